@@ -26,16 +26,18 @@ from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened,
 
 # Maximum characters of an error message: arguments may be megabytes long.
 _MAX_MESSAGE = 1_000
-# Phrases of libraries in error messages, and clearer ones.
-_PHRASES = {
-    "Invalid value: ": "",
-    "Value error, ": "",
-    "Input should be a valid integer, unable to parse string as an integer": "It is not an integer",
-    "Input should be a valid number, unable to parse string as a number": "It is not a number",
-    "Input should be ": "It should be ",
+# How the library begins the message about a wrong value: with its option, if that is known.
+_REFUSED = re.compile(
+    r"^Invalid value(?: for (?P<name>'.*?')(?: \(env var: [^)]*\))?)?: (?:Value error, )?"
+)
+# What a value must be, by the type of pydantic's error.
+_MUST_BE = {
+    "bool_parsing": "must be true or false, not '{input}'",
+    "float_parsing": "must be a number, not '{input}'",
+    "greater_than_equal": "must be at least {ge:g}, not {input}",
+    "int_parsing": "must be an integer, not '{input}'",
+    "less_than_equal": "must be at most {le:g}, not {input}",
 }
-# How the library names the option of a wrong value.
-_OPTION_PREFIX = re.compile(r"^Invalid value for '[^']*'(?: \(env var: [^)]*\))?: ")
 # What Typer takes as true in the environment.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
@@ -252,8 +254,19 @@ def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path
     message, place = error.format_message(), place_of_refused(error)
-    if place is not None:
-        message = f"{place}: {_OPTION_PREFIX.sub('', message)}"
-    for phrase, clearer in _PHRASES.items():
-        message = message.replace(phrase, clearer)
+    if (refused := _REFUSED.match(message)) is not None:
+        name = place or (refused["name"] or "").replace("'", "")
+        wanted, problem = _wanted(error), message[refused.end() :]
+        message = f"{name} {wanted}." if wanted else f"{name}: {problem}" if name else problem
+    elif place is not None:
+        message = f"{place}: {message}"
     return shortened(message, _MAX_MESSAGE), f"See '{command} --help'."
+
+
+def _wanted(error: typer.TyperException) -> str | None:
+    """Return what a value of the wrong type or size must be; None for other errors."""
+    if (errors := getattr(error.__cause__, "errors", None)) is None:
+        return None
+    found = errors()[0]
+    wanted: str | None = _MUST_BE.get(found["type"])
+    return wanted and wanted.format(**found.get("ctx", {}), input=found["input"])

@@ -5,7 +5,7 @@ Its stages, in order, each a method of `running/stages.py`:
 - `exclusive`: hold the maintenance lock of the file.
 - `migrate`: migrate an older schema (`store/schema.py`), after a backup.
 - `expire`: choose what expires (`ageing/choosing.py`), and expire it (`running/phases.py`).
-- `read_waiting`: let a model read waiting conversations (`ingest/read_waiting_parts.py`).
+- `read_queued`: let a model read queued conversations (`ingest/read_queued_parts.py`).
 - `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
   (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.
 - `execute`: ask the model (`model/model_writer.py`) and queue what a person reviews, both in
@@ -22,7 +22,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from .ingest.read_waiting_parts import read_waiting_parts
+from .ingest.read_queued_parts import read_queued_parts
 from .options import CycleOptions
 from .progress import Progress
 from .running.night_inputs import NightInputs
@@ -59,9 +59,7 @@ def run_cycle(
         try:
             stages.migrate()
             stages.expire()
-            stages.read_waiting(
-                lambda preflight: read_waiting_parts(night, preflight, interruption)
-            )
+            stages.read_queued(lambda preflight: read_queued_parts(night, preflight, interruption))
             survey = stages.survey()
             executed = stages.execute(survey)
         except EndedEarly as early:

@@ -1,14 +1,10 @@
 """Errors that prevent a run, each with a message for the user."""
 
+from slowwave.store.errors import SlowwaveError
 
-class ConsolidationError(Exception):
-    """A run cannot begin or continue; nothing was changed. `hint` says what to do."""
 
-    def __init__(self, message: str, hint: str = "") -> None:
-        """Take the message and the hint, which are shown separately."""
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+class ConsolidationError(SlowwaveError):
+    """A run cannot begin or continue."""
 
 
 class EmbedderError(ConsolidationError):

@@ -178,7 +178,7 @@ class Conflict:
     @property
     def disagreement(self) -> str:
         """What differs: both values, unless they are the texts themselves, and why."""
-        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' against '.join(self.values)}; "
+        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' vs. '.join(self.values)}; "
         return f"{values}{self.why}"
 
 
@@ -198,7 +198,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A memory that gives orders to its reader, and is not consolidated."""
+    """A memory that contains instructions to its reader, and is not consolidated."""
 
     memory: str
     tenant: str

@@ -27,7 +27,7 @@ def locked() -> dict[str, str]:
 def strangers() -> list[str]:
     """Return what is installed and is not locked so; torch's builds differ in a local version."""
     pins = locked()
-    found = {(canonical(one.metadata["Name"]), one.version) for one in distributions()}
+    found = {(canonical(dist.metadata["Name"]), dist.version) for dist in distributions()}
     return sorted(
         f"{name}=={version}"
         for name, version in found

@@ -3,4 +3,4 @@
 import sys
 from importlib.metadata import requires
 
-sys.exit(any(one.startswith(("nvidia-", "cuda-")) for one in requires("torch") or ()))
+sys.exit(any(name.startswith(("nvidia-", "cuda-")) for name in requires("torch") or ()))

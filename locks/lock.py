@@ -13,7 +13,7 @@ from pathlib import Path
 
 LOCKS = Path(__file__).parent
 PROJECT = LOCKS.parent
-# torch's build for graphics cards brings these along, gigabytes; others do without.
+# torch's build for graphics cards brings these along, gigabytes; without_cuda do without.
 CUDA = re.compile(r"(nvidia-|cuda-|triton==)")
 # torch's builds without that are not on the public index, and are looked for first.
 CPU_BUILDS = (
@@ -60,31 +60,31 @@ def main(uv: str) -> None:
     every = resolved(uv, *project, "--extra=dev")
     plain = set(map(name_of, resolved(uv, *project)))
     extras = {
-        extra: {name_of(one) for one in resolved(uv, *project, f"--extra={extra}")} - plain
+        extra: {name_of(line) for line in resolved(uv, *project, f"--extra={extra}")} - plain
         for extra in EXTRAS
     }
     cuda = [block for block in every if CUDA.match(block)]
     (torch,) = (block for block in every if block.startswith("torch=="))
-    others = [block for block in every if block != torch and block not in cuda]
+    without_cuda = [block for block in every if block != torch and block not in cuda]
     write(
         "base.txt",
         "What slowwave needs, but for torch.",
-        [block for block in others if name_of(block) in plain],
+        [block for block in without_cuda if name_of(block) in plain],
     )
     of_extras = plain.union(*extras.values())
     write(
         "dev.txt",
         "What working on slowwave needs beside, and no extra does.",
-        [block for block in others if name_of(block) not in of_extras],
+        [block for block in without_cuda if name_of(block) not in of_extras],
     )
     for extra, names in extras.items():
-        beside = [block for block in others if name_of(block) in names]
-        write(f"{extra}.txt", f"What slowwave[{extra}] needs beside.", beside)
+        blocks = [block for block in without_cuda if name_of(block) in names]
+        write(f"{extra}.txt", f"What slowwave[{extra}] needs beside.", blocks)
     known = set(map(name_of, every))
-    ray = [one for one in resolved(uv, *project, "--extra=ray") if name_of(one) not in known]
+    ray = [line for line in resolved(uv, *project, "--extra=ray") if name_of(line) not in known]
     write("ray.txt", "What slowwave[ray] needs beside all others.", ray)
     version = torch.split()[0]
-    hashes = "".join(f" \\\n    --hash=sha256:{one}" for one in CPU_BUILDS)
+    hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in CPU_BUILDS)
     write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])
     write("torch.txt", "torch: the public index's builds.", [torch])
     write("cuda.txt", "What torch's build for graphics cards needs beside.", cuda)

@@ -1,4 +1,4 @@
-"""Trains what finds text that gives orders to its reader.
+"""Trains what finds text that contains instructions to its reader.
 
     python model/train_injection.py [--save PATH] [--check]
 
@@ -43,7 +43,7 @@ FREEDOM = 30.0
 TOLERANCE = 1e-5
 # How often the sentences that give the orders are looked for anew.
 ROUNDS = 3
-# From which logarithm of the odds a text gives orders; see `--check`.
+# From which logarithm of the odds a text contains instructions; see `--check`.
 THRESHOLD = 1.25
 FOLDS = 4
 SEED = 20261126

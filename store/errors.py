@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .undo.obstacles import Obstacle
 
 
-class StoreError(Exception):
+class SlowwaveError(Exception):
     """The request failed; nothing was changed. `hint` tells the user what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Set the message and the hint."""
+        """Set the message and the hint, which are shown separately."""
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+class StoreError(SlowwaveError):
+    """A request to a memory file failed."""
 
 
 class UnusableFile(StoreError):
@@ -45,3 +52,14 @@ class ChangedSince(StoreError):
         """Set the message, the hint and the obstacles."""
         super().__init__(message, hint)
         self.obstacles = obstacles
+
+
+@contextmanager
+def file_errors(
+    verb: str, path: Path, hint: str = "", error_type: type[SlowwaveError] = StoreError
+) -> Iterator[None]:
+    """Raise an `OSError` of the block as an error of slowwave: "Cannot <verb> <path>: ..."."""
+    try:
+        yield
+    except OSError as error:
+        raise error_type(f"Cannot {verb} {path}: {error.strerror}.", hint) from error

@@ -1,4 +1,4 @@
-"""Messages of conversations: read ones, sources of memories, and parts that wait for a model."""
+"""Messages of conversations: read ones, sources of memories, and parts queued for a model."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class KeptMessage:
 
 
 @dataclass(frozen=True)
-class WaitingPart:
-    """A part of a conversation that waits for a model to read it, or did."""
+class PartRow:
+    """A part of a conversation that is or was queued for a model."""
 
     id: str
     tenant: str
@@ -126,9 +126,9 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
     return found
 
 
-def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
+def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:
     """Queue a part unless it already waits, journaled, in the caller's transaction."""
-    key, columns, journal = {"id": waiting.id}, _columns(waiting), Journal(file, run_id, "")
+    key, columns, journal = {"id": part.id}, _columns(part), Journal(file, run_id, "")
     before = current_row(file, _WAITING, key)
     if before is None:
         journal.insert(_WAITING, columns | {"run_id": run_id})
@@ -137,7 +137,7 @@ def queue_part(file: MemoryFile, run_id: str, waiting: WaitingPart) -> None:
         journal.update(_WAITING, [key], {name: columns[name] for name in names})
 
 
-def write_part(file: MemoryFile, part: WaitingPart) -> None:
+def write_part(file: MemoryFile, part: PartRow) -> None:
     """Insert or replace a part, as agents write memories: outside of any run."""
     row = _columns(part) | {"run_id": ""}
     file.db.conn.execute(
@@ -147,22 +147,22 @@ def write_part(file: MemoryFile, part: WaitingPart) -> None:
     )
 
 
-def _columns(part: WaitingPart) -> dict[str, Any]:
+def _columns(part: PartRow) -> dict[str, Any]:
     return vars(part) | {"content": json_text(part.content)}
 
 
 def has_conversations(file: MemoryFile, tenant: str) -> bool:
-    """Whether a part of a conversation of a tenant waits for a model, or did."""
+    """Whether a part of a conversation of a tenant is or was queued for a model."""
     sql = f"SELECT EXISTS (SELECT 1 FROM {_WAITING} WHERE tenant = ?)"
     return bool(file.value(sql, [tenant]))
 
 
-def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[WaitingPart]:
+def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[PartRow]:
     """Return the parts of a conversation in any state, oldest first. Raises `UnusableFile`."""
     return _parts(file, "tenant = ? AND conversation = ? ORDER BY rowid", [tenant, conversation])
 
 
-def read_queued_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[WaitingPart]:
+def read_queued_rows(file: MemoryFile, tenants: Sequence[str] = ()) -> list[PartRow]:
     """Return the parts that wait, oldest first, of the given tenants or of all.
 
     Raises `UnusableFile`.
@@ -175,19 +175,19 @@ def read_queued_parts(file: MemoryFile, tenants: Sequence[str] = ()) -> list[Wai
     )
 
 
-def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[WaitingPart]:
+def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[PartRow]:
     rows = file.rows(
         "SELECT id, tenant, conversation, content, why, queued_at, state "
         f"FROM {_WAITING} WHERE {condition}",
         values,
     )
     return [
-        WaitingPart(**row | {"content": parse_object(row["content"], "the messages", row["id"])})
+        PartRow(**row | {"content": parse_object(row["content"], "the messages", row["id"])})
         for row in rows
     ]
 
 
-def count_waiting(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int]:
+def count_queued(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int]:
     """Return how many parts wait, by tenant, for the given tenants or for all."""
     rows = file.rows(
         f"SELECT tenant, count(*) AS n FROM {_WAITING} WHERE state = 'waiting' "
@@ -223,8 +223,8 @@ def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
     if not rows:
         return Backlog()
     tries = read_tries(file)
-    most = max(tries[row["id"]].count if row["id"] in tries else 0 for row in rows)
-    return Backlog(len(rows), min(row["queued_at"] for row in rows), most)
+    max_tries = max(tries[row["id"]].count if row["id"] in tries else 0 for row in rows)
+    return Backlog(len(rows), min(row["queued_at"] for row in rows), max_tries)
 
 
 def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> None:
@@ -244,8 +244,8 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
         close_part(file, run_id, row["id"])
 
 
-def close_part(file: MemoryFile, run_id: str, waiting_id: str) -> None:
+def close_part(file: MemoryFile, run_id: str, row_id: str) -> None:
     """Close a part that was read or dropped, in the caller's transaction."""
-    key = {"id": waiting_id}
+    key = {"id": row_id}
     if current_row(file, _WAITING, key) is not None:
         Journal(file, run_id, "").update(_WAITING, [key], {"state": "read"})

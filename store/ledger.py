@@ -11,13 +11,13 @@ from .ageing import PHASE
 from .errors import StoreError
 from .file import MemoryFile
 from .lock import is_held
-from .memories import match_prefix, tenants
+from .memories import tenants
+from .prefixes import find_by_prefix
 from .purge import OPTION
 from .records import json_text, parse_list, parse_object
 
 # A proposal in one of these states is not made again until its sources change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
-
 # The key in the options of a run that applied a person's decisions.
 DECIDED = "decided"
 
@@ -140,10 +140,10 @@ def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, boo
     rows = file.tuples(
         "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
         "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
-        "OR m.tenant <> waiting.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
+        "OR m.tenant <> pending.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
         "OR m.content_hash IS NOT json_extract(numbers, "
         "'$.kept.proposal.source_hashes[' || source.key || ']')) "
-        f"FROM ({_LATEST}) waiting WHERE state = 'pending' "
+        f"FROM ({_LATEST}) pending WHERE state = 'pending' "
         "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
         [json_text(list(tenants))],
     )
@@ -239,7 +239,7 @@ def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
     tenant: only runs for this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
-    run_id = match_prefix(file, runs, "id", prefix, "run", tenant)
+    run_id = find_by_prefix(file, runs, "id", prefix, "run", tenant)
     return _run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
@@ -319,7 +319,7 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     tenant: only proposals for this tenant; None means all. Raises `NotFound`, `Ambiguous`, or
     `StoreError` if it is not applied.
     """
-    key = match_prefix(file, "proposals", "key", prefix, "proposal", tenant)
+    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
     decisions = _read(file, sql, key)
     for decision in decisions:

@@ -8,7 +8,8 @@ from typing import Any
 
 from .errors import NotFound
 from .file import MemoryFile
-from .memories import match_prefix, read_memory
+from .memories import read_memory
+from .prefixes import find_by_prefix
 from .records import Claim, Memory, content_hash, json_text, parse_claims
 from .rows import json_field
 
@@ -230,7 +231,7 @@ def find_memory_or_source(
     except NotFound as error:
         edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            gone = match_prefix(file, edges, "source_id", prefix, "memory", tenant)
+            gone = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
         except NotFound:
             raise error from None
     text = read_source_texts(file, [gone]).get(gone, "")

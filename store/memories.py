@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import Ambiguous, NotFound, StoreError, UnusableFile
+from .errors import NotFound, StoreError, UnusableFile
 from .file import MemoryFile
 from .intake import SUBJECT, has_conversations
 from .memory_filter import Filter
+from .prefixes import find_by_prefix
 from .records import (
     COLUMNS,
     LAYERS,
@@ -40,8 +41,6 @@ _BYTES = "length(CAST(content AS BLOB))"
 LOADABLE = f"{_BYTES} <= {4 * MAX_CHARACTERS}"
 _CUT = f"CASE WHEN {LOADABLE} THEN content ELSE substr(content, 1, {MAX_CHARACTERS}) || '…' END"
 _SELECT_CUT = SELECT.replace(" content,", f" {_CUT} AS content,", 1)
-# The fewest characters of an id that a user may specify.
-MIN_PREFIX = 4
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     try:
-        return match_prefix(file, "memories", "id", prefix, "memory", tenant)
+        return find_by_prefix(file, "memories", "id", prefix, "memory", tenant)
     except NotFound:
         named = file.value(
             "SELECT id FROM memories WHERE source IN (?1, ?1 || '.md') "
@@ -97,45 +96,6 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
         if named is None:
             raise
         return str(named)
-
-
-def match_prefix(
-    file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
-) -> str:
-    """Return the only value of `column` that is, or starts with, `prefix`.
-
-    table: its name, or a subquery. what: the name of such a row in an error. tenant: only rows of
-    this tenant; None means all. Raises `NotFound` or `Ambiguous`.
-    """
-    select = f"SELECT DISTINCT {column} FROM {table} WHERE"
-    whose = []
-    if tenant is not None:
-        select, whose = f"{select} tenant = ? AND", [tenant]
-    exact = file.value(f"{select} {column} = ?", [*whose, prefix])
-    if exact is not None:
-        return str(exact)
-    found = []
-    if len(prefix) >= MIN_PREFIX:
-        rows = file.db.conn.execute(
-            f"{select} substr({column}, 1, ?) = ? LIMIT 2", [*whose, len(prefix), prefix]
-        )
-        found = [str(row[0]) for row in rows]
-    if len(found) > 1:
-        raise Ambiguous(
-            f"More than one {what} has an id that starts with '{prefix}'.",
-            f"Specify more of it: ids made in the same weeks start alike. {_hint(prefix, what)}",
-        )
-    if not found:
-        of = "" if tenant is None else f"of tenant '{tenant}' "
-        raise NotFound(f"There is no {what} '{prefix}' {of}in {file.path}.", _hint(prefix, what))
-    return found[0]
-
-
-def _hint(prefix: str, what: str) -> str:
-    if len(prefix) < MIN_PREFIX:
-        return f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
-    lister = "list FILE --status any" if what == "memory" else "log FILE"
-    return f"'slowwave {lister}' lists them."
 
 
 def read_memories(

@@ -17,7 +17,7 @@ from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import Journal, drop_unused_entities
 from .journal_form import FORGOTTEN, PURGED
-from .memories import match_prefix
+from .prefixes import find_by_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
 
@@ -168,7 +168,7 @@ def find_removed(file: MemoryFile, prefix: str) -> Removal | None:
         "(SELECT json_extract(row_key, '$.id') AS id FROM journal WHERE proposal IN ('{}', '{}'))"
     )
     try:
-        memory_id = match_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
+        memory_id = find_by_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
     except NotFound:
         return None
     return next(removals(file, memory_id))

@@ -160,16 +160,21 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-def timestamp_of(text: str, time_of_day: time) -> str:
+def timestamp_of(text: str, time_of_day: time, option: str) -> str:
     """Return a day or a time that a user wrote, in the format of the file.
 
     time_of_day: what a day means, its start or its end. Without an offset it is UTC. Raises
-    ValueError and OverflowError.
+    ValueError with a sentence that names the option.
     """
-    moment = datetime.fromisoformat(text)
-    if len(text.strip()) <= len("2026-01-01"):
-        moment = datetime.combine(moment.date(), time_of_day)
-    return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    try:
+        moment = datetime.fromisoformat(text)
+        if len(text.strip()) <= len("2026-01-01"):
+            moment = datetime.combine(moment.date(), time_of_day)
+        return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{text}'."
+        ) from None
 
 
 def next_moment(moment: str) -> str:
@@ -295,8 +300,8 @@ def is_possible(name: str, value: object) -> bool:
     if value is None:
         return name in _NULLABLE
     if name in _NUMBERS:
-        least, most = _NUMBERS[name]
-        return isinstance(value, int | float) and least <= value <= most
+        low, high = _NUMBERS[name]
+        return isinstance(value, int | float) and low <= value <= high
     if not isinstance(value, str) or value not in _WORDS.get(name, (value,)):
         return False
     if name.endswith("_at"):

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, best_view
-from .errors import UnusableFile
+from .errors import UnusableFile, file_errors
 from .jsonl import parse_line
 from .records import COLUMNS, content_hash, json_text, read_json
 from .vectors import is_sound, to_numbers
@@ -33,11 +33,8 @@ class Salvaged:
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
     """Yield a JSON line for each readable memory, and count them. Raises `UnusableFile`."""
-    try:
-        with best_view(path) as view:
-            yield from _Salvager(view, everything, count).lines()
-    except OSError as error:
-        raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
+    with file_errors("read", path, error_type=UnusableFile), best_view(path) as view:
+        yield from _Salvager(view, everything, count).lines()
 
 
 class _Salvager:

@@ -86,7 +86,9 @@ def refuse_non_database(path: Path) -> None:
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
-        raise UnusableFile(f"There is no file {path}.", f"Create it with: {create}") from None
+        raise UnusableFile(
+            f"There is no file {path}.", f"Check the path, or create an empty file with: {create}"
+        ) from None
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
@@ -113,7 +115,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
     if _application_id(db.conn) != APPLICATION_ID:
         if _has_our_index(db.conn):
             raise UnusableFile(
-                f"{path} is damaged: its header has lost its application id.",
+                f"{path} is damaged: the application ID is missing from its header.",
                 SAVE,
             )
         raise UnusableFile(

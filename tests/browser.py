@@ -33,7 +33,7 @@ _OPTIONS = (
 # It reads from 3 and writes to 4: first move the pipes out of the way of both.
 _WITH_PIPES = """
 import fcntl, os, sys
-pipes = [fcntl.fcntl(int(one), fcntl.F_DUPFD, 10) for one in sys.argv[1:3]]
+pipes = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3]]
 for number, pipe in enumerate(pipes, 3):
     os.dup2(pipe, number)
 os.execv(sys.argv[3], sys.argv[3:])

@@ -22,7 +22,7 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
-from slowwave.cli.arguments.settings import keys_of
+from slowwave.cli.arguments.settings import settable_options
 from slowwave.cli.mcp.offer import IS_DATA, make_server
 from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
@@ -41,7 +41,7 @@ EXAMPLES = {
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
 # An option of more commands than this is one of most commands.
 MANY = 4
-KEYS = keys_of(get_command(app))
+KEYS = frozenset(option.name or "" for option in settable_options(get_command(app)))
 # The memories that the README shows before and after a night: a schedule, a rule, a contradiction.
 SHOWN = tuple(f"retold-{number:02d}" for number in (1, 5, 6, 8, 12, 17, 19, 20, 21, 23, 25))
 _RESULTS = """

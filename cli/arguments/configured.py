@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
@@ -60,6 +61,10 @@ class ConfiguredCommand(TyperCommand):
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return FILE, where Typer has {FILE}: braces mean a choice."""
+        return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def make_parser(self, ctx: Any) -> Any:
         """Add a --no-... for each flag that the environment or the config file can set."""

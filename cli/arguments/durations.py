@@ -44,8 +44,10 @@ def retention_of(rules: Sequence[str]) -> Retention:
     """
     found: dict[object, Rule] = {}
     for rule in map(_rule, rules):
-        if found.setdefault(rule.names, rule) is not rule:
-            raise typer.BadParameter(f"two rules match the same memories: {rule.text} and another.")
+        if (earlier := found.setdefault(rule.names, rule)) is not rule:
+            raise typer.BadParameter(
+                f"two rules match the same memories: {earlier.text} and {rule.text}."
+            )
     return Retention(tuple(found.values()))
 
 

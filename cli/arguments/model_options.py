@@ -71,7 +71,8 @@ ConcurrencyOption = Annotated[
         min=1,
         max=64,
         callback=_concurrency_of,
-        help="Maximum concurrent model calls. For cli: models, 2 unless it is set.",
+        show_default=False,
+        help="Maximum concurrent model calls. Default: 4, or 2 for cli: models.",
     ),
 ]
 RecordOption = Annotated[
@@ -87,11 +88,12 @@ ReplayOption = Annotated[
     ),
 ]
 MaxCallsOption = Annotated[
-    int | None, setting(metavar="N", min=0, help="Maximum model requests, including retries.")
+    int | None,
+    setting(metavar="N", min=0, help="Maximum number of model requests, including retries."),
 ]
 MaxTokensOption = Annotated[
     int | None,
-    setting(metavar="N", min=0, help="Maximum tokens. Skips calls that could exceed it."),
+    setting(metavar="N", min=0, help="Maximum number of tokens. Skips calls that could exceed it."),
 ]
 MaxTimeOption = Annotated[
     float | None,

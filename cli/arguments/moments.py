@@ -21,8 +21,6 @@ def _moment(text: str | None, option: str, time_of_day: time) -> str | None:
     from slowwave.store.records import timestamp_of
 
     try:
-        return None if text is None else timestamp_of(text, time_of_day)
-    except (ValueError, OverflowError):
-        raise typer.BadParameter(
-            f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{text}'."
-        ) from None
+        return None if text is None else timestamp_of(text, time_of_day, option)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None

@@ -10,11 +10,13 @@ from typing import Annotated, cast
 import typer
 
 from slowwave.cli.terminal.output import Output
+from slowwave.consolidation.options import Review
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
 
 ALL_OPERATIONS = ",".join(OPERATIONS)
+PROPOSALS_PANEL = "Proposals"
 OUTPUT_PANEL = "Output and settings"
 # An option of slowwave.toml and the environment: only --help-all shows it.
 setting = partial(
@@ -60,7 +62,8 @@ EmbedderOption = Annotated[
 IncludeProtectedOption = Annotated[
     bool,
     typer.Option(
-        "--include-protected", help="Allow superseding memories that are human, pinned or core."
+        "--include-protected",
+        help="Allow changes to protected memories (written by a human, pinned, or core).",
     ),
 ]
 ConfigOption = Annotated[
@@ -107,7 +110,7 @@ MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]
 LimitOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Maximum results. 0 for no limit.")
+    int, typer.Option(metavar="N", min=0, help="Maximum number of results; 0 for no limit.")
 ]
 HtmlOption = Annotated[
     Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")
@@ -120,6 +123,22 @@ EnabledOption = Annotated[
     setting(
         "--enabled/--no-enabled",
         help="Kill switch: --no-enabled, or enabled = false, makes the command do nothing.",
+    ),
+]
+ReviewOption = Annotated[
+    Review,
+    typer.Option(
+        rich_help_panel=PROPOSALS_PANEL,
+        help="Which proposals to queue for 'slowwave review': all, the risky ones (updates, "
+        "rules, protected or loosely connected memories, a model's own words), or none.",
+    ),
+]
+ReconsiderOption = Annotated[
+    bool,
+    typer.Option(
+        "--reconsider",
+        rich_help_panel=PROPOSALS_PANEL,
+        help="Propose again what was rejected, declined or undone.",
     ),
 ]
 OnlyOption = Annotated[

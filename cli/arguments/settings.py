@@ -41,15 +41,11 @@ _CONFIG = "slowwave.config"
 _SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 
-def keys_of(command: Any) -> frozenset[str]:
-    """Return the options of a command, or of all commands of a group, that the file may set."""
-    return frozenset(option.name or "" for option in _settable(command))
-
-
-def _settable(command: Any) -> Iterator[TyperOption]:
+def settable_options(command: Any) -> Iterator[TyperOption]:
+    """Yield the options of a command, or of all commands of a group, that the file may set."""
     if hasattr(command, "commands"):
         for name in command.list_commands(None):  # of extensions, too
-            yield from _settable(command.get_command(None, name))
+            yield from settable_options(command.get_command(None, name))
         return
     for option in command.params:
         is_option = isinstance(option, TyperOption) and option.name != "config"
@@ -99,7 +95,7 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path
-    settable = list(_settable(context.find_root().command))
+    settable = list(settable_options(context.find_root().command))
     values = _values(path, frozenset(option.name or "" for option in settable))
     for name, value in values.items():
         # A value that no command takes is wrong in each of them, and not only where it counts.
@@ -156,7 +152,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
-            raise _wrong(path, f"{option.name} is {shown}, but takes {expected}.")
+            raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if is_path(option) and any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name}: it is blank.")
     if option.multiple:

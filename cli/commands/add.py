@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.files.places import refuse_foreign
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
@@ -46,7 +46,7 @@ def add(
 ) -> None:
     """Add one memory, and report any that it repeats or contradicts.
 
-    Its fields are the options. 'slowwave import' also accepts observation and expiry times: see
+    Options set its other fields. 'slowwave import' also accepts observation and expiry times: see
     Import in docs/reference.md.
     """
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets

@@ -13,7 +13,7 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
     SkipInvalidOption,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import read_answer_lines
 from slowwave.cli.nights.rounds import AskedOptions, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
@@ -33,7 +33,8 @@ def answer(
         Path | None,
         typer.Argument(
             metavar="ANSWERS.jsonl|-",
-            help="Answers, one JSON object per line; - for stdin. Default: run what is answered.",
+            help="Answers, one JSON object per line; - for stdin. Default: use the answers stored "
+            "so far.",
             readable=False,
         ),
     ] = None,

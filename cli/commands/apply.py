@@ -1,4 +1,4 @@
-"""slowwave apply: apply the proposals of a plan."""
+"""slowwave review apply: apply the proposals of a plan."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from slowwave.cli.arguments.options import (
     IncludeProtectedOption,
     OutputOptions,
 )
-from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.cli.views.review import decided_as_json, decided_as_text, exit_code
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.cli.views.review import report_decided
+from slowwave.cli.views.wiki import WikiOption, refuse_changes
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -50,7 +49,7 @@ def apply(
 ) -> None:
     """Apply the proposals that are left in a plan, each if it passes all checks again.
 
-    A proposal is skipped if its sources have changed since, or if its text cannot be checked.
+    A proposal whose sources have changed is stale; one whose text cannot be checked is rejected.
     """
     from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
@@ -68,7 +67,7 @@ def apply(
     if wants_protected and not include_protected:
         output.note(
             "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
-            "that supersede human, pinned or core memories are stale."
+            "that change protected memories are stale."
         )
     with shown_progress(output.quiet) as progress:
 
@@ -81,18 +80,3 @@ def apply(
 
         decided = place.change(do)
     raise typer.Exit(report_decided("apply", place, decided, wiki, output))
-
-
-def report_decided(
-    command: str,
-    place: Place,
-    decided: ReviewResult,
-    wiki: Path | None,
-    output: Output,
-    **fields: str,
-) -> int:
-    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
-    pages = write_after_change(wiki, place)
-    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
-    output.show(decided_as_text(place.named, decided))
-    return pages.report(output, exit_code(decided))

@@ -10,7 +10,7 @@ import typer
 from slowwave.cli.arguments.durations import check_duration, duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.views.audit import audit_as_json, audit_as_text
 from slowwave.store.places import Place
 
@@ -35,8 +35,9 @@ def audit(
 ) -> None:
     """List what needs cleaning up in the file, each with the command for it. Read-only.
 
-    Reports memories that give orders, carry no information, are doubtful, unused, expired or near a
-    limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave check'.
+    Reports memories that contain instructions, carry no information, are doubtful, unused, expired
+    or near a limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave
+    check'.
     """
     from slowwave.consolidation.reports.audit import AuditOptions
     from slowwave.consolidation.reports.audit import audit as audit_file

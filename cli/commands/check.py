@@ -7,7 +7,7 @@ from dataclasses import asdict
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted

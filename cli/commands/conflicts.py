@@ -15,15 +15,15 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
     per_call,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
+from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
-from slowwave.store.errors import Ambiguous, NotFound
+from slowwave.store.errors import NotFound
 from slowwave.store.places import Place
+from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
-
-from .correct import carry_out
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import ConflictGroup
@@ -80,7 +80,7 @@ def resolve(
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
-        raise typer.BadParameter("Pass --keep MEMORY, or --both: one of them.")
+        raise typer.BadParameter("Pass exactly one of --keep MEMORY and --both.")
 
     def do(opened: MemoryFile) -> Correction:
         from slowwave.consolidation.planning.conflicts import current_conflicts
@@ -103,23 +103,13 @@ def resolve(
             )
         return corrector.keep(kept, group.rivals_of(kept))
 
-    carry_out("conflicts", place, do, rehearse, wiki, output)
+    make_correction("conflicts", place, do, rehearse, wiki, output)
 
 
 def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:
-    found = [group for group in groups if prefix and group.id.startswith(prefix)]
-    if len(found) > 1:
-        raise Ambiguous(
-            f"More than one conflict has an id that starts with '{prefix}'.",
-            "Specify more of the id.",
-        )
-    if not found:
-        raise NotFound(
-            f"There is no conflict '{prefix}' in {place.named}.",
-            "'slowwave conflicts FILE' lists them. A conflict's id changes when a memory is "
-            "added to it.",
-        )
-    return found[0]
+    by_id = {group.id: group for group in groups}
+    hint = "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
+    return by_id[match_prefix(prefix, by_id, "conflict", f" in {place.named}", hint)]
 
 
 app = group_of(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,15 +14,9 @@ from slowwave.cli.arguments.options import (
     RehearseOption,
     per_call,
 )
-from slowwave.cli.files.places import on_place
-from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output
-from slowwave.cli.views.correction import (
-    correction_as_json,
-    correction_as_text,
-    secrets_as_text,
-)
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.views.correction import make_correction
+from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
@@ -65,7 +57,7 @@ def correct(
     memories derived from a wrong one, and memories that the new text repeats or contradicts.
     """
     if sum((text is not None, pin is not None, retract)) != 1:
-        raise typer.BadParameter("Pass --text, --pin, --unpin or --retract: one of them.")
+        raise typer.BadParameter("Pass exactly one of --text, --pin, --unpin and --retract.")
     if supersedes and text is None:
         raise typer.BadParameter("--supersedes requires --text.")
 
@@ -79,28 +71,4 @@ def correct(
 
     if text is not None and (why := place.why_no_texts()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    carry_out("correct", place, do, rehearse, wiki, output)
-
-
-def carry_out(
-    command: str,
-    place: Place,
-    do: Callable[[MemoryFile], Correction],
-    rehearse: bool,
-    wiki: Path | None,
-    output: Output,
-) -> None:
-    """Change the file, or only a copy of it, and report what was done."""
-    wiki = None if rehearse else wiki
-    if not rehearse:
-        refuse_changes(place, wiki)
-    done = place.rehearse(do) if rehearse else place.change(do)
-    pages = write_after_change(wiki, place)
-    named = {"command": command, "file": str(place.named), "dry_run": rehearse}
-    # A rehearsal's run is in no file.
-    found = correction_as_json(done) | ({"run": None} if rehearse else {})
-    output.result({**named, **found, **pages.as_json()})
-    if found["secrets"]:
-        output.note(secrets_as_text(found["secrets"]))
-    output.show(correction_as_text(done, place.named, rehearse))
-    raise typer.Exit(pages.report(output, Code.DONE))
+    make_correction("correct", place, do, rehearse, wiki, output)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
 from slowwave.cli.nights.rounds import AskedOptions, Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.asked import waiting_parts_as_text
+from slowwave.cli.views.asked import queued_parts_as_text
 from slowwave.cli.views.questions import left_as_text, open_question_as_json
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
@@ -56,7 +56,7 @@ def dream(
                 print_line(of_file | ended.found)
             output.show(*ended.shown)
         elif ended.given.read is not None:
-            output.note("\n".join(waiting_parts_as_text(ended.given.read, file)))
+            output.note("\n".join(queued_parts_as_text(ended.given.read, file)))
     if left.questions:
         output.note(clean(f"The input ended. {left_as_text(left, place.named)}"))
     raise typer.Exit(code)

@@ -20,7 +20,7 @@ from slowwave.cli.arguments.options import (
     TenantsOption,
     operations_of,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted

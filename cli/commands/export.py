@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.wording import counted

@@ -14,11 +14,11 @@ from typing import IO, Annotated
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, SkipInvalidOption, per_call
-from slowwave.cli.files.places import refuse_foreign
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import file_errors
 from slowwave.store.opening import open_text
 from slowwave.store.places import lines_of
 
@@ -93,16 +93,15 @@ def import_(
     for each in skipped:
         output.note(clean(f"Skipped line {each.line}: {each.reason}."))
     memories = counted(added, "memory", "memories")
-    output.show(
-        clean(f"Imported {memories} into {file}, skipped {counted(len(skipped), 'line', 'lines')}.")
-    )
+    rest = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
+    output.show(clean(f"Imported {memories} into {file}{rest}."))
 
 
 @contextmanager
 def reading(source: Path, hint: str = _HINT) -> Iterator[Iterator[bytes]]:
     """Provide the lines of a file, or of stdin. Raises `StoreError` with the hint."""
     is_stdin = str(source) == "-"
-    with _readable(source, hint):
+    with file_errors("read", source, hint):
         opened = nullcontext(sys.stdin.buffer) if is_stdin else open_text(source)
     with opened as stream:
         if source.is_file() and not is_stdin:
@@ -110,20 +109,12 @@ def reading(source: Path, hint: str = _HINT) -> Iterator[Iterator[bytes]]:
             return
         # A slow writer to a pipe must not keep the memory file locked.
         with SpooledTemporaryFile(_IN_MEMORY) as buffer:
-            with _readable(source, hint):
+            with file_errors("read", source, hint):
                 shutil.copyfileobj(stream, buffer)
                 buffer.seek(0)
             yield _lines(buffer, source, hint)
 
 
 def _lines(stream: IO[bytes], source: Path, hint: str) -> Iterator[bytes]:
-    with _readable(source, hint):
+    with file_errors("read", source, hint):
         yield from stream
-
-
-@contextmanager
-def _readable(source: Path, hint: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(f"Cannot read {source}: {error.strerror}.", hint) from error

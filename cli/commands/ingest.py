@@ -26,8 +26,8 @@ from slowwave.cli.arguments.options import (
     SkipInvalidOption,
     per_call,
 )
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
@@ -41,9 +41,9 @@ from slowwave.store.opening import is_database
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
+from .ingest_queue import drop as drop_queued
+from .ingest_queue import show_queued
 from .ingest_run import ConversationFiles, IngestRun, watch_logs
-from .ingest_waiting import drop as drop_waiting
-from .ingest_waiting import show_waiting
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
@@ -69,15 +69,15 @@ def ingest(
         typer.Option(
             "--from",
             metavar="FORMAT",
-            help="chatgpt, claude, claude-code, codex, openai or text. Default: by content.",
+            help="chatgpt, claude, claude-code, codex, openai or text. Default: detected from the "
+            "content.",
         ),
     ] = None,
     date: Annotated[
         str | None,
         per_call(
             metavar="DAY",
-            help="When messages without a time were said: a day or a time. Default: the time of "
-            "their file.",
+            help="Date or time of messages that have none. Default: the time of their file.",
         ),
     ] = None,
     skip_invalid: SkipInvalidOption = False,
@@ -97,8 +97,8 @@ def ingest(
         typer.Option(
             metavar="N",
             min=1,
-            help="Read the last N messages of a new conversation; for a known one, all new "
-            "messages are always read.",
+            help="For a new conversation, read only the last N messages. For a known one, all new "
+            "messages are read.",
         ),
     ] = 8,
     whole: Annotated[
@@ -148,7 +148,7 @@ def ingest(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Keep reading the session logs in DIR, and below, as they grow.",
+            help="Watch DIR and its subfolders, and read session logs as they grow.",
         ),
     ] = None,
     interval: Annotated[
@@ -156,7 +156,8 @@ def ingest(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
-            help="With --watch: how often to look, and how long a log must be quiet.",
+            help="With --watch: seconds between checks, and how long a log must be unchanged "
+            "before it is read.",
         ),
     ] = 30.0,
     waiting: Annotated[
@@ -181,9 +182,9 @@ def ingest(
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
-    Each memory must be supported by the messages it quotes, and a second reading must agree.
-    Without a model, or where it fails, messages are queued in FILE: the next run with a model reads
-    them, or an agent that answers 'slowwave questions FILE'.
+    Each memory must be supported by the messages it quotes, and a second model call must confirm
+    it. Without a model, or if it fails, messages are queued in FILE: the next run with a model
+    reads them, or an agent that answers 'slowwave questions FILE'.
     """
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)
@@ -199,9 +200,9 @@ def ingest(
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
         if drop:
-            drop_waiting(file, drop, tenants, dry_run, output)
+            drop_queued(file, drop, tenants, dry_run, output)
         else:
-            show_waiting(file, tenants, output)
+            show_queued(file, tenants, output)
         return
     if not dry_run:
         refuse_unwritable_wiki(wiki, file)

@@ -21,7 +21,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.ingest import as_json, as_text
 from slowwave.cli.views.problems import report_problems
 from slowwave.cli.views.wiki import write_after_run
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import FileHeld, StoreError, file_errors
 from slowwave.store.opening import open_text
 from slowwave.store.records import timestamp
 
@@ -140,14 +140,12 @@ class ConversationFiles:
 def _content_of(path: Path) -> tuple[bytes, str | None]:
     """Return the content of a file, and when it was changed; None for stdin."""
     is_stdin = str(path) == "-"
-    try:
-        with nullcontext(sys.stdin.buffer) if is_stdin else open_text(path) as stream:
-            raw = stream.read()
-            changed = None if is_stdin else os.fstat(stream.fileno()).st_mtime
-    except OSError as error:
-        raise StoreError(
-            f"Cannot read {path}: {error.strerror}.", "Nothing was ingested."
-        ) from error
+    with (
+        file_errors("read", path, "Nothing was ingested."),
+        nullcontext(sys.stdin.buffer) if is_stdin else open_text(path) as stream,
+    ):
+        raw = stream.read()
+        changed = None if is_stdin else os.fstat(stream.fileno()).st_mtime
     if changed is None:
         return raw, None
     return raw, timestamp(datetime.fromtimestamp(min(changed, time.time()), UTC))

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.options import NO_LIMIT, FileArgument, OutputOptions
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json
@@ -29,7 +29,7 @@ def list_(
         typer.Option(metavar="TEXT", help="Only memories containing this text (case-insensitive)."),
     ] = None,
     limit: Annotated[
-        int, typer.Option(metavar="N", min=0, max=10**9, help="Maximum memories. 0 for no limit.")
+        int, typer.Option(metavar="N", min=0, help="Maximum number of memories; 0 for no limit.")
     ] = 50,
     output: OutputOptions,
 ) -> None:
@@ -42,7 +42,9 @@ def list_(
         if wanted.tenants:
             select_tenants(opened, wanted.tenants)
         state = None if status == "any" else status
-        count, memories = list_memories(opened, wanted, state, contains, limit or -1)
+        count, memories = list_memories(
+            opened, wanted, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
+        )
     output.result(
         {
             "command": "list",

@@ -12,7 +12,7 @@ import typer
 
 from slowwave.cli.arguments.option_rules import refuse_missing
 from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions, per_call
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.asked import parts_queued

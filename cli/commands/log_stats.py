@@ -70,7 +70,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
         backlog = read_backlog(opened, tenant)
-        waiting = len(read_pending(opened))
+        pending = len(read_pending(opened))
         spent = spent_in_month(opened, datetime.now(UTC))
         runs = [
             run
@@ -81,7 +81,7 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     if options.prometheus:
         if output.json:
             raise typer.BadParameter("Pass only one of --prometheus and --json.")
-        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, waiting, runs))
+        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
         return
     ingests = IngestTotals.of(runs)
     output.result(
@@ -120,14 +120,14 @@ def _as_metrics(
     counts: Counts,
     by_status: Mapping[str, Mapping[str, int]],
     parts: int,
-    waiting: int,
+    pending: int,
     runs: Sequence[Run],
 ) -> str:
     """Return the counts in the text format of Prometheus."""
     from prometheus_client import generate_latest
 
     metrics = Metrics()
-    metrics.set_pending(file, waiting)
+    metrics.set_pending(file, pending)
     metrics.set_size(file, counts.active, counts.tokens, parts)
     for status, layers in by_status.items():
         metrics.set_status(file, status, sum(layers.values()))

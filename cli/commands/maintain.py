@@ -17,27 +17,29 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     OUTPUT_PANEL,
+    PROPOSALS_PANEL,
     EmbedderOption,
     FilesArgument,
     IncludeProtectedOption,
     OnlyOption,
     OutputOptions,
+    ReconsiderOption,
+    ReviewOption,
     TenantsOption,
     operations_of,
     per_call,
 )
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import source_of
-from slowwave.cli.files.places import on_place
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.nights.night import Night
+from slowwave.cli.nights.maintain_files import Night
 from slowwave.cli.nights.watch import Watch
 from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
 from slowwave.cli.views.wiki import refuse_unwritable_wiki
-from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
-_PROPOSALS = "Proposals"
 _NEEDS = (
     ("ask", ASKING),
     *((option, ("dry_run",)) for option in ("ask", "plan_out", "exit_code")),
@@ -73,32 +75,18 @@ def maintain(
         ),
     ] = False,
     only: OnlyOption = ALL_OPERATIONS,
-    review: Annotated[
-        Review,
-        typer.Option(
-            rich_help_panel=_PROPOSALS,
-            help="Which proposals to queue for 'slowwave review': all, the risky ones (updates, "
-            "rules, protected or loosely connected memories, a model's own words), or none.",
-        ),
-    ] = "never",
+    review: ReviewOption = "never",
     plan_out: Annotated[
         Path | None,
         per_call(
             metavar="PATH",
-            rich_help_panel=_PROPOSALS,
-            help="With --dry-run: write the plan to a new file, to edit and apply with "
-            "'slowwave review apply'.",
+            rich_help_panel=PROPOSALS_PANEL,
+            help="With --dry-run: write the plan to a new file. Delete the proposals you do not "
+            "want, then run 'slowwave review apply'.",
         ),
     ] = None,
     include_protected: IncludeProtectedOption = False,
-    reconsider: Annotated[
-        bool,
-        typer.Option(
-            "--reconsider",
-            rich_help_panel=_PROPOSALS,
-            help="Propose again what was rejected, declined or undone.",
-        ),
-    ] = False,
+    reconsider: ReconsiderOption = False,
     verbose: Annotated[
         bool,
         typer.Option(

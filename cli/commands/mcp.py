@@ -10,8 +10,8 @@ import typer
 
 from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint

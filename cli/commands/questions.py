@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import print_line
 from slowwave.cli.nights.rounds import AskedOptions, Rounds
 from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
@@ -20,8 +20,8 @@ def questions(
 ) -> None:
     """Print the questions a run would ask now, one JSON object per line. Read-only.
 
-    An agent answers them with 'slowwave answer'. messages are what a model would be sent, schema is
-    the format of the answer. A checking question has a note: answer it in a fresh context.
+    An agent answers them with 'slowwave answer'. 'messages' is the prompt, 'schema' the answer
+    format. A question with a 'note' checks an earlier answer: answer it in a fresh context.
     """
     found = Rounds(place, asked, output).questions()
     output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})

@@ -20,8 +20,8 @@ from slowwave.cli.arguments.options import (
     OutputOptions,
     per_call,
 )
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.files.places import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of

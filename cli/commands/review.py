@@ -17,19 +17,20 @@ import typer
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
-from slowwave.cli.files.places import on_place
-from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, chosen_of
-from slowwave.cli.reviewing.chosen_proposals import decline as decline_chosen
+from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
+from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import LEGEND, join_lines, view_waiting
+from slowwave.cli.views.proposal import LEGEND, join_lines, view_pending
 from slowwave.cli.views.review import (
     describe_decision,
-    waiting_as_json,
-    waiting_details,
+    pending_as_json,
+    pending_details,
+    report_decided,
 )
 from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.consolidation.proposals import Operation
@@ -37,7 +38,7 @@ from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbed
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
-from .apply import apply, report_decided
+from .apply import apply
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -67,12 +68,12 @@ class Chosen:
                 "Specify proposals by their ids, or pass --operation or --all."
             )
         if choice.everything and choice.ids:
-            raise typer.BadParameter("Specify proposals, or pass --all: not both.")
+            raise typer.BadParameter("Pass only one of ids and --all.")
         return choice
 
 
 @on_place
-def list_waiting(
+def list_pending(
     file: FileArgument,
     place: Place,
     which: WhichArgument = None,
@@ -128,7 +129,7 @@ def approve(
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     refuse_changes(place, wiki)
-    _carry_out(place, choice, None, embedder, wiki, output)
+    _apply_chosen(place, choice, None, embedder, wiki, output)
 
 
 @on_place
@@ -155,7 +156,7 @@ def decline(
             "file": str(place.named),
             "action": "decline",
             "run": None,
-            "proposals": list(map(waiting_as_json, declined)),
+            "proposals": list(map(pending_as_json, declined)),
             **pages.as_json(),
         }
     )
@@ -187,7 +188,7 @@ def edit(
     choice = Choice((which,))
     refuse_changes(place, wiki)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
-    _carry_out(place, choice, words, embedder, wiki, output)
+    _apply_chosen(place, choice, words, embedder, wiki, output)
 
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
@@ -200,9 +201,9 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
             # A proposal that is named is shown even if it was decided.
             chosen = choice.of(read_queue(opened, decided=bool(choice.ids)))
             approved = {
-                waiting.decision.run_id
-                for waiting in chosen
-                if waiting.decision.state == "approved"
+                pending.decision.run_id
+                for pending in chosen
+                if pending.decision.state == "approved"
             }
             applied = {run_id: read_applied_approvals(opened, run_id) for run_id in approved}
         output.result(
@@ -210,41 +211,41 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
                 "command": "review",
                 "file": str(place.named),
                 "action": action,
-                "proposals": list(map(waiting_as_json, chosen)),
+                "proposals": list(map(pending_as_json, chosen)),
             }
         )
-        ids = ids_in(waiting.kept.proposal.sources for waiting in chosen)
+        ids = ids_in(pending.kept.proposal.sources for pending in chosen)
         memories = read_views(memory_file, ids)
     if not chosen:
         output.show(clean(f"{place.named}: no pending proposals."))
         return
     lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
-    for waiting in chosen:
-        done = applied.get(waiting.decision.run_id, {}).get(waiting.id)
-        lines += view_waiting(waiting, memories, done).lines(verbose=action == "show")
-        lines += waiting_details(waiting, memories, done) if action == "show" else ()
+    for pending in chosen:
+        done = applied.get(pending.decision.run_id, {}).get(pending.id)
+        lines += view_pending(pending, memories, done).lines(verbose=action == "show")
+        lines += pending_details(pending, memories, done) if action == "show" else ()
     output.show(join_lines([*lines, "", *_what_can_be_done(chosen)]))
 
 
 def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
-    """Yield how to decide about the pending proposals, and what was decided about the rest."""
-    for waiting in chosen:
-        if waiting.decision.state != "pending":
-            yield clean(with_file(" ".join(describe_decision(waiting.decision))))
-    pending = [waiting for waiting in chosen if waiting.decision.state == "pending"]
-    if pending:
-        is_stale = all(waiting.stale for waiting in pending)
+    """Yield how to decide the pending proposals, and what was decided on the rest."""
+    for pending in chosen:
+        if pending.decision.state != "pending":
+            yield clean(with_file(" ".join(describe_decision(pending.decision))))
+    still_pending = [pending for pending in chosen if pending.decision.state == "pending"]
+    if still_pending:
+        is_stale = all(pending.stale for pending in still_pending)
         ways = "decline" if is_stale else "approve|decline|edit"
         together = "" if is_stale else ", or apply all: slowwave review approve FILE --all"
         yield with_file(f"Decide with: slowwave review {ways} FILE ID{together}")
-    if any(waiting.kept.fault for waiting in pending):
+    if any(pending.kept.fault for pending in still_pending):
         yield (
             "A damaged proposal can only be declined; the next run withdraws it, and considers "
             "its memories again."
         )
 
 
-def _carry_out(
+def _apply_chosen(
     place: Place,
     choice: Choice,
     words: str | None,
@@ -253,7 +254,7 @@ def _carry_out(
     output: Output,
 ) -> None:
     with shown_progress(output.quiet) as progress:
-        decided = carry_out_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
+        decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     action = "approve" if words is None else "edit"
     raise typer.Exit(report_decided("review", place, decided, wiki, output, action=action))
 
@@ -267,8 +268,8 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
             "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        (waiting,) = chosen_of(opened, choice)
-    words = _edited(waiting.kept.proposal.draft.text)
+        (pending,) = chosen_of(opened, choice)
+    words = _edited(pending.kept.proposal.draft.text)
     if not words:
         raise typer.Abort
     return words
@@ -297,9 +298,9 @@ def _edited(text: str) -> str | None:
 
 app = group_of(
     "review",
-    "Decide about pending proposals.",
+    "Review pending proposals.",
     {
-        "list": list_waiting,
+        "list": list_pending,
         "show": show,
         "approve": approve,
         "decline": decline,

@@ -24,8 +24,8 @@ def rules(
 ) -> None:
     """Print the rules and patterns that recur as lines for AGENTS.md, CLAUDE.md or a skill.
 
-    Those are the memories of layer core, each with the memories that support it in a comment. No
-    file is written: copy the lines that you want.
+    These are the memories in the core layer, each with a comment that lists its supporting
+    memories. No file is written: copy the lines that you want.
     """
     from slowwave.consolidation.reports.core_rules import read_core_rules
     from slowwave.store.records import timestamp

@@ -18,7 +18,7 @@ from slowwave.cli.arguments.options import (
     per_call,
     setting,
 )
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
 from slowwave.cli.views.ingest import message_as_json, message_as_text
@@ -70,7 +70,7 @@ class LineageOptions:
         """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
         if self.html is not None:
             if json:
-                raise typer.BadParameter("Pass --html or --json: not both.")
+                raise typer.BadParameter("Pass only one of --html and --json.")
             refuse_unwritable(self.html)
 
 
@@ -133,6 +133,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+            shown = ("no", "yes")[value] if isinstance(value, bool) else shown
             yield clean(f"{name:<14} {shown}")
     for made in fields["derivations"]:
         writer = made["model"] or made["writer"]

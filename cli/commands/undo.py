@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption, per_call
-from slowwave.cli.files.places import on_place
+from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
@@ -62,7 +62,14 @@ def undo(
             "that changed anything.",
         ),
     ] = None,
-    last: Annotated[bool, per_call("--last", help="Undo the last run.")] = False,
+    last: Annotated[
+        bool,
+        per_call(
+            "--last",
+            help="Undo the last run that changed anything, without asking unless it applied many "
+            "proposals.",
+        ),
+    ] = False,
     since_run: Annotated[
         str | None,
         per_call(
@@ -77,16 +84,14 @@ def undo(
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
-    The memories are then exactly what they were before the run. A reactivated memory keeps its
-    lineage. At a terminal, asks for confirmation if you specify no run, or if it applied many
+    Restores the memories exactly as they were before the run. A reactivated memory keeps its
+    lineage. At a terminal, asks for confirmation if you do not name a run or if it applied many
     proposals.
     """
     from slowwave.store.file import open_reading
 
     if sum((which is not None, since_run is not None, last)) > 1:
-        raise typer.BadParameter(
-            "Specify a run, a proposal or a memory, --last, or --since RUN: only one of them."
-        )
+        raise typer.BadParameter("Pass only one of an id, --last and --since.")
     if rehearse:
         wiki = None
     else:

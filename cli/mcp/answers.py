@@ -60,7 +60,7 @@ def questions_as_json(found: OpenQuestions, limit: int) -> dict[str, Any]:
 
 
 def mark(text: str) -> dict[str, str]:
-    """Return the sentence with which a text gives orders to its reader, if there is one."""
+    """Return the first instruction to its reader that a text contains, if there is one."""
     found = commands(text)
     return {"tries_to_command": found[0]} if found else {}
 

@@ -18,9 +18,9 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from slowwave.cli.terminal.progress_bars import STAGES
-from slowwave.cli.views.asked import waiting_parts_as_json
+from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import ProposalView, view_result, view_waiting
+from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
 from slowwave.cli.views.questions import given_as_json, open_question_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.proposing import SecondReading
@@ -35,7 +35,7 @@ from .answers import GivenAnswer, Page, questions_as_json, shown_proposal, suspi
 
 ProposalId = Annotated[
     str,
-    Field(description="An id from consolidate_pending, or at least its first eight characters."),
+    Field(description="An id from consolidate_pending, or at least its first four characters."),
 ]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
@@ -73,13 +73,13 @@ class ConsolidationTools:
         sources with their texts, which of them it supersedes (leaving), the draft that replaces
         them, the reason, its state, and the tokens before and after. in_all: the number of
         proposals. waiting, of a survey: the number of proposals pending from earlier runs.
-        undecided, of a survey: groups of near memories that only a model can decide about; you can
+        undecided, of a survey: groups of similar memories that only a model can decide; you can
         be that model: call consolidation_questions.
         """
         page = Page(limit, offset)
         waiting = [] if survey else self._memory.waiting()
         if waiting:
-            return {"surveyed": False} | self._page(list(map(view_waiting, waiting)), page)
+            return {"surveyed": False} | self._page(list(map(view_pending, waiting)), page)
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
@@ -223,8 +223,8 @@ class ConsolidationTools:
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             **self._page(list(map(view_result, outcome.results)), page),
-            "waiting": outcome.earlier.waiting,
-            "conversations": waiting_parts_as_json(outcome.waiting_parts),
+            "waiting": outcome.earlier.pending,
+            "conversations": queued_parts_as_json(outcome.queued_parts),
             "conflicts": [
                 {
                     "sources": conflict.sources,

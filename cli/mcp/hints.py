@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 
 # What the hints of the command line say, and what they say to an agent.
 WORDING = {
@@ -29,7 +28,7 @@ _COMMAND = re.compile(r"\bslowwave [a-z]|(?<![\w-])--[a-z]")
 _ASK = "Ask the person who runs this server"
 
 
-def sentences(error: StoreError | ConsolidationError) -> str:
+def sentences(error: SlowwaveError) -> str:
     """Return an error and its hint in sentences, as an agent may read them."""
     reasons = [obstacle.why for obstacle in getattr(error, "obstacles", ())]
     # The message has the reason if there is only one.

@@ -18,10 +18,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.cli.terminal.exits import SHOWS_TRACEBACKS, describe_defect
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
 from .conversation_tools import ConversationTools
@@ -166,7 +165,7 @@ def _with_readable_errors(
     def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Any:
         try:
             return tool(*args, **kwargs)
-        except (StoreError, ConsolidationError) as error:
+        except SlowwaveError as error:
             return _refusal(sentences(error))
         except Exception as error:  # noqa: BLE001 - the last line of defense
             if SHOWS_TRACEBACKS.get():

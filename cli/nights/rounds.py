@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +16,8 @@ from slowwave.cli.arguments.options import (
     EmbedderOption,
     IncludeProtectedOption,
     OnlyOption,
+    ReconsiderOption,
+    ReviewOption,
     TenantsOption,
     operations_of,
 )
@@ -24,19 +26,17 @@ from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.asked import routes_as_json
-from slowwave.cli.views.outcome import as_json, as_text
-from slowwave.cli.views.place import place_as_json, place_as_text
+from slowwave.cli.views.outcome import report_as_json, report_as_text
 from slowwave.cli.views.problems import report_problems, summarize_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
-from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.places import Place
 
 from .gates import Gates
-from .night import note_place, write_back
+from .maintain_files import note_place, write_back
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,13 +53,8 @@ class AskedOptions:
     tenant: TenantsOption = None
     only: OnlyOption = ALL_OPERATIONS
     include_protected: IncludeProtectedOption = False
-    reconsider: Annotated[
-        bool,
-        typer.Option("--reconsider", help="Propose again what was rejected, declined or undone."),
-    ] = False
-    review: Annotated[
-        Review, typer.Option(help="Which proposals to queue for 'slowwave review'.")
-    ] = "never"
+    reconsider: ReconsiderOption = False
+    review: ReviewOption = "never"
     embedder: EmbedderOption = DEFAULT_MODEL
 
     def cycle_options(self) -> CycleOptions:
@@ -157,15 +152,9 @@ class Rounds:
         shown: list[RenderableType] = [*given_as_text(given, named)]
         code: int = Code.DONE
         if outcome is not None:
-            night = as_json(outcome, str(named), False, writer)
-            night["ways"] = routes_as_json(outcome, memory_file)
-            found["night"] = night | place_as_json(
-                self._place, outcome.results, memory_file, *budgets
-            )
-            shown += as_text(outcome, named, False, writer, memory_file)
-            shown += place_as_text(
-                self._place, outcome.results, memory_file, *budgets, has_model=True, dry_run=False
-            )
+            place = self._place
+            found["night"] = report_as_json(outcome, place, False, writer, memory_file, budgets)
+            shown += report_as_text(outcome, place, False, writer, memory_file, budgets)
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 summary, hint = summarize_problems(named, outcome)

@@ -13,8 +13,7 @@ from slowwave.cli.terminal.exits import Code, code_of
 from slowwave.cli.terminal.log_lines import Level, log_lines
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.metrics import Metrics
-from slowwave.consolidation.errors import ConsolidationError
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -52,7 +51,7 @@ class Watch:
                 state=result.state,
                 **({"why": result.why} if result.state in _STATES_WITH_REASON else {}),
             )
-        parts = outcome.waiting_parts
+        parts = outcome.queued_parts
         lines.write(
             "info",
             "outcome",
@@ -81,7 +80,7 @@ class Watch:
 
     def failed(self, file: Path, error: BaseException) -> None:
         """Report that a run ended with an error; the caller reports the error itself."""
-        if isinstance(error, StoreError | ConsolidationError):
+        if isinstance(error, SlowwaveError):
             code: int = code_of(error)
         elif isinstance(error, Exception):
             code = Code.DEFECT

@@ -13,10 +13,10 @@ from typing import ParamSpec
 
 import typer
 
-from slowwave.consolidation.errors import ConsolidationError, RecordingError
+from slowwave.consolidation.errors import RecordingError
 from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.store.errors import ChangedSince, FileHeld, StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, UnusableFile
 
 from .output import NAMED_FILE, Output, stdout_of_this_command, unwritable
 from .signals import CaughtSignals, caught_signals
@@ -55,7 +55,7 @@ MEANINGS = {
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
     Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
     Code.HELD: "another run has locked the file",
-    Code.DEFECT: "an internal error of slowwave",
+    Code.DEFECT: "an internal error in slowwave",
     Code.OUTPUT: "stdout could not be written, but the command itself is done",
     Code.INTERRUPTED: "interrupted, but applied changes are complete",
     Code.TERMINATED: "terminated, but applied changes are complete",
@@ -105,7 +105,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
     except typer.Abort:
         output.error("Nothing was done.", "", Code.FAILED)
         return Code.FAILED
-    except (StoreError, ConsolidationError) as error:
+    except SlowwaveError as error:
         code = code_of(error)
         obstacles = error.obstacles if isinstance(error, ChangedSince) else ()
         hint = without_secrets(error.hint)
@@ -117,7 +117,8 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
             return _interrupted(error, caught, output)
         if SHOWS_TRACEBACKS.get():
             sys.stderr.write(without_secrets(traceback.format_exc()))
-        output.error(describe_defect(error), "Report it, with the output of --debug.", Code.DEFECT)
+        hint = "Please report it with the output of --debug."
+        output.error(describe_defect(error), hint, Code.DEFECT)
         return Code.DEFECT
     return Code.DONE
 
@@ -149,4 +150,4 @@ def describe_defect(error: Exception) -> str:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{Path(frame.filename).name}:{frame.lineno}"
     problem = without_secrets(f"{type(error).__name__}: {error}")
-    return f"slowwave has a defect: {problem} ({place})."
+    return f"Internal error: {problem} ({place})."

@@ -17,7 +17,7 @@ from .memory import read_views
 
 if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow, Dense, Result
-    from slowwave.consolidation.running.outcome import Outcome, WaitingPartsResult
+    from slowwave.consolidation.running.outcome import Outcome, QueuedPartsResult
     from slowwave.store.intake import Backlog
 
 # How many reasons, and how many memories that stay verbatim, are shown.
@@ -118,7 +118,7 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
     return ["\n".join(lines)]
 
 
-def waiting_parts_as_json(parts: WaitingPartsResult) -> dict[str, Any]:
+def queued_parts_as_json(parts: QueuedPartsResult) -> dict[str, Any]:
     """Return what became of conversation parts that were queued for a model, as format 1."""
     broken_off = parts.broken_off
     return {
@@ -134,7 +134,7 @@ def waiting_parts_as_json(parts: WaitingPartsResult) -> dict[str, Any]:
     }
 
 
-def waiting_parts_as_text(parts: WaitingPartsResult, file: Path) -> list[str]:
+def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
     """Return the same as a paragraph; nothing if nothing is queued and nothing was read."""
     if parts.runs:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
@@ -159,7 +159,7 @@ def since(backlog: Backlog) -> str:
     return f"since {day_of(backlog.since or '')}{tries}"
 
 
-def _read_parts(parts: WaitingPartsResult, file: Path) -> Iterator[str]:
+def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
     named = shlex.quote(str(file))
     states = [
         f"{parts.states[state]} {wording}"

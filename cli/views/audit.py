@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 5
 _MAX_CHARACTERS = 120
 _TITLES: dict[FindingKind, str] = {
-    "orders": "Look like orders to their reader; no run reads them",
-    "blank": "Have no letter and no digit",
-    "verbatim": "Are code, data or logs, which no run shortens; forget what belongs in a file",
-    "too long": "Are too long for runs and recall",
-    "distrusted": "Have lost trust, by feedback or their writer",
+    "orders": "Possible prompt injections; no run reads them",
+    "blank": "Without letters or digits",
+    "verbatim": "Code, data or logs, which runs never shorten; forget what belongs in a file",
+    "too long": "Too long for runs and recall",
+    "distrusted": "Low trust, from feedback or their writer",
     "doubtful source": "Derived from a source that no longer supports them",
-    "expired": "Past their expiry, and still active",
-    "expiring": "Will expire soon",
+    "expired": "Expired, but still active",
+    "expiring": "About to expire",
     "limit": "Tenants near max_active",
-    "faded": "Neither confirmed nor recalled for over a half-life of their layer",
-    "conflict": "Contradict each other",
+    "faded": "Not confirmed or recalled for over a half-life of their layer",
+    "conflict": "Contradictions",
     "pending": "Pending proposals",
 }
 _NO_ACCESSES = (

@@ -91,8 +91,8 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
-    things = counted(len(groups), "thing", "things")
-    lines = [f"In conflict, left unchanged: {count:,} memories about {things}."]
+    number = counted(len(groups), "conflict", "conflicts")
+    lines = [f"{number} between {count:,} memories, left unchanged."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -103,14 +103,14 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
         lines.append(f"  {group.id}")
         lines += [f"    {line}" for line in _up_to(limit, texts, "more memories")]
         differences = _differences(group.conflicts)
-        lines += [f"    ({line})" for line in _up_to(limit, differences, "more that differ so")]
+        lines += [f"    ({line})" for line in _up_to(limit, differences, "more differences")]
     if len(shown) < len(groups):
         lines.append(with_file("  ...; all of them: slowwave conflicts FILE"))
     return "\n".join(lines)
 
 
 def _differences(group: Sequence[Conflict]) -> list[str]:
-    """Return what a group disagrees about: each value against all that it conflicts with.
+    """Return what a group disagrees about: each value vs. all that it conflicts with.
 
     Texts are not repeated: if they are the values, only the reason is returned.
     """
@@ -122,7 +122,7 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
             earlier, later = conflict.values
             against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
     lines = (
-        why if slot in SLOTS_OF_TEXTS else f"{value} against {', '.join(values)}; {why}"
+        why if slot in SLOTS_OF_TEXTS else f"{value} vs. {', '.join(values)}; {why}"
         for (slot, value, why), values in against.items()
     )
     return list(dict.fromkeys(map(clean, lines)))
@@ -159,13 +159,13 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
 
 
 def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
-    """Return what a model would be asked, what that would take, and the nearest pairs."""
+    """Return what a model would be asked, with the nearest pairs."""
     found = undecided_as_json(undecided)
-    shown = counted(found["memories"], "similar memory", "similar memories")
+    left = counted(found["memories"], "similar memory", "similar memories")
     lines = [
-        f"A model would be shown {shown} in "
-        f"{counted(len(undecided), 'question', 'questions')}; with checking, that takes about "
-        f"{found['tokens']:,} tokens (--model NAME). The most similar pairs:"
+        f"Left for a model (--model NAME): {left} in "
+        f"{counted(len(undecided), 'question', 'questions')}. Pairs that it would see, most "
+        "similar first:"
     ]
     memories = read_views(path, ids_in(pair["sources"] for pair in found["likeliest"]))
     for pair in found["likeliest"]:

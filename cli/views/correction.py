@@ -3,21 +3,52 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+import typer
+
+from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
+
+from .wiki import refuse_changes, write_after_change
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.similar import Similar
     from slowwave.consolidation.running.corrections import Correction
+    from slowwave.store.file import MemoryFile
     from slowwave.store.lineage import Ancestor
+    from slowwave.store.places import Place
     from slowwave.store.records import Memory
 
 _DID = {"correct": "Corrected", "pin": "Pinned", "unpin": "Unpinned", "keep": "Kept"}
 _BOTH_RIGHT = "Both are right: this conflict is not listed again."
+
+
+def make_correction(
+    command: str,
+    place: Place,
+    do: Callable[[MemoryFile], Correction],
+    rehearse: bool,
+    wiki: Path | None,
+    output: Output,
+) -> None:
+    """Correct the file, or only a copy of it, and report what was done."""
+    wiki = None if rehearse else wiki
+    if not rehearse:
+        refuse_changes(place, wiki)
+    done = place.rehearse(do) if rehearse else place.change(do)
+    pages = write_after_change(wiki, place)
+    named = {"command": command, "file": str(place.named), "dry_run": rehearse}
+    # A rehearsal's run is in no file.
+    found = correction_as_json(done) | ({"run": None} if rehearse else {})
+    output.result({**named, **found, **pages.as_json()})
+    if found["secrets"]:
+        output.note(secrets_as_text(found["secrets"]))
+    output.show(correction_as_text(done, place.named, rehearse))
+    raise typer.Exit(pages.report(output, Code.DONE))
 
 
 def correction_as_json(done: Correction) -> dict[str, Any]:

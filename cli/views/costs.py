@@ -70,20 +70,17 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
     """Return an estimate as the last lines of a report; [] if there is none."""
     if cost is None:
         return []
-    known = [f"{usd_of(usd)} with {name}" for name, usd in cost.prices.items() if usd is not None]
-    unknown = [name for name, usd in cost.prices.items() if usd is None]
-    windows = counted(cost.windows, "window", "windows")
-    lines = [
-        f"A model would be asked about {windows}: up to {cost.prompt_tokens:,} tokens read and "
-        f"{cost.answer_tokens:,} written, about {counted(cost.seconds, 'second', 'seconds')} with "
-        f"{counted(concurrency, 'call', 'calls')} at a time."
+    prices = [
+        f"unknown for {name}" if usd is None else f"up to {usd_of(usd)} with {name}"
+        for name, usd in cost.prices.items()
     ]
-    if known:
-        lines.append(
-            f"Price: up to {', '.join(known)}. All are estimates, without reasoning tokens."
-        )
-    elif unknown:
-        lines.append(f"Price: unknown for {', '.join(unknown)}. The rest are estimates.")
+    lines = [
+        f"With a model: {counted(cost.windows, 'question', 'questions')}, up to "
+        f"{cost.prompt_tokens:,} input and {cost.answer_tokens:,} output tokens, about "
+        f"{counted(cost.seconds, 'second', 'seconds')} with "
+        f"{counted(concurrency, 'call', 'calls')} at a time.",
+        f"Price: {', '.join(prices)}. All are estimates, without reasoning tokens.",
+    ]
     return ["", *map(clean, lines)]
 
 

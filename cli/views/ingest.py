@@ -199,7 +199,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
         parts.append(f"{cut.left} earlier ones not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"message {places} skipped: it gives orders to its reader")
+        parts.append(f"message {places} skipped: it contains instructions to the reader")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message", "messages")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."

@@ -75,7 +75,7 @@ class Metrics:
         conflicts, purged = len(outcome.conflicts), len(outcome.purged.ids)
         self._set("conflicts", "Pairs of memories that contradict each other.", conflicts, file)
         self._set("purged_memories", "Memories that a purge deleted.", purged, file)
-        parts = outcome.waiting_parts
+        parts = outcome.queued_parts
         for state, number in (("read", parts.read), ("waiting", parts.waiting)):
             description = "Conversation parts that were read, and that are queued for a model."
             self._set("conversation_parts", description, number, file, state=state)

@@ -131,7 +131,7 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
     else:
         night = _view_unwritten(outcome, path, named, dry_run, writer)
     expired = outcome.expired is not None and outcome.expired.run_id is not None
-    has_earlier_run = expired or bool(outcome.waiting_parts.runs)
+    has_earlier_run = expired or bool(outcome.queued_parts.runs)
     return replace(
         night,
         conflicts=view_pairs(outcome.conflicts, path),

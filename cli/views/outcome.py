@@ -17,8 +17,9 @@ from .asked import (
     dense_as_text,
     question_as_json,
     questions_as_text,
-    waiting_parts_as_json,
-    waiting_parts_as_text,
+    queued_parts_as_json,
+    queued_parts_as_text,
+    routes_as_json,
 )
 from .conflict import (
     MAX_SHOWN,
@@ -31,6 +32,7 @@ from .conflict import (
 from .costs import usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
+from .place import place_as_json, place_as_text
 from .proposal import LEGEND, join_lines, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
 from .table import table_of
@@ -44,10 +46,47 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
+    from slowwave.store.places import Budget, Place
 
 # How many suspicious memories are shown, and how many characters of each.
 _MAX_SUSPICIOUS = 5
 _MAX_CHARACTERS = 100
+
+
+def report_as_json(
+    outcome: Outcome,
+    place: Place,
+    dry_run: bool,
+    writer: Writer,
+    path: Path,
+    budgets: tuple[Budget | None, Budget | None],
+) -> dict[str, Any]:
+    """Return an outcome as format 1, with how each memory is treated, and what stays in a place.
+
+    path: where the texts of memories are read. budgets: before and after the run.
+    """
+    return {
+        **as_json(outcome, str(place.named), dry_run, writer),
+        "ways": routes_as_json(outcome, path),
+        **place_as_json(place, outcome.results, path, *budgets),
+    }
+
+
+def report_as_text(
+    outcome: Outcome,
+    place: Place,
+    dry_run: bool,
+    writer: Writer,
+    path: Path,
+    budgets: tuple[Budget | None, Budget | None],
+    verbose: bool = False,
+) -> list[RenderableType]:
+    """Return the same for people. path, budgets: as in `report_as_json`."""
+    has_model = writer.model is not None
+    return [
+        *as_text(outcome, place.named, dry_run, writer, path, verbose),
+        *place_as_text(place, outcome.results, path, *budgets, has_model, dry_run),
+    ]
 
 
 def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
@@ -72,12 +111,12 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
         "suspicious": list(map(vars, plan.suspicious)),
         "too_long": list(map(vars, plan.too_long)),
         "damaged": plan.damaged,
-        "waiting": outcome.earlier.waiting,
+        "waiting": outcome.earlier.pending,
         "set_aside": [
-            {"proposal": waiting.id, "why": waiting.stale} for waiting in outcome.earlier.outdated
+            {"proposal": pending.id, "why": pending.stale} for pending in outcome.earlier.outdated
         ],
         "held_back": plan.held_back,
-        "conversations": waiting_parts_as_json(outcome.waiting_parts),
+        "conversations": queued_parts_as_json(outcome.queued_parts),
         **phases_as_json(outcome),
         "backup": None if outcome.backup is None else str(outcome.backup),
         "model": {
@@ -130,11 +169,11 @@ def _first_remarks(
     outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
 ) -> list[str]:
     return [
-        *earlier_as_text(outcome.earlier.waiting, file),
+        *earlier_as_text(outcome.earlier.pending, file),
         *_held_back(outcome.plan, file),
         *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
         *scores_as_text(outcome.scores),
-        *waiting_parts_as_text(outcome.waiting_parts, file),
+        *queued_parts_as_text(outcome.queued_parts, file),
     ]
 
 
@@ -158,7 +197,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""
-        new = " new" if outcome.earlier.waiting else ""
+        new = " new" if outcome.earlier.pending else ""
         alone = " without a model" if outcome.plan.undecided else ""
         return clean(f"{file}: {held}: nothing{new} to do{alone}.{computed}")
     would = " would change" if dry_run else ""
@@ -171,7 +210,7 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
 
 def _has_other_changes(outcome: Outcome) -> bool:
     """Whether memories expired, were archived or came from conversations."""
-    return any(aged.leaving for aged in outcome.aged) or bool(outcome.waiting_parts.runs)
+    return any(aged.leaving for aged in outcome.aged) or bool(outcome.queued_parts.runs)
 
 
 def _change(before: int, after: int) -> str:
@@ -217,10 +256,10 @@ def _left_out(plan: Plan) -> list[str]:
     parts = []
     if plan.suspicious:
         count = len(plan.suspicious)
-        tries = counted(count, "memory tries", "memories try")
+        contain = counted(count, "memory contains", "memories contain")
         lines = [
-            f"Suspicious: {tries} to give orders to the reader. They stay unchanged, and nothing "
-            "is derived from them."
+            f"Suspicious: {contain} instructions to the reader (possible prompt injection). They "
+            "stay unchanged, and nothing is derived from them."
         ]
         for memory in plan.suspicious[:_MAX_SUSPICIOUS]:
             text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)

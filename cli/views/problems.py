@@ -11,12 +11,11 @@ from slowwave.cli.terminal.wording import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from slowwave.consolidation.errors import ConsolidationError
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.proposals import AskedWindow, State
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.errors import StoreError
+    from slowwave.store.errors import SlowwaveError
 
 # The states of proposals of which a quiet run reports the number.
 _WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
@@ -27,7 +26,7 @@ def report_problems(
     code: int,
     writer: Writer,
     recordings: Recordings | None,
-    broken_off: StoreError | ConsolidationError | None,
+    broken_off: SlowwaveError | None,
     summary: str,
     hint: str = "'slowwave log FILE' shows the run.",
     failure: tuple[str, str] | None = None,
@@ -62,7 +61,7 @@ def model_failure(
     None if it answered everything, or if an interruption or an error of the file is the reason.
     """
     asked = unanswered_windows(outcome)
-    parts = outcome.waiting_parts
+    parts = outcome.queued_parts
     if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
         return None
     left = [counted(len(asked), "question", "questions")] if asked else []
@@ -96,7 +95,7 @@ def summarize_problems(file: Path, outcome: Outcome) -> tuple[str, str]:
     wrong = [result for result in outcome.results if result.state in _WRONG]
     states = [result.state for result in wrong]
     unanswered = unanswered_windows(outcome)
-    parts = outcome.waiting_parts
+    parts = outcome.queued_parts
     raw = parts.states.get("raw", 0)
     aged = [result.why for result in outcome.aged if result.why]
     problems = (

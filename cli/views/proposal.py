@@ -198,9 +198,9 @@ def view_decision(
     proposal, done = kept.proposal, applied or decision
     before = {change.memory: change.before for change in changes if change.before is not None}
     going: Collection[str] = {change.memory for change in changes if change.after is None}
-    why = why_it_waited(decision, applied)
+    why = why_queued(decision, applied)
     if state in ("pending", "approved"):
-        # This run changed nothing; the one that carries it out does.
+        # This run changed nothing; the one that applies it does.
         going, claims = proposal.leaving, claims or proposal.draft.claims
         before = _unchanged_survivor(proposal, state, memories)
         why = kept.fault if kept.fault and state == "pending" else why
@@ -219,8 +219,8 @@ def view_decision(
     )
 
 
-def view_waiting(
-    waiting: PendingProposal,
+def view_pending(
+    pending: PendingProposal,
     memories: Mapping[str, MemoryView] | None = None,
     applied: Decision | None = None,
 ) -> ProposalView:
@@ -228,23 +228,23 @@ def view_waiting(
 
     memories: by default those that are still in the file. applied: as in `view_decision`.
     """
-    known = view_memories(waiting.memories.values()) if memories is None else memories
-    view = view_decision(waiting.decision, known, applied=applied)
-    if waiting.stale:
-        return replace(view, state="stale", why=waiting.stale, going=())
-    is_known = waiting.memories.keys() >= set(view.proposal.sources)
-    if waiting.decision.state != "pending" or not is_known:
+    known = view_memories(pending.memories.values()) if memories is None else memories
+    view = view_decision(pending.decision, known, applied=applied)
+    if pending.stale:
+        return replace(view, state="stale", why=pending.stale, going=())
+    is_known = pending.memories.keys() >= set(view.proposal.sources)
+    if pending.decision.state != "pending" or not is_known:
         return view
     from slowwave.consolidation.running.savings import savings_of
 
-    return replace(view, worth=savings_of(view.proposal, waiting.memories.__getitem__))
+    return replace(view, worth=savings_of(view.proposal, pending.memories.__getitem__))
 
 
-def why_it_waited(decision: Decision, applied: Decision | None) -> str | None:
-    """Return why a proposal waits; of an approved one, why it waited and which run applied it."""
+def why_queued(decision: Decision, applied: Decision | None) -> str | None:
+    """Return why a proposal was queued, and of an approved one which run applied it."""
     if decision.state != "approved":
         return decision.why
-    parts = [(decision.why or "").replace("waits", "waited", 1)] if decision.why else []
+    parts = [decision.why] if decision.why else []
     if applied is not None:
         parts.append(f"applied by run {applied.run_id}")
     if is_reworded(decision, applied):

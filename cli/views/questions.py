@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 
-from .asked import waiting_parts_as_json, waiting_parts_as_text
+from .asked import queued_parts_as_json, queued_parts_as_text
 
 if TYPE_CHECKING:
     from slowwave.consolidation.agent.rounds import GivenAnswers, OpenQuestions
@@ -49,7 +49,7 @@ def given_as_json(given: GivenAnswers) -> dict[str, Any]:
     """Return what became of answers, and what is asked next."""
     faults = [{"id": key, "why": why} for key, why in given.faults.items()]
     answers = {"kept": given.kept, "known": given.known, "stale": given.stale, "faults": faults}
-    read = None if given.read is None else waiting_parts_as_json(given.read)
+    read = None if given.read is None else queued_parts_as_json(given.read)
     return answers | open_questions_as_json(given.left) | {"conversations": read}
 
 
@@ -65,7 +65,7 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
     for key, why in given.faults.items():
         yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
     if given.read is not None:
-        yield from waiting_parts_as_text(given.read, file)
+        yield from queued_parts_as_text(given.read, file)
     if given.questions:
         yield left_as_text(given.left, file)
     if given.outcome is not None and (given.kept or given.known or given.unusable):

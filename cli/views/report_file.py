@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from slowwave.cli.terminal.output import writing_to_stdout
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import is_database
 from slowwave.store.sidecar import file_mode, sync_folder
 
@@ -93,11 +93,10 @@ def write_report(path: Path, text: str, memory_file: Path) -> None:
     real = path.resolve()
     draft = real.with_name(f".{real.name}.{os.getpid()}")
     try:
-        _write(draft, text, file_mode(memory_file) & 0o666)
-        draft.replace(real)
-        sync_folder(real.parent)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+        with file_errors("write", path):
+            _write(draft, text, file_mode(memory_file) & 0o666)
+            draft.replace(real)
+            sync_folder(real.parent)
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
@@ -110,22 +109,17 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
     """
     from prometheus_client import write_to_textfile
 
-    try:
+    with file_errors("write", path):
         # It writes a neighboring file, and renames that.
         write_to_textfile(str(path), registry)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def _begins_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
     """Whether a file begins in one of these ways; b"" means that it is empty."""
     if not path.is_file() or is_database(path):
         return False
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(max(map(len, beginnings)))
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
+    with file_errors("write", path), path.open("rb") as stream:
+        start = stream.read(max(map(len, beginnings)))
     return any(start.startswith(begin) if begin else not start for begin in beginnings)
 
 

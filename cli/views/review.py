@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
@@ -18,14 +18,16 @@ from .proposal import (
     is_reworded,
     proposal_as_json,
     sources_as_json,
+    view_pending,
     view_result,
-    view_waiting,
 )
+from .wiki import write_after_change
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.ledger import Decision
+    from slowwave.store.places import Place
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
 _NEXT_RUN = "The next run considers its memories again."
@@ -54,38 +56,53 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     return sentence, hint.format(id=short)
 
 
-def waiting_as_json(waiting: PendingProposal) -> dict[str, Any]:
+def pending_as_json(pending: PendingProposal) -> dict[str, Any]:
     """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
-    view, decision = view_waiting(waiting), waiting.decision
+    view, decision = view_pending(pending), pending.decision
     return {
         **proposal_as_json(view),
         "run": decision.run_id,
         "sources": sources_as_json(view),
         "state": decision.state,
         "why": decision.why,
-        "stale": waiting.stale,
+        "stale": pending.stale,
         "draft": view.proposal.draft.text,
         "claims": [asdict(claim) for claim in view.proposal.draft.claims],
         "decided_at": decision.decided_at,
     }
 
 
-def waiting_details(
-    waiting: PendingProposal, memories: Mapping[str, MemoryView], applied: Decision | None = None
+def pending_details(
+    pending: PendingProposal, memories: Mapping[str, MemoryView], applied: Decision | None = None
 ) -> Iterator[str]:
     """Yield the whole ids, the trust of each source, and which claim cites what.
 
     applied: the decision that applied it, if a person approved it.
     """
-    proposal = waiting.kept.proposal
-    yield clean(f"    id {proposal.id}, of run {waiting.decision.run_id}, tenant {proposal.tenant}")
+    proposal = pending.kept.proposal
+    yield clean(f"    id {proposal.id}, of run {pending.decision.run_id}, tenant {proposal.tenant}")
     for memory_id in sort_by_time(proposal.sources, memories):
-        memory = waiting.memories.get(memory_id)
+        memory = pending.memories.get(memory_id)
         kind = f"{memory.origin}, {memory.layer}, trust {memory.trust:g}" if memory else "gone"
         yield clean(f"    source {memory_id}: {kind}")
-    if not proposal.keeps_text and not is_reworded(waiting.decision, applied):
+    if not proposal.keeps_text and not is_reworded(pending.decision, applied):
         for claim in proposal.draft.claims:
             yield clean(f"    '{claim.text}' from {', '.join(claim.sources)}")
+
+
+def report_decided(
+    command: str,
+    place: Place,
+    decided: ReviewResult,
+    wiki: Path | None,
+    output: Output,
+    **fields: str,
+) -> int:
+    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
+    pages = write_after_change(wiki, place)
+    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
+    output.show(decided_as_text(place.named, decided))
+    return pages.report(output, exit_code(decided))
 
 
 def decided_as_json(command: str, file: Path, decided: ReviewResult) -> dict[str, Any]:
@@ -132,18 +149,18 @@ def exit_code(decided: ReviewResult) -> Code:
     return Code.PARTLY if applied else Code.FAILED
 
 
-def earlier_as_text(waiting: int, file: Path) -> list[str]:
+def earlier_as_text(pending: int, file: Path) -> list[str]:
     """Return how many proposals of earlier runs are pending; nothing if none is."""
-    if not waiting:
+    if not pending:
         return []
-    count = counted(waiting, "proposal of earlier runs is", "proposals of earlier runs are")
+    count = counted(pending, "proposal of earlier runs is", "proposals of earlier runs are")
     return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
 
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:
     """Return which pending proposals can no longer be applied; nothing if there is none."""
-    changed = [waiting for waiting in outdated if waiting.kept.fault is None]
-    damaged = [waiting for waiting in outdated if waiting.kept.fault is not None]
+    changed = [pending for pending in outdated if pending.kept.fault is None]
+    damaged = [pending for pending in outdated if pending.kept.fault is not None]
     lines = []
     for found, cause in (
         (changed, "memories have changed"),

@@ -49,7 +49,7 @@ class AgentConversation:
         if not name.strip():
             raise StoreError("The name of a conversation must not be blank.")
         if every < 1:
-            raise StoreError(f"A conversation is read after 1 turn or more, not after {every}.")
+            raise StoreError(f"`every` must be at least 1, not {every}.")
         refuse_unpublished(options.tenant)
         self._memory = memory
         self._name = name if options.allow_secrets else mask_name(name, {})

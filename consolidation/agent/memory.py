@@ -30,7 +30,7 @@ from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.intake import count_waiting
+from slowwave.store.intake import count_queued
 from slowwave.store.ledger import (
     Decision,
     Run,
@@ -202,10 +202,10 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """
         with open_reading(self._path) as file:
             queue = read_queue(file)
-        return [waiting for waiting in queue if waiting.kept.proposal.tenant == self._tenant]
+        return [pending for pending in queue if pending.kept.proposal.tenant == self._tenant]
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
-        """Apply one proposal; its id may be shortened to eight characters.
+        """Apply one proposal; its id may be shortened to four characters.
 
         The proposal is pending, or in the plan of a dry run. Raises `StoreError` if it is neither,
         and `ConsolidationError`.
@@ -213,14 +213,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                kept = [waiting.kept for waiting in load_proposals(file, [pending])]
+                kept = [loaded.kept for loaded in load_proposals(file, [pending])]
                 return apply_approved(file, kept, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
         outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
         if not outcome.results:
-            raise not_planned(proposal_id, {meant})
+            raise not_planned(meant)
         return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(
@@ -332,6 +332,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """Return options for this tenant."""
         with open_reading(self._path) as file:
             # An empty file has no tenants.
-            known = tenants(file) or count_waiting(file)
+            known = tenants(file) or count_queued(file)
         mine = (self._tenant,) if known else ()
         return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})

@@ -28,17 +28,18 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
+from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 from slowwave.store.records import new_id, timestamp
-from slowwave.store.undo.undoable import MIN_PREFIX
 
 _STALE_CHECK = "the answer is to another question: its memories or the text changed since"
 _DECIDED = "a person decided about these texts before, or they were undone"
 _PENDING = "proposal {} gives the same memories another text: apply or decline it first"
-_WAITS = "waits for review: an agent proposed it"
+_HINT = "Nothing was changed. List the pending proposals."
+_QUEUED = "queued for review: an agent proposed it"
 
 
 @dataclass(frozen=True)
@@ -124,24 +125,24 @@ class Proposer:
     def keep(self, file: MemoryFile, result: Result) -> OwnProposal:
         """Keep a proposal as pending, in a run of its own, unless it is pending already."""
         proposal = result.proposal
-        waiting = replace(
-            result, state="pending", why=_WAITS, model=AGENT, model_key=AGENTS.key, place=1
+        proposed = replace(
+            result, state="pending", why=_QUEUED, model=AGENT, model_key=AGENTS.key, place=1
         )
         for decision in read_pending(file):
             if decision.key == proposal.id and decision.draft == proposal.draft.text:
-                return OwnProposal(result=waiting, run_id=decision.run_id)
+                return OwnProposal(result=proposed, run_id=decision.run_id)
             if decision.key == proposal.id:
                 return OwnProposal((_PENDING.format(decision.key),))
-        stale = find_stale(waiting, read_sources(file, [waiting]))
+        stale = find_stale(proposed, read_sources(file, [proposed]))
         if stale is not None:
             return OwnProposal((stale,))
         run = RunRecord(new_id(), self.now)
         counts = count_memories(file, [self.tenant], count_tokens)
         with run.begun(file, {"tenant": [self.tenant]}):
             with file.transaction():
-                record(file, run, waiting)
+                record(file, run, proposed)
             run.end(file, "done", run_report(counts, counts, ["pending"], Usage()))
-        return OwnProposal(result=waiting, run_id=run.run_id)
+        return OwnProposal(result=proposed, run_id=run.run_id)
 
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""
@@ -167,7 +168,7 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     """Return why a memory cannot go into a text with others."""
     joined = view.derived_from | view.supported_rule
     if memory_id in view.orders:
-        why = "gives orders to its reader"
+        why = "contains instructions to its reader"
     elif memory_id in view.verbatim_only:
         why = "stays verbatim, as code, data or a lesson"
     elif memory_id in joined:
@@ -184,16 +185,13 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
     """
     known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
     mine = [decision for decision in known if decision.tenant == tenant]
-    pending = [decision for decision in mine if decision.state == "pending"]
-    if len(pending) > 1:
-        raise _ambiguous(proposal_id)
+    pending = {decision.key: decision for decision in mine if decision.state == "pending"}
     if pending:
-        return pending[0]
+        return pending[match_prefix(proposal_id, pending, "pending proposal")]
     for decision in mine:
         if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
-                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
-                "Nothing was changed. List the pending proposals.",
+                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.", _HINT
             )
     return None
 
@@ -206,35 +204,19 @@ def find_planned(
     shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and
     `Ambiguous`.
     """
-    fitting = [result for result in planned if _fits(result.proposal.id, proposal_id)]
-    if len(fitting) > 1:
-        raise _ambiguous(proposal_id)
-    if not fitting:
-        raise not_planned(proposal_id, shown)
-    return fitting[0]
+    by_id = {result.proposal.id: result for result in planned}
+    try:
+        found = match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", _HINT)
+    except NotFound:
+        if len(proposal_id) >= MIN_PREFIX and any(key.startswith(proposal_id) for key in shown):
+            raise not_planned(proposal_id) from None
+        raise
+    return by_id[found]
 
 
-def not_planned(proposal_id: str, shown: Collection[str] = ()) -> StoreError:
-    """Return the error for an id without a proposal. shown: as in `find_planned`."""
-    if len(proposal_id) < MIN_PREFIX:
-        return NotFound(
-            f"There is no proposal '{proposal_id}'.",
-            f"Specify the whole id, or at least its first {MIN_PREFIX} characters.",
-        )
-    if any(_fits(shown_id, proposal_id) for shown_id in shown):
-        return StoreError(
-            f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
-            "Nothing was changed. A memory changed since; list the pending proposals.",
-        )
-    return NotFound(
-        f"There is no proposal '{proposal_id}': it is neither pending nor in a new plan.",
-        "Nothing was changed. List the pending proposals.",
+def not_planned(proposal_id: str) -> StoreError:
+    """Return the error for a proposal that a new plan does not contain."""
+    return StoreError(
+        f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
+        "Nothing was changed. A memory changed since; list the pending proposals.",
     )
-
-
-def _fits(proposal_id: str, named: str) -> bool:
-    return proposal_id == named or (len(named) >= MIN_PREFIX and proposal_id.startswith(named))
-
-
-def _ambiguous(proposal_id: str) -> Ambiguous:
-    return Ambiguous(f"More than one proposal starts with '{proposal_id}'.", "Specify more of it.")

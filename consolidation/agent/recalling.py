@@ -113,11 +113,12 @@ class RecallingMemory(TenantFile):
         tags = options.get("tags") or ()
         if isinstance(tags, str):
             raise StoreError(f"Tags must be a list: ['{tags}'].")
-        recency, least = options.get("recency"), options.get("min_relevance", MIN_RELEVANCE)
+        recency = options.get("recency")
+        min_relevance = options.get("min_relevance", MIN_RELEVANCE)
         if recency is not None and not recency >= 0.0:
             raise StoreError(f"Recency must be at least 0, not {recency}.")
-        if not 0.0 <= least <= 1.0:
-            raise StoreError(f"The minimum relevance must be from 0 to 1, not {least}.")
+        if not 0.0 <= min_relevance <= 1.0:
+            raise StoreError(f"The minimum relevance must be from 0 to 1, not {min_relevance}.")
         chosen = Filter(
             () if options.get("shared", True) else (self._tenant,),
             kinds,
@@ -129,7 +130,7 @@ class RecallingMemory(TenantFile):
         )
         as_of = _timestamp("as_of", options.get("as_of"), time.max)
         diverse = options.get("diverse", False)
-        return SearchQuery(query, limit, chosen, as_of, recency, diverse, least)
+        return SearchQuery(query, limit, chosen, as_of, recency, diverse, min_relevance)
 
     def _current_index(self) -> RecallIndex:
         with open_reading(self._path) as file:
@@ -155,13 +156,11 @@ def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) -> str | None:
     """Return a bound as the file stores it. Raises `StoreError` for what is not a time."""
+    text = moment.isoformat() if isinstance(moment, datetime) else moment
     try:
-        text = moment.isoformat() if isinstance(moment, datetime) else moment
-        return None if text is None else timestamp_of(text, time_of_day)
-    except (TypeError, ValueError, OverflowError):
-        raise StoreError(
-            f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{moment}'."
-        ) from None
+        return None if text is None else timestamp_of(text, time_of_day, option)
+    except ValueError as error:
+        raise StoreError(str(error)) from None
 
 
 def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:

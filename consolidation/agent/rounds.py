@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.ingest.read_waiting_parts import (
-    ask_about_waiting_parts,
-    read_waiting_parts,
+from slowwave.consolidation.ingest.read_queued_parts import (
+    ask_about_queued_parts,
+    read_queued_parts,
 )
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.night_inputs import NightInputs
-from slowwave.consolidation.running.outcome import Outcome, WaitingPartsResult
+from slowwave.consolidation.running.outcome import Outcome, QueuedPartsResult
 from slowwave.consolidation.running.run_in_file import Preflight
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -40,8 +40,8 @@ from slowwave.store.file import (
     open_any_version,
     open_writing,
 )
-from slowwave.store.memories import MIN_PREFIX
 from slowwave.store.model_answers import Answer, read_answer, write_answers
+from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.records import timestamp
 
 _ARE_KEPT = "The answers are kept, and the next round uses them."
@@ -83,7 +83,7 @@ class GivenAnswers:
     # The outcome of the night; None while a question is open.
     outcome: Outcome | None = None
     # What became of the conversations that these answers complete; None if there are none.
-    read: WaitingPartsResult | None = None
+    read: QueuedPartsResult | None = None
 
     @property
     def questions(self) -> tuple[Question[Any], ...]:
@@ -164,7 +164,7 @@ class AgentRound:
     def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
         """Find the open questions in a dry run; the writer has what answers are good for."""
         writer = AgentWriter(answers)
-        parts = ask_about_waiting_parts(self._inputs(writer))
+        parts = ask_about_queued_parts(self._inputs(writer))
         if parts:
             opened = tuple(writer.open)
             return OpenQuestions(opened, parts, parts - len(opened), True), writer
@@ -187,10 +187,10 @@ class AgentRound:
             if outcome.interrupted:
                 raise InterruptedEarly(kept=False)
 
-    def _read_conversations(self) -> WaitingPartsResult:
+    def _read_conversations(self) -> QueuedPartsResult:
         with self._locking(), maintenance_lock(self.path):
             preflight = Preflight(self.path, self.options.keep_backups, self.now)
-            return read_waiting_parts(self._inputs(AgentWriter()), preflight, self.interruption)
+            return read_queued_parts(self._inputs(AgentWriter()), preflight, self.interruption)
 
     def _inputs(self, writer: AgentWriter) -> NightInputs:
         more = self.now, self.progress or Progress()

@@ -54,7 +54,7 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
         different = {*left_words} ^ {*right_words}
         if len(different) <= _MAX_FUNCTION_WORDS + 1 and not is_reordered(left_words, right_words):
             texts = left.text, right.text
-            return Rivalry("denial", texts, "one of them denies what the other says")
+            return Rivalry("denial", texts, "one denies the other")
     elif {*left_words} == {*right_words} and is_reordered(left_words, right_words):
         return Rivalry("order", (left.text, right.text), "the same words in another order")
     else:
@@ -62,7 +62,7 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
         if len(left_only) == len(right_only) == 1:
             (word,), (rival,) = left_only, right_only
             if {*word.split("-")} & {*rival.split("-")}:
-                return Rivalry("word", (word, rival), "they say the same but for this")
+                return Rivalry("word", (word, rival), "otherwise the same")
     return None
 
 
@@ -82,4 +82,4 @@ def _of_values(left: dict[str, TextValue], right: dict[str, TextValue]) -> Rival
     (value,), (rival,) = left.values(), right.values()
     if value.measures.isdisjoint(rival.measures) or value.kind in VERBATIM:
         return None
-    return Rivalry(value.kind, (value.words, rival.words), "they say the same but for this")
+    return Rivalry(value.kind, (value.words, rival.words), "otherwise the same")

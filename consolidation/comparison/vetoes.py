@@ -32,7 +32,7 @@ class Veto:
     @property
     def why(self) -> str:
         """Both sides in one line."""
-        return f"{self.claim or 'nothing'} against {self.premise or 'nothing'}"
+        return f"{self.claim or 'nothing'} vs. {self.premise or 'nothing'}"
 
 
 def find_veto(claim: Reading, premise: Reading) -> Veto | None:

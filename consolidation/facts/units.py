@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from itertools import product
 
-# A spelling may mean more than one thing: "5m" are minutes or metres.
+# A spelling may mean more than one thing: "5m" are minutes or meters.
 Measure = tuple[str, Decimal]
 
 _SMALL = {"n": -9, "µ": -6, "μ": -6, "u": -6, "m": -3, "c": -2, "d": -1, "": 0, "k": 3}

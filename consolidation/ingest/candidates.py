@@ -127,11 +127,11 @@ def within_limits(
     candidates: Sequence[Candidate], options: ReadingOptions
 ) -> tuple[Candidate, ...]:
     """Return the candidates; those beyond the limits are not remembered."""
-    least, limit = options.min_importance, options.max_facts
+    min_importance, limit = options.min_importance, options.max_facts
     left = [
         candidate
         for candidate in candidates
-        if candidate.why is None and candidate.importance >= least
+        if candidate.why is None and candidate.importance >= min_importance
     ]
     best = sorted(left, key=lambda candidate: -candidate.importance)[:limit]
 
@@ -139,8 +139,8 @@ def within_limits(
         if candidate.why is not None or candidate in best:
             return candidate
         why = f"at most {limit} are kept at a time"
-        if candidate.importance < least:
-            why = f"its importance is {candidate.importance}, but must be at least {least}"
+        if candidate.importance < min_importance:
+            why = f"its importance is {candidate.importance}, but must be at least {min_importance}"
         return replace(candidate, why=why)
 
     return tuple(map(limited, candidates))

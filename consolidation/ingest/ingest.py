@@ -25,7 +25,7 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
-from slowwave.store.intake import INGESTED, count_waiting, read_chains
+from slowwave.store.intake import INGESTED, count_queued, read_chains
 from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
@@ -36,9 +36,9 @@ from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut
+from .queued_parts import read_parts_to_read
 from .reading import Asker, estimate_tokens, read_parts
 from .secrets import mask_answer, mask_secrets
-from .waiting import read_parts_to_read
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def ingest_while_locked(
         part.conversation for part in intake.parts
     ]
     shown = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
-    if any(part.waiting for part in intake.parts):
+    if any(part.queued_id for part in intake.parts):
         shown["taken_up"] = True
     run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, shown, preflight)
     if inputs.model is not None:
@@ -153,7 +153,7 @@ def ingest_while_locked(
         outcome.broken_off = error
     with interruption.limited(), open_reading(inputs.path) as file:
         outcome.after = inputs.count(file)
-        outcome.waiting = _count_waiting(file, inputs.options.tenant)
+        outcome.waiting = _count_queued(file, inputs.options.tenant)
     outcome.run_id = run.run_id
     outcome.seconds = time.monotonic() - began
     with suppress(OutOfTime, StoreError), interruption.limited():
@@ -183,7 +183,7 @@ def _read_all(
                     last += intake.writer.take(file, read, run_id)
                 outcome.remembered += last
                 last.clear()
-                outcome.taken_up += read.part.waiting is not None
+                outcome.taken_up += read.part.queued_id is not None
             else:
                 with file.transaction():
                     intake.writer.keep_unread(file, run_id, read)
@@ -201,7 +201,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
     taken = {chain for part in parts for chain in part.chains}
     queued, waiting = set[str](), 0
     if inputs.model is None:
-        queued, waiting = {part.waiting_id for part in parts}, _count_waiting(file, tenant)
+        queued, waiting = {part.row_id for part in parts}, _count_queued(file, tenant)
         parts = []
     cuts: list[Cut] = []
     for number, conversation in enumerate(inputs.conversations):
@@ -211,7 +211,7 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
             conversation, masked = mask_secrets(conversation)
         read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
         found = cut(conversation, read, options, number, masked=masked)
-        new = tuple(part for part in found.parts if part.waiting_id not in queued)
+        new = tuple(part for part in found.parts if part.row_id not in queued)
         cuts.append(replace(found, parts=new))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
@@ -231,8 +231,8 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
     )
 
 
-def _count_waiting(file: MemoryFile, tenant: str) -> int:
-    return count_waiting(file, [tenant]).get(tenant, 0)
+def _count_queued(file: MemoryFile, tenant: str) -> int:
+    return count_queued(file, [tenant]).get(tenant, 0)
 
 
 def _expected_counts(outcome: IngestOutcome) -> Counts:

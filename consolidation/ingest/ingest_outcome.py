@@ -85,8 +85,7 @@ class IngestOutcome:
         states = (result.state for result in self.remembered)
         report = run_report(self.before, self.after, states, self.usage)
         unread = [
-            {"id": read.part.waiting_id, "state": read.state, "why": read.why}
-            for read in self.unread
+            {"id": read.part.row_id, "state": read.state, "why": read.why} for read in self.unread
         ]
         masked = [
             {"conversation": cut.conversation.name, "message": place, "kinds": list(kinds)}
@@ -103,7 +102,7 @@ class IngestOutcome:
 
     @property
     def verdict(self) -> Verdict:
-        """How the ingest ended; failed if it only read waiting parts, and read none."""
+        """How the ingest ended; failed if it only read queued parts, and read none."""
         if self.interrupted:
             return "interrupted"
         is_new = any(cut.parts for cut in self.cuts)

@@ -99,9 +99,9 @@ class KnownMemories:
         ids = [known.id for known in self._memories]
         self._memories[ids.index(memory.id)] = memory
 
-    def _nearest(self, vector: NDArray[np.float32], least: float, limit: int) -> list[Memory]:
+    def _nearest(self, vector: NDArray[np.float32], floor: float, limit: int) -> list[Memory]:
         if not self._memories:
             return []
         found = np.concatenate([vectors @ vector for vectors in self._vectors])
         order = np.argsort(-found, kind="stable")[:limit]
-        return [self._memories[place] for place in order if found[place] >= least]
+        return [self._memories[place] for place in order if found[place] >= floor]

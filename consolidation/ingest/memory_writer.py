@@ -13,7 +13,7 @@ from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (
     KeptMessage,
-    WaitingPart,
+    PartRow,
     close_part,
     close_parts_read_elsewhere,
     keep_messages_of,
@@ -31,7 +31,7 @@ from .candidates import Candidate, Citation, PartRead, latest_moment, messages_b
 from .ingest_outcome import IngestResult
 from .known import KnownMemories
 from .parts import Part
-from .waiting import as_waiting
+from .queued_parts import as_queued
 
 # The tag of unreadable answers.
 RAW_TAG = "synth-raw"
@@ -67,9 +67,9 @@ class MemoryWriter:
         if run_id is None:
             return results
         mark_as_read(file, run_id, self.tenant, part.chains)
-        # Any other waiting part may have grown since it was read, and is closed if it has not.
-        if part.waiting is not None and part.options.again:
-            close_part(file, run_id, part.waiting)
+        # Any other queued part may have grown since it was read, and is closed if it has not.
+        if part.queued_id is not None and part.options.again:
+            close_part(file, run_id, part.queued_id)
         close_parts_read_elsewhere(file, run_id, self.tenant)
         written = [replace(result, proposal=self._key(result)) for result in results]
         for result in written:
@@ -77,12 +77,10 @@ class MemoryWriter:
         return written
 
     def keep_unread(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
-        """Keep an unread part, which waits for a model."""
+        """Queue an unread part for a model."""
         part, why, now = read.part, read.why or "", timestamp(self.now)
-        content = as_waiting(part)
-        row = WaitingPart(
-            part.waiting_id, self.tenant, part.conversation, content, why, queued_at=now
-        )
+        content = as_queued(part)
+        row = PartRow(part.row_id, self.tenant, part.conversation, content, why, queued_at=now)
         queue_part(file, run_id, row)
 
     def _remember(

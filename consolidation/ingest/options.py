@@ -24,7 +24,7 @@ MAX_FACTS_DISTILLED = 3
 
 @dataclass(frozen=True)
 class ReadingOptions:
-    """How a part of a conversation is read; the file keeps these with a waiting part."""
+    """How a part of a conversation is read; the file keeps these with a queued part."""
 
     # Read messages again that were read before.
     again: bool = False
@@ -48,7 +48,7 @@ class IngestOptions(ReadingOptions):
     """Options of an ingest."""
 
     tenant: str = "default"
-    # The conversation whose waiting parts are read; None reads those of all.
+    # The conversation whose queued parts are read; None reads those of all.
     conversation: str | None = None
     # How many messages at the end of a new conversation are read.
     lookback: int = 8

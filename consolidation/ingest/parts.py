@@ -50,10 +50,10 @@ class Part:
     session: str | None
     tenant: str
     messages: tuple[PlacedMessage, ...]
-    # A waiting part has those of its first ingest.
+    # A queued part has those of its first ingest.
     options: ReadingOptions
-    # The id of its waiting row; None if it did not wait.
-    waiting: str | None = None
+    # The id of its queued row; None if it was not queued.
+    queued_id: str | None = None
     # When its conversation was saved, for messages without a time; None if unknown.
     saved_at: str | None = None
     # The number of its conversation: the parts of a distilled one have common limits.
@@ -70,10 +70,10 @@ class Part:
         return tuple(dict.fromkeys(message.chain for message in self.new))
 
     @property
-    def waiting_id(self) -> str:
-        """The id of its waiting row, or of the row to insert."""
-        if self.waiting is not None:
-            return self.waiting
+    def row_id(self) -> str:
+        """The id of its queued row, or of the row to insert."""
+        if self.queued_id is not None:
+            return self.queued_id
         return hashlib.sha256(json_text([self.tenant, self.chains]).encode()).hexdigest()[:32]
 
 
@@ -86,7 +86,7 @@ class Cut:
     # Numbers of messages that were read before, and that are too far back to be read.
     known: int
     left: int
-    # Messages that give orders to their reader; they are not read.
+    # Messages that contain instructions to their reader; they are not read.
     commanding: tuple[PlacedMessage, ...]
     # The kinds of secret that were masked in the messages to read, by the number of the message.
     masked: Mapping[int, tuple[str, ...]] = field(default_factory=dict)

@@ -20,13 +20,13 @@ from slowwave.store.conversations.messages import (
 from slowwave.store.conversations.openai_messages import messages_of
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_writing
-from slowwave.store.intake import WaitingPart, read_chains, read_parts_of, write_part
+from slowwave.store.intake import PartRow, read_chains, read_parts_of, write_part
 from slowwave.store.records import new_id, timestamp
 
 from .options import IngestOptions
 from .parts import Cut, Part, chains_of, cut, pack
+from .queued_parts import GROWING, as_queued, part_from_row
 from .secrets import mask_name, mask_secrets
-from .waiting import GROWING, as_waiting, waiting_part
 
 # The format of messages that a program passes.
 FORMAT = "messages"
@@ -64,7 +64,7 @@ def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Convers
     except msgspec.ValidationError as error:
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
-        raise StoreError(f"A message has {error} where its text should be.", _HINT) from None
+        raise StoreError(f"Expected the text of a message, found {error}.", _HINT) from None
     for each in given:
         if each.at is not None and parse_time(each.at) is None:
             raise StoreError(f"'{each.at}' is not a time in ISO 8601.", _HINT)
@@ -127,13 +127,13 @@ def keep(
 
 
 def close(path: Path, name: str, tenant: str) -> None:
-    """Let the waiting part of a conversation grow no longer. Raises `StoreError`."""
+    """Let the queued part of a conversation grow no longer. Raises `StoreError`."""
     with open_writing(path) as file, file.transaction():
         for row in _rows(file, tenant, name)[-1:]:
             write_part(file, replace(row, content=row.content | {GROWING: False}))
 
 
-def _rows(file: MemoryFile, tenant: str, name: str) -> list[WaitingPart]:
+def _rows(file: MemoryFile, tenant: str, name: str) -> list[PartRow]:
     """Return the parts that were kept here, oldest first."""
     return [row for row in read_parts_of(file, tenant, name) if "chains" in row.content]
 
@@ -151,12 +151,12 @@ def _count_repeated(messages: Sequence[Message], chains: Sequence[str]) -> int:
 
 
 def _grown(
-    last: WaitingPart | None,
+    last: PartRow | None,
     found: Cut,
     options: IngestOptions,
     marks: Mapping[str, list[str]],
     now: str,
-) -> Iterator[WaitingPart]:
+) -> Iterator[PartRow]:
     """Yield the rows to write: the last one, if it still waits, with new messages, and new ones.
 
     marks: the hashes of all new messages, and the ids of those that have one.
@@ -164,26 +164,26 @@ def _grown(
     new = [message for part in found.parts for message in part.new]
     if not new:
         return
-    earlier = [] if last is None else list(waiting_part(last).messages)
+    earlier = [] if last is None else list(part_from_row(last).messages)
     wanted = [message for message in earlier if message.is_new]
     name = found.conversation.name
     if last is None or last.state != "waiting" or not last.content[GROWING]:
         last, wanted = None, []
     kept = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
     for messages in pack([*wanted, *new], [*earlier, *new]):
-        row = last or WaitingPart(new_id(), options.tenant, name, {}, _WHY, now)
+        row = last or PartRow(new_id(), options.tenant, name, {}, _WHY, now)
         part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
-        yield replace(row, content=as_waiting(part) | kept | {GROWING: True})
+        yield replace(row, content=as_queued(part) | kept | {GROWING: True})
         last, kept = None, {mark: [] for mark in kept}
 
 
-def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[WaitingPart]) -> int:
+def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[PartRow]) -> int:
     """Return how many turns are unread, without one that has no answer yet."""
     roles = {
         message.chain: message.message.role
         for row in rows
         if row.state == "waiting"
-        for message in waiting_part(row).new
+        for message in part_from_row(row).new
     }
     read = read_chains(file, tenant, list(roles))
     unread = [role for chain, role in roles.items() if chain not in read]

@@ -21,6 +21,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from slowwave.consolidation.errors import RecordingError
+from slowwave.store.errors import file_errors
 from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text
@@ -86,15 +87,12 @@ def read_recording(path: Path) -> Recording:
     """
     answers: dict[str, Answer] = {}
     models: set[str] = set()
-    try:
-        with open_text(path) as lines:
-            for number, line in enumerate(lines, start=1):
-                read = _read(line, number, path)
-                if read is not None:
-                    answers[question_key(read.model, read.messages)] = read.recorded()
-                    models.add(read.model)
-    except OSError as error:
-        raise RecordingError(f"Cannot read {path}: {error.strerror}.") from error
+    with file_errors("read", path, error_type=RecordingError), open_text(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            read = _read(line, number, path)
+            if read is not None:
+                answers[question_key(read.model, read.messages)] = read.recorded()
+                models.add(read.model)
     return Recording(path, answers, frozenset(models))
 
 
@@ -247,22 +245,14 @@ def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
     if replay is not None:
         recording = read_recording(replay)
         path = replay.with_name(f"{replay.name}.missing")
-        with _writing(path):
+        with file_errors("write", path, error_type=RecordingError):
             path.unlink(missing_ok=True)
         missing = Recorder(path, {})
     if record is not None:
-        with _writing(record), _appending(record) as opened:
+        writing = file_errors("write", record, error_type=RecordingError)
+        with writing, _appending(record) as opened:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise RecordingError(f"Cannot write {record}: it is not a regular file.")
             known = read_recording(record).answers
         recorder = Recorder(record, {key: kept.answer for key, kept in known.items()})
     return Recordings(recorder, recording, missing)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Report an error of a file that is written to. Raises `RecordingError`."""
-    try:
-        yield
-    except OSError as error:
-        raise RecordingError(f"Cannot write {path}: {error.strerror}.") from error

@@ -45,7 +45,7 @@ def find_conflicts(
 
     disputes: conflicts that a model named; they count while both texts are active. settled: pairs
     of texts, by hash, that a person found both right. The first of memories with the same text
-    counts; memories that give orders or are dense are in no conflict.
+    counts; memories that contain instructions or are dense are in no conflict.
     """
     by_hash: dict[str, Memory] = {}
     when = attrgetter("observed_at", "id")

@@ -338,13 +338,13 @@ def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, st
     here, there = leaving.memory, staying.memory
     names, needed = leaving.sameness.names, staying.sameness.names
     if _is_separated(view, staying.rows[0], leaving.rows[0]):
-        return "restored", "restored by hand against the memory that replaced it"
+        return "restored", "a person restored it after the other replaced it"
     if names != needed:
-        return "entity", f"{_listed(names - needed)} against {_listed(needed - names)}"
+        return "entity", f"{_listed(names - needed)} vs. {_listed(needed - names)}"
     if here.id in view.dense or there.id in view.dense:
         return "letter", "what is meant to the letter differs"
     if leaving.sameness.form == staying.sameness.form:
-        return "day", f"{here.observed_at[:10]} against {there.observed_at[:10]}"
+        return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
     veto: tuple[str, str] | None = view.cache.get_or_compute(
         "veto",
         [here.content_hash, there.content_hash],

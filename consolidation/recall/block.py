@@ -57,7 +57,7 @@ class ContextBlock:
 
     lines: tuple[BlockLine, ...]
     tokens: int
-    # The ids of memories that were omitted because they give orders to their reader.
+    # The ids of memories that were omitted because they contain instructions to their reader.
     suspicious: tuple[str, ...] = ()
     # How many lines do not fit into the budget.
     unfitting: int = 0
@@ -93,8 +93,8 @@ def compose_block(
 
     Half of a line's score is its label's weight (`WORTHS`), half its share of the question's words.
     The best of lines that repeat each other stays. A line that does not fit is skipped. Memories
-    that give orders to their reader are omitted, since a fence does not stop a model. Raises
-    `EmbedderError` unless words suffice.
+    that contain instructions to their reader are omitted, since a fence does not stop a model.
+    Raises `EmbedderError` unless words suffice.
     """
     found = list(_candidates(index, query, now))
     orders = [hit.memory.id for hit in found if any(map(commands, _texts_of(hit)))]

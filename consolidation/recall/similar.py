@@ -111,7 +111,7 @@ def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
 
         rivalry = find_rivalry(read(memory.content), read(text))
         if rivalry is not None:
-            values = " against ".join(rivalry.values)
+            values = " vs. ".join(rivalry.values)
             why = rivalry.why if text in values else f"{values}: {rivalry.why}"
             yield Similar(memory, "contradiction", why)
 

@@ -63,7 +63,7 @@ class Finding:
     # () if it concerns the whole tenant.
     memories: tuple[str, ...]
     why: str
-    # The proposal to decide about, or whose undo removes the derived memory; None if none can.
+    # The proposal to decide on, or whose undo removes the derived memory; None if none can.
     proposal: str | None = None
 
 

@@ -31,7 +31,7 @@ class CoreRule:
 def read_core_rules(
     path: Path, tenants: Sequence[str], now: str
 ) -> tuple[list[CoreRule], list[Memory]]:
-    """Return the rules by tenant, most evidence first, and those that give orders to their reader.
+    """Return the rules by tenant, most evidence first, and those with instructions to their reader.
 
     tenants: () means all. Raises `StoreError`.
     """

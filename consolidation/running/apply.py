@@ -152,7 +152,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
             and memory_id not in replaced
             and not proposal.include_protected
         ):
-            change = "became human, pinned or core"
+            change = "became protected"
         else:
             continue
         return f"memory {memory_id} {change} since the plan was made"

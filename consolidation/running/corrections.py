@@ -41,7 +41,7 @@ _DID: Mapping[Way, str] = {
     "pin": "pinned it",
     "unpin": "unpinned it",
     "retract": "retracted it as wrong",
-    "keep": "kept it against what contradicts it",
+    "keep": "kept it, not what contradicts it",
     "both": "found both right",
 }
 
@@ -154,7 +154,7 @@ class Corrector:
             if memory.tenant != memories[0].tenant:
                 raise StoreError(
                     f"Memories {memories[0].id} and {memory.id} belong to different tenants.",
-                    "Nothing was changed. Correct them one by one.",
+                    "Nothing was changed. Correct them individually.",
                 )
         return memories
 
@@ -285,8 +285,8 @@ class Corrector:
             current = now.get(memory.id)
             if current is None or _state_of(current) != _state_of(memory):
                 raise StoreError(
-                    f"An agent changed memory {memory.id} meanwhile.",
-                    "Nothing was changed. Look at it, then try again.",
+                    f"An agent changed memory {memory.id} in the meantime.",
+                    "No correction was made. Check the memory, then try again.",
                 )
 
 

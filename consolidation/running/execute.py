@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Returns a new plan and its tenants, after windows were answered.
 PlanAgain = Callable[["Sequence[Window]"], tuple[Plan, "Sequence[TenantView]"]]
-_WAITS = "waits for review"
+_QUEUED = "queued for review"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class Execution:
         if review == "risky" and not risks:
             return result
         self._pending += 1
-        why = f"{_WAITS}: {', '.join(risks)}" if risks else _WAITS
+        why = f"{_QUEUED}: {', '.join(risks)}" if risks else _QUEUED
         return replace(result, state="pending", why=why, place=self._pending)
 
     def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:
@@ -297,7 +297,7 @@ def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
         yield "it is about a rule"
     view = next(view for view in views if view.tenant == proposal.tenant)
     if any(view.memory(memory_id).protected for memory_id in proposal.sources):
-        yield "it has a human, pinned or core memory among its sources"
+        yield "it has a protected memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:
         yield f"its memories are loosely connected, at {proposal.mean_similarity:.2f}"
     if any(claim.written_by for claim in proposal.draft.claims):

@@ -93,7 +93,7 @@ def _from_columns(decision: Decision) -> Proposal:
     """Return as much of a proposal as the ledger's columns contain."""
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
-    least, mean = (found if isinstance(found, float) else 0.0 for found in similarities)
+    lowest, mean = (found if isinstance(found, float) else 0.0 for found in similarities)
     return Proposal(
         id=decision.key,
         operation=cast("Operation", decision.operation),
@@ -103,7 +103,7 @@ def _from_columns(decision: Decision) -> Proposal:
         leaving=(),
         survivor=decision.survivor,
         topics=(),
-        min_similarity=least,
+        min_similarity=lowest,
         mean_similarity=mean,
         reason=decision.reason,
         draft=Draft(claims),

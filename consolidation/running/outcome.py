@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.choosing import LayerScores
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
@@ -25,7 +24,7 @@ _NOT_DONE = ("failed", "skipped")
 
 
 @dataclass(frozen=True)
-class WaitingPartsResult:
+class QueuedPartsResult:
     """How many conversation parts waited for a model, and what became of them.
 
     Each tenant's parts are a run of their own, reported and undone like an ingest.
@@ -76,14 +75,14 @@ class Outcome:
     run_id: str | None = None
     interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
-    broken_off: StoreError | ConsolidationError | None = None
+    broken_off: SlowwaveError | None = None
     # Whether the end was recorded in the file: another program may have locked it.
     end_is_kept: bool = True
     purged: PurgeResult = field(default_factory=PurgeResult)
     # Proposals of earlier nights; a real run has withdrawn the outdated ones.
     earlier: EarlierProposals = field(default_factory=EarlierProposals)
     # `usage` includes what reading them took.
-    waiting_parts: WaitingPartsResult = field(default_factory=WaitingPartsResult)
+    queued_parts: QueuedPartsResult = field(default_factory=QueuedPartsResult)
     # None if the phase was not requested.
     expired: AgeingResult | None = None
     scores: tuple[LayerScores, ...] | None = None
@@ -132,7 +131,7 @@ class Outcome:
         """The id of the night's last run; None if it wrote nothing."""
         phases = (self.expired, self.archived)
         expired, archived = (None if phase is None else phase.run_id for phase in phases)
-        runs = (expired, *self.waiting_parts.runs, self.run_id, archived, self.purged.run_id)
+        runs = (expired, *self.queued_parts.runs, self.run_id, archived, self.purged.run_id)
         return next(filter(None, reversed(runs)), None)
 
     @property
@@ -158,13 +157,13 @@ class Outcome:
         left = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
         whys = (*left, self.purged.why, *(each.why for each in self.aged))
         broken_off = None if self.broken_off is None else self.broken_off.message
-        return next(filter(None, (broken_off, *whys, self.waiting_parts.why)), None)
+        return next(filter(None, (broken_off, *whys, self.queued_parts.why)), None)
 
     @property
     def has_work(self) -> bool:
         """Whether a dry run found anything to do."""
         leaving = self.purged.ids or any(aged.leaving for aged in self.aged)
-        return not self.plan.is_empty or bool(leaving) or self.waiting_parts.is_due
+        return not self.plan.is_empty or bool(leaving) or self.queued_parts.is_due
 
     @property
     def verdict(self) -> Verdict:
@@ -180,10 +179,10 @@ class Outcome:
         states = self.states + Counter(window.state for window in self.asked)
         if states["failed"] or states["skipped"] or _count_suspect_rejections(self):
             is_useful = states["applied"] or states["rejected"] or self.purged.ids
-            is_useful = is_useful or self.waiting_parts.read or any(a.leaving for a in self.aged)
+            is_useful = is_useful or self.queued_parts.read or any(a.leaving for a in self.aged)
             return "failed" if states["failed"] and not is_useful else "partial"
         whys = (self.broken_off, self.purged.why, *(aged.why for aged in self.aged))
-        return "partial" if any(whys) or self.waiting_parts.went_wrong else "done"
+        return "partial" if any(whys) or self.queued_parts.went_wrong else "done"
 
 
 def _count_suspect_rejections(outcome: Outcome) -> int:

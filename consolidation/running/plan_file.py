@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result, Usage
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
 
@@ -34,14 +34,12 @@ def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) 
     ]
     plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
     text = json.dumps(plan, ensure_ascii=False, indent=2)
-    try:
+    if os.path.lexists(path):
+        raise StoreError(f"{path} already exists.", "Choose another path for the plan.")
+    with file_errors("write", path):
         number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(number, "w", encoding="utf-8") as file:
             file.write(f"{text}\n")
-    except FileExistsError:
-        raise StoreError(f"{path} already exists.", "Choose another path for the plan.") from None
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror}.") from error
 
 
 def read_plan(path: Path) -> list[Result]:
@@ -51,9 +49,8 @@ def read_plan(path: Path) -> list[Result]:
     can compute, only detects accidents.
     """
     try:
-        plan = json.loads(read_text(path))
-    except OSError as error:
-        raise StoreError(f"Cannot read {path}: {error.strerror}.") from error
+        with file_errors("read", path):
+            plan = json.loads(read_text(path))
     except ValueError as error:
         raise StoreError(f"{path} is not valid JSON: {error}.") from error
     entries = plan.get("proposals") if isinstance(plan, dict) else None

@@ -162,7 +162,7 @@ def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Itera
 
     for memory in memories:
         if commands(memory.content):
-            yield f"memory {memory.id} gives orders to its reader, and cannot be consolidated"
+            yield f"memory {memory.id} contains instructions to its reader: it is never merged"
         if memory.id == proposal.survivor and memory.content != proposal.draft.text:
             yield f"the draft is not the text of memory {memory.id}, which stays"
     leaving = [memory for memory in memories if memory.id in proposal.leaving]

@@ -49,7 +49,7 @@ class EarlierProposals:
     """The proposals of earlier nights that were pending."""
 
     # How many can still be applied.
-    waiting: int = 0
+    pending: int = 0
     # Those whose sources changed, and those that are damaged.
     outdated: tuple[PendingProposal, ...] = ()
 
@@ -70,8 +70,8 @@ def withdraw_outdated(
     with open_writing(path) as file, file.transaction():
         # An agent may have changed the file since.
         found = read_earlier(file, tenants)
-        for waiting in found.outdated:
-            decide_pending(file, waiting.id, "stale", now, waiting.stale)
+        for pending in found.outdated:
+            decide_pending(file, pending.id, "stale", now, pending.stale)
     return found
 
 
@@ -99,7 +99,7 @@ def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Pe
         memories = {memory_id: known[memory_id] for memory_id in sources if memory_id in known}
         stale = find_stale(each, memories) if decision.state == "pending" else None
         queue.append(PendingProposal(decision, each, memories, stale))
-    return sorted(queue, key=lambda waiting: (waiting.decision.run_id, waiting.kept.place))
+    return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.kept.place))
 
 
 def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:
@@ -118,5 +118,5 @@ def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
         and (changed[decision.key] or kept_from_decision(decision).fault is not None)
     ]
     found = load_proposals(file, suspects)
-    outdated = tuple(waiting for waiting in found if waiting.stale is not None)
+    outdated = tuple(pending for pending in found if pending.stale is not None)
     return EarlierProposals(len(changed) - len(outdated), outdated)

@@ -88,14 +88,14 @@ def _of_the_machine() -> int | None:
     return next((int(size) * 1024 for size in found), None)
 
 
-def free_in_group(folder: Path, most: str, used: str, cached: str) -> int | None:
+def free_in_group(folder: Path, limit_file: str, used_file: str, cached: str) -> int | None:
     """Return the free memory of a control group in bytes; None if it has no limit.
 
-    most, used: its files of the limit and of the use. cached: the part of the use that goes when
-    memory is needed, as named in memory.stat.
+    limit_file, used_file: the names of its files. cached: the key in memory.stat of the part of the
+    use that is freed when memory is needed.
     """
     try:
-        limit, current = (int((folder / name).read_text()) for name in (most, used))
+        limit, current = (int((folder / name).read_text()) for name in (limit_file, used_file))
         stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
         return max(0, limit - current + int(stat[cached]))
     except (OSError, ValueError, KeyError):

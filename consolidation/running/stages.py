@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import maintenance_lock, open_reading
 from slowwave.store.intake import read_backlog
 from slowwave.store.memories import Counts
@@ -21,7 +20,7 @@ from slowwave.store.records import timestamp
 
 from .execute import Execution, ExecutionResult
 from .night_inputs import NightInputs
-from .outcome import Outcome, WaitingPartsResult
+from .outcome import Outcome, QueuedPartsResult
 from .phases import (
     AgeingResult,
     PurgeResult,
@@ -71,7 +70,7 @@ class Stages:
         self._before: Counts | None = None
         self._expired: AgeingResult | None = None
         self._scores: tuple[LayerScores, ...] | None = None
-        self._waiting_parts = WaitingPartsResult()
+        self._queued_parts = QueuedPartsResult()
         self._earlier = EarlierProposals()
 
     @contextmanager
@@ -106,8 +105,8 @@ class Stages:
                 raise EndedEarly(self._so_far())
             self._scores = score_layers(night, self._gone)
 
-    def read_waiting(self, reader: Callable[[Preflight], WaitingPartsResult]) -> None:
-        """Read the conversation parts that wait for a model; a dry run only counts them."""
+    def read_queued(self, reader: Callable[[Preflight], QueuedPartsResult]) -> None:
+        """Read the conversation parts queued for a model; a dry run only counts them."""
         night = self._night
         if not night.options.consolidate:
             return
@@ -116,12 +115,12 @@ class Stages:
                 with open_reading(night.path) as file:
                     backlog = read_backlog(file, night.options.tenants)
                 is_due = bool(backlog.parts) and night.writer.name == "model"
-                self._waiting_parts = WaitingPartsResult(backlog, is_due=is_due)
+                self._queued_parts = QueuedPartsResult(backlog, is_due=is_due)
                 return
-            self._waiting_parts = reader(self._preflight)
-            self._before = self._before or self._waiting_parts.before
-            if self._waiting_parts.interrupted or self._waiting_parts.broken_off is not None:
-                raise EndedEarly(self._so_far(self._waiting_parts.broken_off))
+            self._queued_parts = reader(self._preflight)
+            self._before = self._before or self._queued_parts.before
+            if self._queued_parts.interrupted or self._queued_parts.broken_off is not None:
+                raise EndedEarly(self._so_far(self._queued_parts.broken_off))
 
     def survey(self) -> Survey:
         """Withdraw outdated pending proposals, survey the file, and plan."""
@@ -267,7 +266,7 @@ class Stages:
     def _has_earlier(self) -> bool:
         """Whether anything was written before the survey."""
         expired = self._expired is not None and self._expired.run_id is not None
-        return expired or bool(self._waiting_parts.runs)
+        return expired or bool(self._queued_parts.runs)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -292,11 +291,11 @@ class Stages:
             with suppress(StoreError):
                 why = getattr(error, "message", type(error).__name__)
                 self._run.end("failed", None, {"why": why})
-            if not (self._has_earlier and isinstance(error, (StoreError, ConsolidationError))):
+            if not (self._has_earlier and isinstance(error, SlowwaveError)):
                 raise
             raise EndedEarly(self._so_far(error)) from error
 
-    def _so_far(self, error: StoreError | ConsolidationError | None = None) -> Outcome:
+    def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
         outcome = Outcome(
@@ -314,8 +313,8 @@ class Stages:
         expired = self._expired
         return replace(
             outcome,
-            usage=outcome.usage + self._waiting_parts.usage,
-            waiting_parts=self._waiting_parts,
+            usage=outcome.usage + self._queued_parts.usage,
+            queued_parts=self._queued_parts,
             expired=expired,
             scores=self._scores,
             before=self._before or outcome.before,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LeavingMemory
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Window, join_plans
@@ -22,7 +21,7 @@ from slowwave.consolidation.snapshot.snapshot import (
     compute_missing,
     read_snapshot,
 )
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
@@ -186,7 +185,7 @@ def save_findings(
             with interruption.limited():
                 found.idle_marks.save(found)
                 found.idle_marks.save_idle_marks(found)
-    except (StoreError, ConsolidationError) as error:
+    except SlowwaveError as error:
         return replace(outcome, why_unsaved=error.message)
     except OutOfTime:
         pass

@@ -25,10 +25,10 @@ Result = TypeVar("Result")
 _max_cores: int | None = None
 
 
-def use_cores(most: int) -> None:
+def use_cores(limit: int) -> None:
     """Limit the cores of this process. Call it before a model is loaded."""
     global _max_cores
-    _max_cores = most
+    _max_cores = limit
 
 
 def cores() -> int:

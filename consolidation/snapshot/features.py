@@ -28,7 +28,7 @@ class TextFeatures(Struct, frozen=True, array_like=True):
 
     # The entities that it mentions.
     names: tuple[str, ...]
-    # The sentences that give orders to its reader.
+    # The sentences that contain instructions to its reader.
     orders: tuple[str, ...]
     # Whether it must be kept verbatim.
     density: Density

@@ -28,7 +28,7 @@ from slowwave.store.cache import (
     read_idle_until,
 )
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.intake import count_waiting
+from slowwave.store.intake import count_queued
 from slowwave.store.memories import select_consolidated_tenants
 from slowwave.store.records import json_text
 
@@ -69,7 +69,7 @@ class IdleMarks:
         None if a tenant is not idle, or a conversation waits for the model. (None,) if they are
         idle as long as nothing changes.
         """
-        if self._asks_a_model and count_waiting(file):
+        if self._asks_a_model and count_queued(file):
             return None
         ends = []
         for tenant in select_consolidated_tenants(file, ()):

@@ -65,7 +65,7 @@ class TenantView:
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
-        """The sentences that give orders to the reader, by memory id.
+        """The sentences that contain instructions to the reader, by memory id.
 
         Such a memory is not consolidated, and no model sees it. Superseded ones are included, so
         that clustering does not change.

@@ -1,4 +1,4 @@
-"""Text in a memory that gives orders to its reader.
+"""Text in a memory that contains instructions to its reader.
 
 A memory is data, and nobody gave the orders in it. A rule that the user set ("Never commit
 secrets") or a wish ("Answer with bullet points") is not an order; one about the reader's own
@@ -118,7 +118,7 @@ def _is_command(text: str) -> bool:
 
 
 def _score(text: str) -> float:
-    """Return the logarithm of the odds that a text gives orders to its reader."""
+    """Return the logarithm of the odds that a text contains instructions to its reader."""
     found, weights = hashes(text), _weights()
     return float(weights[found].sum() / np.sqrt(max(1, len(found))) + weights[-1])
 

@@ -118,12 +118,12 @@ class _Pool:
 
         ahead: how many items are given out at a time.
         """
-        most = ahead or 2 * self._workers
+        limit = ahead or 2 * self._workers
         flying: dict[Future[Receipt], Item] = {}
         try:
             while True:
-                for item in islice(items, most - len(flying)):
-                    # Where it is if this raises: it is not to be forgotten.
+                for item in islice(items, limit - len(flying)):
+                    # So that it is not forgotten if this raises.
                     left.append(item)
                     flying[self._pool.submit(_night, item)] = left.pop()
                 if not flying:

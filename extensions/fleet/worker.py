@@ -180,7 +180,7 @@ def _told(outcome: Outcome) -> tuple[Became, str | None]:
         for result in outcome.results
         if result.state in ("failed", "skipped", "rejected")
     ]
-    wrong.append(outcome.waiting_parts.why)
+    wrong.append(outcome.queued_parts.why)
     if outcome.broken_off is not None:
         wrong.insert(0, outcome.broken_off.message)
     return outcome.verdict, next((why for why in wrong if why), None)
@@ -191,7 +191,7 @@ def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
     planned = sum(result.state in ("planned", "pending") for result in outcome.results)
     return Receipt(
         item.key,
-        "planned" if planned or outcome.asked or outcome.waiting_parts.is_due else "nothing",
+        "planned" if planned or outcome.asked or outcome.queued_parts.is_due else "nothing",
         last_run=item.last_run,
         memories_before=outcome.before.active,
         memories_after=outcome.after.active,

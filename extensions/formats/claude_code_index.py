@@ -108,17 +108,17 @@ def ended(lines: Iterable[str]) -> list[str]:
 def _parted(line: str) -> tuple[str, str]:
     """Return the part of a line that is enough to find its file, and the rest, if any."""
     text, found = line.rstrip("\r\n"), LISTED.match(line)
-    most = len(text) if found is None else len(found[0]) + _MAX_HOOK
-    if len(text) <= most:
+    limit = len(text) if found is None else len(found[0]) + _MAX_HOOK
+    if len(text) <= limit:
         return text, ""
-    short = _beginning(text, most)
+    short = _beginning(text, limit)
     return short, text[len(short) :]
 
 
-def _beginning(text: str, most: int) -> str:
+def _beginning(text: str, limit: int) -> str:
     """Return the first characters of a text, up to a word if there are spaces between words."""
-    space = text.rfind(" ", most - _MAX_HOOK // 2, most)
-    return text[: most if space < 0 else space].rstrip(" ,;:.—-")
+    space = text.rfind(" ", limit - _MAX_HOOK // 2, limit)
+    return text[: limit if space < 0 else space].rstrip(" ,;:.—-")
 
 
 def _end_of(line: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import open_text
 from slowwave.store.places import Budget
 from slowwave.store.sidecar import create_sidecar, remove_file, sync_folder
@@ -132,13 +132,11 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises `Unreadable`."""
-    try:
+    with file_errors("read", path, error_type=Unreadable):
         if path.stat().st_size > _MAX_SIZE:
             raise Unreadable(f"{path} is larger than any agent's memory file.")
         with open_text(path) as stream:
             return stream.read()
-    except OSError as error:
-        raise Unreadable(f"Cannot read {path}: {error.strerror}.") from error
 
 
 def text_of(path: Path) -> str | None:

@@ -1,1 +1,1 @@
-"""The screen of `slowwave review --tui`: what waits, and keys to decide about it."""
+"""The screen of `slowwave review --tui`: the pending proposals, and keys to decide on them."""

@@ -47,13 +47,13 @@ class ProposalPane(ContentSwitcher):
                 yield Static(id="draft-text")
         yield Tree[None]("", id="lineage")
 
-    def show(self, waiting: PendingProposal | None) -> None:
+    def show(self, pending: PendingProposal | None) -> None:
         """Show a proposal from its top, or nothing. Raises `StoreError`."""
-        self.shown = waiting
+        self.shown = pending
         sources = result = Text("")
-        if waiting is not None:
-            sources = sources_of(waiting)
-            result = Text("\n\n").join([draft_of(waiting), reasons_of(waiting)])
+        if pending is not None:
+            sources = sources_of(pending)
+            result = Text("\n\n").join([draft_of(pending), reasons_of(pending)])
         self.query_one("#source-texts", Static).update(sources)
         self.query_one("#draft-text", Static).update(result)
         for pane in self.query(VerticalScroll):
@@ -107,8 +107,8 @@ def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
         _add(node.add(text, expand=True, allow_expand=bool(branch.behind)), branch.behind)
 
 
-def _label(waiting: PendingProposal, memory_id: str) -> str:
-    memory = waiting.memories.get(memory_id)
+def _label(pending: PendingProposal, memory_id: str) -> str:
+    memory = pending.memories.get(memory_id)
     if memory is None:
         return f"{memory_id} (no longer in the file)"
     return f"{shortened(memory.content, _MAX_TEXT)} ({memory.status}, {memory.id[:8]})"

@@ -72,11 +72,11 @@ class QueueTable(DataTable[Text]):
         self.move_to(next((key for key in behind if self.session.is_open(key)), None))
 
     def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
-        waiting = self.session.queue[key]
-        proposal = waiting.kept.proposal
+        pending = self.session.queue[key]
+        proposal = pending.kept.proposal
         return (
             Text(self.session.state_of(key)),
             Text(proposal.operation),
             Text(f"{proposal.mean_similarity:.2f}"),
-            Text(first_words(waiting, _MAX_LISTED)),
+            Text(first_words(pending, _MAX_LISTED)),
         )

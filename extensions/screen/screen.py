@@ -14,8 +14,7 @@ from textual.widgets import DataTable, Footer, Input, Static
 
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.errors import ConsolidationError
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 
 from .dialogs import Asking, AskReason, AskWords
 from .proposal_view import ProposalPane
@@ -28,7 +27,7 @@ _MAX_SAID = 500
 
 
 class ReviewScreen(App[None]):
-    """What waits for a person, at a terminal of 80 by 24 or more."""
+    """The pending proposals, at a terminal of 80 by 24 or more."""
 
     TITLE = "slowwave review"
     ENABLE_COMMAND_PALETTE = False
@@ -148,7 +147,7 @@ class ReviewScreen(App[None]):
     def action_approve(self) -> None:
         """Apply the proposal at the cursor."""
         if (key := self._open()) is not None:
-            self._carry_out(partial(self.session.approve, key))
+            self._decide(partial(self.session.approve, key))
 
     def action_approve_all(self) -> None:
         """Ask whether to apply all that is listed and not stale, and apply it."""
@@ -158,7 +157,7 @@ class ReviewScreen(App[None]):
 
         def confirmed(answer: str | None) -> None:
             if answer is not None:
-                self._carry_out(partial(self.session.approve_all, keys))
+                self._decide(partial(self.session.approve_all, keys))
 
         found = " found" if self.wanted else ""
         count = counted(len(keys), "pending proposal", "pending proposals")
@@ -172,7 +171,7 @@ class ReviewScreen(App[None]):
 
         def declined(reason: str | None) -> None:
             if reason is not None:
-                self._carry_out(partial(self.session.decline, key, reason))
+                self._decide(partial(self.session.decline, key, reason))
 
         self.push_screen(AskReason(Text(f"Decline {key[:8]}?"), "Decline"), declined)
 
@@ -191,14 +190,14 @@ class ReviewScreen(App[None]):
             if text:
                 # What does not pass is asked again: nobody has to type it twice.
                 retry = partial(self._ask_words, key, words=text)
-                self._carry_out(partial(self.session.edit, key, text), retry)
+                self._decide(partial(self.session.edit, key, text), retry)
 
         self.push_screen(AskWords(Text(clean(question)), words), edited)
 
     def action_undo(self) -> None:
         """Take the last decision back."""
         if not self.busy:
-            self._carry_out(self.session.undo)
+            self._decide(self.session.undo)
 
     def _open(self) -> str | None:
         """Return the proposal at the cursor, if it can be decided about now."""
@@ -213,9 +212,7 @@ class ReviewScreen(App[None]):
             return None
         return key
 
-    def _carry_out(
-        self, do: Callable[[], Done], retry: Callable[[str], None] | None = None
-    ) -> None:
+    def _decide(self, do: Callable[[], Done], retry: Callable[[str], None] | None = None) -> None:
         """Do something to the file while the screen goes on."""
         self.busy = True
         self._tell("Working …")
@@ -225,7 +222,7 @@ class ReviewScreen(App[None]):
     def _work(self, do: Callable[[], Done], retry: Callable[[str], None] | None) -> None:
         try:
             done = do()
-        except (StoreError, ConsolidationError) as error:
+        except SlowwaveError as error:
             self.call_from_thread(self._complain, error)
             done = None
         self.call_from_thread(self._ended, done, retry)
@@ -246,6 +243,6 @@ class ReviewScreen(App[None]):
     def _warn(self, message: str) -> None:
         self.notify(clean(message), severity="warning", markup=False)
 
-    def _complain(self, error: StoreError | ConsolidationError) -> None:
+    def _complain(self, error: SlowwaveError) -> None:
         message = " ".join(filter(None, (error.message, error.hint)))
         self.notify(shortened(message, _MAX_SAID), severity="error", markup=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.reviewing.chosen_proposals import Choice, carry_out_chosen, decline
+from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import (
     PendingProposal,
@@ -30,7 +30,7 @@ class UndoableDecision:
     """A decision that can be undone."""
 
     # As it waited.
-    waiting: PendingProposal
+    pending: PendingProposal
     state: State
     # The run that applied it; None if it was declined.
     run_id: str | None
@@ -72,7 +72,7 @@ class Session:
     def state_of(self, key: str) -> State:
         """Return what is so of a proposal."""
         for step in self.steps:
-            if step.waiting.id == key:
+            if step.pending.id == key:
                 return step.state
         if key in self.elsewhere:
             return "decided"
@@ -84,21 +84,21 @@ class Session:
 
     def approve(self, key: str) -> Done:
         """Apply a proposal just as it was kept. Raises `StoreError`."""
-        return self._carry_out(key, None)
+        return self._apply(key, None)
 
     def approve_all(self, keys: Sequence[str]) -> Done:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = carry_out_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
+            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
         except NotFound:  # another program has decided about one
             self._look_again(*chosen)
             raise
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
         self.steps += [
-            UndoableDecision(waiting, "applied", decided.run_id)
-            for waiting in chosen
-            if waiting.id in applied
+            UndoableDecision(pending, "applied", decided.run_id)
+            for pending in chosen
+            if pending.id in applied
         ]
         self._look_again(*chosen)
         why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
@@ -107,16 +107,16 @@ class Session:
 
     def edit(self, key: str, words: str) -> Done:
         """Apply it with a person's words, if they pass the check. Raises `StoreError`."""
-        return self._carry_out(key, words)
+        return self._apply(key, words)
 
     def decline(self, key: str, reason: str) -> Done:
         """Decline it permanently. Raises `StoreError`."""
-        waiting = self.queue[key]
+        pending = self.queue[key]
         try:
             decline(self.place, _this(key), reason.strip() or None)
         except NotFound as error:
-            raise self._found_missing(waiting, error) from None
-        self.steps.append(UndoableDecision(waiting, "declined", None))
+            raise self._found_missing(pending, error) from None
+        self.steps.append(UndoableDecision(pending, "declined", None))
         return Done(f"Declined {key[:8]}. It is not proposed again.", key)
 
     def undo(self) -> Done:
@@ -128,12 +128,12 @@ class Session:
         def take_back(opened: MemoryFile) -> None:
             from slowwave.consolidation.running.approval import make_pending_again
 
-            make_pending_again(opened, step.waiting.decision, step.run_id, self.clock())
+            make_pending_again(opened, step.pending.decision, step.run_id, self.clock())
 
         self.place.change(take_back)
         self.steps.pop()
-        self._look_again(step.waiting)
-        return Done(f"Undid {step.waiting.id[:8]}: it is pending again.", step.waiting.id)
+        self._look_again(step.pending)
+        return Done(f"Undid {step.pending.id[:8]}: it is pending again.", step.pending.id)
 
     def effect_of(self, keys: Sequence[str]) -> str:
         """Return what applying proposals does."""
@@ -155,46 +155,46 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _carry_out(self, key: str, words: str | None) -> Done:
-        waiting = self.queue[key]
+    def _apply(self, key: str, words: str | None) -> Done:
+        pending = self.queue[key]
         try:
-            decided = carry_out_chosen(self.place, _this(key), words, self.embedder)
+            decided = apply_chosen(self.place, _this(key), words, self.embedder)
         except NotFound as error:
-            raise self._found_missing(waiting, error) from None
+            raise self._found_missing(pending, error) from None
         (result,) = decided.results
         if result.state != "applied":
             # What became of its memories meanwhile is shown, too.
-            self._look_again(waiting)
+            self._look_again(pending)
             return Done(f"Not applied, {result.state}: {result.why}")
         self.steps.append(
-            UndoableDecision(waiting, "applied" if words is None else "edited", decided.run_id)
+            UndoableDecision(pending, "applied" if words is None else "edited", decided.run_id)
         )
-        self._look_again(waiting)
+        self._look_again(pending)
         return Done(f"Applied {key[:8]}. Undo with u.", key)
 
-    def _found_missing(self, waiting: PendingProposal, error: NotFound) -> NotFound:
-        self._look_again(waiting)
-        if waiting.id not in self.elsewhere:
+    def _found_missing(self, pending: PendingProposal, error: NotFound) -> NotFound:
+        self._look_again(pending)
+        if pending.id not in self.elsewhere:
             return error
-        return NotFound(f"{waiting.id[:8]} is no longer pending: another program decided it.")
+        return NotFound(f"{pending.id[:8]} is no longer pending: another program decided it.")
 
     def _look_again(self, *changed: PendingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
         from slowwave.store.file import open_reading
 
-        touched = {memory for waiting in changed for memory in waiting.kept.proposal.sources}
+        touched = {memory for pending in changed for memory in pending.kept.proposal.sources}
         about = [
             item
             for item in self.queue.values()
             if not touched.isdisjoint(item.kept.proposal.sources)
         ]
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.elsewhere = set(self.queue) - {waiting.id for waiting in read_queue(opened)}
-            for waiting in about:
-                (seen,) = load_proposals(opened, [waiting.decision])
+            self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
+            for pending in about:
+                (seen,) = load_proposals(opened, [pending.decision])
                 # Of what is decided its own run changed the memories.
-                self.queue[waiting.id] = (
-                    seen if self.is_open(waiting.id) else replace(seen, stale=None)
+                self.queue[pending.id] = (
+                    seen if self.is_open(pending.id) else replace(seen, stale=None)
                 )
 
 
@@ -207,4 +207,4 @@ def matching(
 ) -> list[str]:
     """Return the ids of those whose text contains all wanted words."""
     words = wanted.lower().split()
-    return [waiting.id for waiting in queue if all(word in text_of(waiting) for word in words)]
+    return [pending.id for pending in queue if all(word in text_of(pending) for word in words)]

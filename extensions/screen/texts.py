@@ -14,7 +14,7 @@ from rich.text import Text
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean, shortened, with_file
 from slowwave.cli.terminal.wording import day_of
-from slowwave.cli.views.proposal import view_waiting
+from slowwave.cli.views.proposal import view_pending
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.facts.values import KnownValues
 
@@ -32,28 +32,28 @@ _MAX_SOURCES = 200
 _MISSING = "(no longer in the file)"
 
 
-def sources_of(waiting: PendingProposal) -> Text:
+def sources_of(pending: PendingProposal) -> Text:
     """Return the sources one below the other, with what the draft lacks of them."""
-    memories = _sources(waiting)
-    marked, _ = mark_differences(list(map(_shown, memories)), _draft(waiting))
+    memories = _sources(pending)
+    marked, _ = mark_differences(list(map(_shown, memories)), _draft(pending))
     parts = [
-        _headed(_source_line(waiting, memory), spans, GOES)
+        _headed(_source_line(pending, memory), spans, GOES)
         for memory, spans in zip(memories, marked, strict=True)
     ]
-    missing = len(waiting.kept.proposal.sources) - len(waiting.memories)
+    missing = len(pending.kept.proposal.sources) - len(pending.memories)
     parts += [Text(_MISSING)] * missing
-    left = len(waiting.memories) - len(memories)
+    left = len(pending.memories) - len(memories)
     if left:
         parts.append(
-            Text(with_file(f"and {left:,} more: slowwave review show FILE {waiting.id[:8]}"))
+            Text(with_file(f"and {left:,} more: slowwave review show FILE {pending.id[:8]}"))
         )
     return Text("\n\n").join(parts)
 
 
-def draft_of(waiting: PendingProposal) -> Text:
+def draft_of(pending: PendingProposal) -> Text:
     """Return the draft, with what is new in it, who wrote it, and its values."""
-    view, proposal = view_waiting(waiting), waiting.kept.proposal
-    memories, draft = _sources(waiting), _draft(waiting)
+    view, proposal = view_pending(pending), pending.kept.proposal
+    memories, draft = _sources(pending), _draft(pending)
     sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
     days = [day_of(memory.observed_at) for memory in memories]
     _, spans = mark_differences(sources, draft)
@@ -63,15 +63,15 @@ def draft_of(waiting: PendingProposal) -> Text:
     return Text("\n").join(lines)
 
 
-def reasons_of(waiting: PendingProposal) -> Text:
-    """Return why it was proposed, how similar its memories are, and why it waits."""
-    proposal = waiting.kept.proposal
+def reasons_of(pending: PendingProposal) -> Text:
+    """Return why it was proposed, how similar its memories are, and why it is pending."""
+    proposal = pending.kept.proposal
     similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     reasons = {
         "Why": proposal.reason,
         "Similarity": similarity,
-        "Stale": waiting.stale,
-        "Note": waiting.decision.why,
+        "Stale": pending.stale,
+        "Note": pending.decision.why,
     }
     return Text("\n").join(
         Text.assemble((f"{heading}  ", HEADING), clean(text))
@@ -80,35 +80,35 @@ def reasons_of(waiting: PendingProposal) -> Text:
     )
 
 
-def first_words(waiting: PendingProposal, limit: int) -> str:
+def first_words(pending: PendingProposal, limit: int) -> str:
     """Return what a list shows of a proposal: the beginning of the draft."""
-    return shortened(_draft(waiting), limit)
+    return shortened(_draft(pending), limit)
 
 
-def haystack(waiting: PendingProposal) -> str:
+def haystack(pending: PendingProposal) -> str:
     """Return all that a search looks at, in lower case."""
-    proposal = waiting.kept.proposal
-    texts = [memory.content for memory in waiting.memories.values()]
+    proposal = pending.kept.proposal
+    texts = [memory.content for memory in pending.memories.values()]
     return "\n".join(
         (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *texts)
     ).lower()
 
 
-def _sources(waiting: PendingProposal) -> list[Memory]:
-    by_time = sorted(waiting.memories.values(), key=lambda found: (found.observed_at, found.id))
+def _sources(pending: PendingProposal) -> list[Memory]:
+    by_time = sorted(pending.memories.values(), key=lambda found: (found.observed_at, found.id))
     return by_time[:_MAX_SOURCES]
 
 
-def _draft(waiting: PendingProposal) -> str:
-    return shortened(view_waiting(waiting).result or _MISSING, _MAX_TEXT)
+def _draft(pending: PendingProposal) -> str:
+    return shortened(view_pending(pending).result or _MISSING, _MAX_TEXT)
 
 
 def _shown(memory: Memory) -> str:
     return shortened(memory.content, _MAX_TEXT)
 
 
-def _source_line(waiting: PendingProposal, memory: Memory) -> str:
-    role = "superseded" if memory.id in waiting.kept.proposal.leaving else "kept"
+def _source_line(pending: PendingProposal, memory: Memory) -> str:
+    role = "superseded" if memory.id in pending.kept.proposal.leaving else "kept"
     status = "" if memory.status == "active" else memory.status
     day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"
     parts = (role, day, memory.origin, memory.layer, trust, memory.id[:8], status)

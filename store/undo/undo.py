@@ -31,12 +31,12 @@ from .obstacles import (
 )
 
 _HINT = (
-    "Nothing was undone. Undo the later runs first, the latest before the others; "
-    "or undo the other proposals one by one, or single memories."
+    "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
+    "individually, or restore single memories."
 )
 _HINT_OF_PURGED = (
     "Nothing was undone. A backup from before the purge has those memories, and 'slowwave show "
-    "FILE MEMORY --lineage' has their texts; other proposals can be undone one by one."
+    "FILE MEMORY --lineage' has their texts; other proposals can be undone individually."
 )
 # Changes of these columns never prevent an undo: reads update the first two, triggers the next two,
 # and any change the last.
@@ -107,7 +107,7 @@ def _applied(file: MemoryFile, run_id: str) -> list[str]:
 
 
 def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
-    obstacles = _Reversal(file, run_id, proposals, images).carry_out()
+    obstacles = _Reversal(file, run_id, proposals, images).apply()
     if obstacles:
         hint = _HINT_OF_PURGED if any(obstacle.is_purged for obstacle in obstacles) else _HINT
         raise ChangedSince(_message(obstacles), hint, obstacles)
@@ -162,7 +162,7 @@ class _Reversal:
         self._later = LaterChanges(file, run_id, proposals)
         self._form = JournalReader(file)
 
-    def carry_out(self) -> tuple[Obstacle, ...]:
+    def apply(self) -> tuple[Obstacle, ...]:
         """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
         chosen = (entry for entry in self._entries() if entry.proposal in self._proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))

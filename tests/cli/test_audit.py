@@ -171,7 +171,7 @@ def test_an_audit_points_to_contradictions_and_to_what_is_pending(
     assert [finding["command"] for finding in found["conflict"]] == [
         f"slowwave conflicts {memory_file}"
     ]
-    assert "8080 against 8081; " in str(found["conflict"][0]["why"])
+    assert "8080 vs. 8081; " in str(found["conflict"][0]["why"])
     assert [finding["command"] for finding in found["pending"]] == [
         f"slowwave review {memory_file}"
     ]

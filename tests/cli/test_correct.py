@@ -70,8 +70,8 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (["m-00"], 2, "one of them"),
-        (["m-00", "--text", RIGHT, "--pin"], 2, "one of them"),
+        (["m-00"], 2, "exactly one of"),
+        (["m-00", "--text", RIGHT, "--pin"], 2, "exactly one of"),
         (["m-00", "--retract", "--supersedes", "m-01"], 2, "--supersedes requires --text"),
         (["m-00", "--text", " "], 1, "its text is blank"),
         (["m-00", "--text", PORTS[0]], 1, "already has this text"),

@@ -30,7 +30,7 @@ def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
     windows, price = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out.splitlines()[
         -2:
     ]
-    assert windows.startswith("A model would be asked about 2 windows: up to ")
+    assert windows.startswith("With a model: 2 questions, up to ")
     assert "with 4 calls at a time." in windows
     assert price.startswith("Price: up to 0.00")
     assert f"USD with {PRICED}. All are estimates" in price

@@ -257,15 +257,14 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
         window.similarity for window in reversed(windows[2:])
     ]
     said = text_of(memory_file, outcome)
-    asked = "A model would be shown 24 similar memories in 12 questions; "
-    assert f"{asked}with checking, that takes about {found['tokens']:,} tokens" in said
+    assert "Left for a model (--model NAME): 24 similar memories in 12 questions." in said
     shown = [text for text in texts if text in said]
     assert shown == texts[4:]
     assert "similarity 0.72:" in said
     writer = ModelWriter(Endpoint("none/none", None))
     left = as_json(outcome, "m", False, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
-    assert "A model would be" not in printed(
+    assert "Left for a model" not in printed(
         as_text(outcome, memory_file, False, writer, memory_file)
     )
 
@@ -297,7 +296,7 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
     text = " ".join(["gateway"] * 100)
     put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
     said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
-    assert "A model would be shown 2 similar memories in 1 question;" in said
+    assert "Left for a model (--model NAME): 2 similar memories in 1 question." in said
     (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
     assert line.endswith("…") == is_terminal
     assert (text in line) != is_terminal
@@ -320,7 +319,7 @@ def test_a_night_at_rest_says_what_is_left_to_a_model_too(
     monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))
     assert cli(*run).json["undecided"] == first
     assert first["likeliest"][0]["sources"] == ["m-00", "m-01"]
-    assert "A model would be shown" in cli(*run[:-1]).out
+    assert "Left for a model" in cli(*run[:-1]).out
 
 
 # ----------------------------------------------------------------- kept apart
@@ -332,7 +331,7 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     for number, guard in enumerate(guards):
         one, other = f"a{number}", f"b{number}"
         put(memory_file, a_memory(one, f"{one} listens."), a_memory(other, f"{other} listens."))
-        found.append(Refusal("merge", (one, other), guard, f"{one} against {other}", "default"))
+        found.append(Refusal("merge", (one, other), guard, f"{one} vs. {other}", "default"))
     return tuple(found)
 
 
@@ -347,7 +346,7 @@ def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went
     said = text_of(memory_file, outcome, verbose=True)
     assert "kept apart: 2 pairs." in said
     lines = said.splitlines()
-    at = lines.index("  values differ: a0 against b0")
+    at = lines.index("  values differ: a0 vs. b0")
     assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
     # The reason does not repeat the two texts.
     assert "  what they say depends on the day" in lines
@@ -392,19 +391,19 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     first, second = dict.fromkeys(match["id"] for match in found)
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
-        "In conflict, left unchanged: 6 memories about 2 things.",
+        "2 conflicts between 6 memories, left unchanged.",
         f"  {first}",
         "    2026-02-17  d says so. (d)",
         "    2026-02-18  c says so. (c)",
         "    2026-02-19  b says so. (b)",
         "    2026-02-20  a says so. (a)",
-        "    (a! against b!; nothing says so)",
-        "    (c! against d!; nothing says so)",
-        "    (b! against c!; nothing says so)",
+        "    (a! vs. b!; nothing says so)",
+        "    (c! vs. d!; nothing says so)",
+        "    (b! vs. c!; nothing says so)",
         f"  {second}",
         "    2026-02-15  y says so. (y)",
         "    2026-02-16  x says so. (x)",
-        "    (x! against y!; nothing says so)",
+        "    (x! vs. y!; nothing says so)",
     ]
     shorter = conflicts_as_text(CONFLICTS, memory_file, 1)
     assert second not in shorter
@@ -419,17 +418,17 @@ def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
     texts = memory_file
     said = conflicts_as_text(pairs, texts).splitlines()
     assert said[-5:] == [
-        "    (a! against b!, c!, d!, e!, f!; nothing says so)",
-        "    (b! against c!, d!, e!, f!; nothing says so)",
-        "    (c! against d!, e!, f!; nothing says so)",
-        "    (d! against e!, f!; nothing says so)",
-        "    (e! against f!; nothing says so)",
+        "    (a! vs. b!, c!, d!, e!, f!; nothing says so)",
+        "    (b! vs. c!, d!, e!, f!; nothing says so)",
+        "    (c! vs. d!, e!, f!; nothing says so)",
+        "    (d! vs. e!, f!; nothing says so)",
+        "    (e! vs. f!; nothing says so)",
     ]
     assert len(said) == 13
     shorter = conflicts_as_text(pairs, texts, 3).splitlines()
     assert shorter[1:5] == said[1:5]
     assert shorter[5] == "    ... and 3 more memories"
-    assert (len(shorter), shorter[-1]) == (10, "    (... and 2 more that differ so)")
+    assert (len(shorter), shorter[-1]) == (10, "    (... and 2 more differences)")
 
 
 # ----------------------------------------------------------------- exit codes

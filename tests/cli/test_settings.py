@@ -90,11 +90,11 @@ def test_the_memory_file_may_come_from_the_environment(
         ("tenannt = 'x'", "unknown keys: tenannt (tenant?).\n"),
         ("colour = 'x'", "Known keys: again, all, "),
         ("tenant = ", "not valid TOML"),
-        ("concurrency = 'many'", "concurrency is 'many', but takes an integer"),
-        ("min_new = true", "but takes an integer"),
-        ('budget = "2 USD/month"', "takes an integer"),  # of recall: monthly_budget is meant
-        ("model = 5", "takes a string"),
-        ('dry_run = "yes"', "takes true or false"),
+        ("concurrency = 'many'", "concurrency must be an integer, not 'many'"),
+        ("min_new = true", "must be an integer, not true"),
+        ('budget = "2 USD/month"', "must be an integer"),  # of recall: monthly_budget is meant
+        ("model = 5", "must be a string, not 5"),
+        ('dry_run = "yes"', "must be true or false"),
         ("dry_run = true\ndry-run = false", "two spellings"),
     ],
 )
@@ -250,4 +250,4 @@ def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
     monkeypatch.setenv("SLOWWAVE_MAX_COST", "abc")
     ended = cli("maintain", memory_file, "--dry-run")
     assert ended.code == 2
-    assert ended.err.startswith("Error: SLOWWAVE_MAX_COST: It is not a number")
+    assert ended.err.startswith("Error: SLOWWAVE_MAX_COST must be a number, not 'abc'")

@@ -343,7 +343,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "a memory of a human's that leaves": (
         lambda path: merging(path, "of-00", "human-00", include_protected=True),
-        "became human, pinned or core",
+        "became protected",
     ),
     "a pinned memory that is rewritten": (
         lambda path: entry(
@@ -358,7 +358,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     ),
     "a memory that gives orders": (
         lambda path: merging(path, "of-00", "order-00"),
-        "memory order-00 gives orders to its reader",
+        "memory order-00 contains instructions to its reader",
     ),
     "a memory of another tenant": (
         lambda path: merging(path, "of-00", "other-00"),

@@ -189,7 +189,7 @@ def test_of_a_conflict_that_a_person_settled_the_kept_memory_answers_from_then_o
 
 
 NEAR = [
-    (PORTS[1], PORTS[0], "contradiction", "5433 against 5432"),
+    (PORTS[1], PORTS[0], "contradiction", "5433 vs. 5432"),
     ("Ada is not vegetarian any more.", "Ada is vegetarian.", "contradiction", "denies"),
     ("the database listens on port 5432", PORTS[0], "duplicate", "the same"),
     ("Whales sing at night.", PORTS[0], None, ""),

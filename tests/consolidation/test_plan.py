@@ -238,7 +238,7 @@ def test_a_restored_memory_is_not_taken_away_again(
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
-    assert [(item.guard, item.why) for item in refused] == [("value", "8080 against 9090")]
+    assert [(item.guard, item.why) for item in refused] == [("value", "8080 vs. 9090")]
 
 
 def test_a_dry_run_leaves_every_byte_as_it_is(

@@ -31,7 +31,7 @@ PHRASES = re.compile(
     r"(?<!there )\b(is|are) no (?!longer)|\b(is|are) to be\b|\bstands?\b|\bstood\b"
     r"|\bgo(es)? with\b|\bat the most\b|\bso many\b|\btold\b|\bbeside\b|\bwhatever\b|\bwhoever\b"
     r"|\banew\b|\bany more\b|\btak(e|es|en) back\b|\bno more\b|\bspoiled\b|\bup to date\b"
-    r"|\d %(?!\w)|\bbegins with\b|\b(is|are|was|were|be) left out\b|\bcarr(y|ied) out\b"
+    r"|\d %(?!\w)|\bbegins with\b|\b(is|are|was|were|be) left out\b|carr(y|ies|ied)[ _](it )?out\b"
     r"|\bspeaks? of\b|\bfor good\b|\buse more of\b|\b(object|memory|path|trace|row) a line\b",
     re.IGNORECASE,
 )
@@ -46,8 +46,10 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def prose(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the strings and comments of a module, with adjacent strings and comments joined."""
+    """Yield the strings, comments and definitions of a module, with adjacent comments joined."""
     for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, " ".join(node.value.split())
     comment, end = "", 0
@@ -78,6 +80,7 @@ def test_every_exception_to_the_style_is_a_file() -> None:
     [
         *("X is no memory.", "it is to be read", "what stands there", "At the most 3 of them"),
         *("94 % of them", "It begins with a dash.", "One JSON object a line."),
+        *("the run that carries it out", "_carry_out"),
     ],
 )
 def test_what_the_style_forbids_is_found(text: str) -> None:

@@ -456,7 +456,7 @@ def test_a_memory_that_gives_orders_is_named_every_night_and_stays_as_it_is(
     assert shown["suspicious"][0]["memory"] == last
     assert shown["suspicious"][0]["said"] in texts[-1]
     assert (
-        "1 memory tries to give orders to the reader"
+        "1 memory contains instructions to the reader"
         in cli("maintain", memory_file, "--consolidate").out
     )
     row = rows(memory_file, "SELECT content, status FROM memories WHERE id = ?", last)[0]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from slowwave.cli.arguments.configured import group_of
 from slowwave.cli.arguments.model_options import (
     ApiBaseOption,
     CheckerOption,
@@ -29,6 +30,7 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     OnlyOption,
     QuietOption,
+    ReviewOption,
     operations_of,
 )
 from slowwave.cli.arguments.settings import beside_source, is_on_command_line
@@ -39,12 +41,18 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.report_file import refuse_unwritable_metrics
-from slowwave.consolidation.options import CycleOptions, Review
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.threads import cores
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
 
-from .report import FleetMetricsOption, account_as_json, account_as_text, write_metrics
+from .report import (
+    FleetMetricsOption,
+    account_as_json,
+    account_as_text,
+    fleet_report,
+    write_metrics,
+)
 from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
 
 if TYPE_CHECKING:
@@ -91,7 +99,7 @@ def fleet_maintain(
         typer.Option(
             metavar="N",
             min=1,
-            help="Workers, each with one thread and about 400 MB (default: one per core).",
+            help="Workers, each with one thread and about 400 MB. Default: one per core.",
         ),
     ] = None,
     shard: Annotated[
@@ -112,7 +120,7 @@ def fleet_maintain(
         str | None,
         typer.Option(
             metavar="WHERE",
-            help="Folder or bucket of the receipts (default: .slowwave-receipts in SOURCE).",
+            help="Folder or bucket of the receipts. Default: .slowwave-receipts in SOURCE.",
         ),
     ] = None,
     metrics: FleetMetricsOption = None,
@@ -126,22 +134,21 @@ def fleet_maintain(
     ] = 4,
     max_calls: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Maximum model requests of all workers together."),
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of model requests of all workers together."
+        ),
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, help="Maximum model tokens of all workers together."),
+        typer.Option(
+            metavar="N", min=0, help="Maximum number of model tokens of all workers together."
+        ),
     ] = None,
     max_cost: MaxCostOption = None,
     max_time: MaxTimeOption = None,
     include_protected: IncludeProtectedOption = False,
     enabled: EnabledOption = True,
-    review: Annotated[
-        Review,
-        typer.Option(
-            help="Which proposals are queued for 'slowwave review': all, the risky ones, or none."
-        ),
-    ] = "never",
+    review: ReviewOption = "never",
     config: ConfigOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -312,3 +319,10 @@ def _shard_of(text: str) -> Shard:
 def _note_ineffective_options(context: typer.Context, output: Output) -> None:
     for name in filter(partial(is_on_command_line, context), _ASKING):
         output.note(f"--{name.replace('_', '-')} has no effect without --model.")
+
+
+app = group_of(
+    "fleet",
+    "Maintain many memory files, in folders or buckets.",
+    {"maintain": fleet_maintain, "report": fleet_report},
+)

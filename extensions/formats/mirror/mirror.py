@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
 _TRIES = 20
-_HINT = "Nothing was changed. Undo the other proposals one at a time, or 'restore' single memories."
+_HINT = (
+    "Nothing was changed. Undo the other proposals individually, or restore single memories: "
+    "slowwave undo FILE MEMORY"
+)
 
 
 def default_state(path: Path) -> Path:

@@ -37,9 +37,9 @@ from slowwave.cli.arguments.options import (
     JsonOption,
     QuietOption,
 )
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
-from slowwave.cli.files.places import refuse_foreign
 from slowwave.cli.terminal.exits import OF_VERDICT
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
@@ -71,7 +71,10 @@ _NEEDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def experience(
     context: typer.Context,
     file: FileArgument,
-    action: Annotated[Action, typer.Argument(help="add: store traces; compress: derive lessons.")],
+    action: Annotated[
+        Action,
+        typer.Argument(metavar="ACTION", help="add: store traces; compress: derive lessons."),
+    ],
     source: Annotated[
         Path | None,
         typer.Argument(

@@ -11,7 +11,7 @@ import typer
 
 from slowwave.cli.arguments.moments import end_of
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
-from slowwave.cli.files.places import refuse_foreign
+from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def shared(
     action: Annotated[
         Action,
         typer.Argument(
-            help="list, log or authors to show; publish, retract, admit or dismiss to change."
+            metavar="ACTION",
+            help="list, log or authors to show; publish, retract, admit or dismiss to change.",
         ),
     ] = "list",
     name: Annotated[

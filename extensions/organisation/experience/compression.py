@@ -153,7 +153,7 @@ class Compression:
         return "failed" if self.run_id is None else "partial"
 
 
-def judged(tried: Compressed, least_ratio: float) -> Compressed:
+def judged(tried: Compressed, min_ratio: float) -> Compressed:
     """Discard what says of no decision how it went, or is hardly shorter than the traces."""
     learned = tried.learned
     if tried.state != "planned" or learned is None:
@@ -161,10 +161,8 @@ def judged(tried: Compressed, least_ratio: float) -> Compressed:
     if not learned.decisions:
         why = "; ".join(learned.turned_down) or "no trace contains the outcome of a decision"
         return replace(tried, state="discarded", why=why)
-    if learned.ratio < least_ratio:
-        why = (
-            f"it would be only {learned.ratio:g} times shorter, and the minimum is {least_ratio:g}"
-        )
+    if learned.ratio < min_ratio:
+        why = f"it would be only {learned.ratio:g} times shorter, and the minimum is {min_ratio:g}"
         return replace(tried, state="discarded", why=why)
     return tried
 

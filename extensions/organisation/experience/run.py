@@ -57,7 +57,7 @@ class ExperienceOptions:
 
     tenants: tuple[str, ...] = ()
     # Lessons that are not this many times shorter than their traces are discarded.
-    least_ratio: float = 1.0
+    min_ratio: float = 1.0
     # In a dry run: ask the model all the same.
     ask: bool = False
     # All options as given, for the record of the run.
@@ -103,8 +103,7 @@ def compress_experiences(
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
             run = RunInFile(path, embedder, writer, now, shown, preflight)
-            carrying_out = _CarryingOut(run, options, due, progress, interruption)
-            return carrying_out.carry_out()
+            return _CompressionRun(run, options, due, progress, interruption).run_tasks()
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly(kept=False) from None
@@ -159,7 +158,7 @@ def _rehearsed(
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
-    found = {item.task.key: judged(item, options.least_ratio) for item in tried}
+    found = {item.task.key: judged(item, options.min_ratio) for item in tried}
     return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
 
@@ -202,7 +201,7 @@ def _portions(
     yield from writer.ask(dialogues, answers)
 
 
-class _CarryingOut:
+class _CompressionRun:
     """Compresses the tasks that are due, and writes each as soon as it is there."""
 
     def __init__(
@@ -222,8 +221,8 @@ class _CarryingOut:
         # What may be in the file without having come among the others.
         self._last: Compressed | None = None
 
-    def carry_out(self) -> Compression:
-        """Do it, and write down how it ended; an interruption ends it between two tasks."""
+    def run_tasks(self) -> Compression:
+        """Compress the tasks, and record the end; an interruption ends it between two tasks."""
         run, now = self._run, self._run.record.now
         before = self._count()
         interrupted = False
@@ -233,7 +232,7 @@ class _CarryingOut:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
                 for compressed in _tried(tasks, run.embedder, run.writer, answers, self._progress):
-                    self._settle(judged(compressed, self._options.least_ratio))
+                    self._settle(judged(compressed, self._options.min_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
             self._interruption.close()

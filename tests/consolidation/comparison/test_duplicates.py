@@ -69,7 +69,7 @@ def test_a_word_that_replaces_one_is_seen_where_the_text_has_it_elsewhere_too() 
     text = "The {} is retried twice, then finance gets a ticket with the number of the invoice."
     veto = first_veto(text.format("invoice"), text.format("payment"))
     assert veto is not None
-    assert veto.why == "invoice against payment"
+    assert veto.why == "invoice vs. payment"
 
 
 def test_every_sentence_of_a_text_must_be_covered() -> None:

@@ -618,7 +618,7 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--ask",), "--ask requires --model or --replay"),
         (("--watch", "."), "--watch cannot be combined with conversations"),
         (("--instructions", "@none.txt"), "cannot read none.txt"),
-        (("--min-importance", "6"), "less than or equal to 5"),
+        (("--min-importance", "6"), "must be at most 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
         (("--tenant", ""), "--tenant must not be blank"),
         (("--from", "foo"), "Available: chatgpt"),

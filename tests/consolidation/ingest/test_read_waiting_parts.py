@@ -49,7 +49,7 @@ BIKE = {**LYON, "content": "User owns a red Brompton.", "quotes": ["I own a red 
 Queue = Callable[..., None]
 
 
-def count_waiting(cli: Cli, path: Path) -> int:
+def count_queued(cli: Cli, path: Path) -> int:
     return int(cli("log", "--stats", path, "--json").json["conversations_waiting"])
 
 
@@ -107,7 +107,7 @@ def test_an_agent_reads_what_waits_and_then_consolidates_it_with_the_rest(
     assert kinds[:2] == [["memories"], ["check"]]
     read_by = rows(memory_file, "SELECT DISTINCT model FROM memory_messages")
     assert read_by == [{"model": "agent"}]
-    assert count_waiting(cli, memory_file) == 0
+    assert count_queued(cli, memory_file) == 0
     assert cli("undo", memory_file, "--since", run).code == 0
     assert picture(memory_file, EVERY_TABLE) == before
 
@@ -274,7 +274,7 @@ def test_each_tenants_parts_are_read_in_a_run_of_their_own_and_the_rest_waits(
     queue(chat.with_name("third.txt"), "--tenant", "ada")
     server.responder = remembering(BIKE)
     assert len(night().json["conversations"]["runs"]) == 2
-    assert count_waiting(cli, memory_file) == 0
+    assert count_queued(cli, memory_file) == 0
 
 
 def test_only_a_run_with_the_phase_consolidate_reads_waiting_parts(
@@ -323,7 +323,7 @@ def test_a_night_that_is_interrupted_while_it_reads_leaves_the_part_waiting(
     server.responder = interrupted
     ended = night()
     assert (ended.code, "Traceback" in ended.err) == (130, False), ended
-    assert count_waiting(cli, memory_file) == 1
+    assert count_queued(cli, memory_file) == 1
     assert cli("check", memory_file).code == 0
 
 

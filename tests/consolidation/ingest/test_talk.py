@@ -25,8 +25,8 @@ from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.ingest.options import IngestOptions
+from slowwave.consolidation.ingest.queued_parts import read_parts_to_read
 from slowwave.consolidation.ingest.talk import keep
-from slowwave.consolidation.ingest.waiting import read_parts_to_read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, maintenance_lock, open_reading
@@ -135,7 +135,7 @@ def test_what_a_killed_program_was_told_is_read_by_the_next_night_with_a_model(
         assert cli("log", "--stats", path, "--json").json["conversations_waiting"] == 3
     listener = Listener()
     night = memory.consolidate(model=listener)
-    assert (night.waiting_parts.read, night.waiting_parts.waiting) == (3, 0)
+    assert (night.queued_parts.read, night.queued_parts.waiting) == (3, 0)
     assert [len(said) for said in listener.heard] == [5, 5, 3]
     assert FACTS[0] in contents(memory_file)
     # The conversation goes on after its last message.
@@ -264,7 +264,10 @@ def test_the_program_in_the_documentation_runs(
     [
         ({"role": "bot", "content": "Hello."}, "Invalid enum value 'bot'"),
         ({"role": "user"}, "missing required field `content`"),
-        ({"role": "user", "content": [{"type": "text", "text": 7}]}, "a number where its text"),
+        (
+            {"role": "user", "content": [{"type": "text", "text": 7}]},
+            "Expected the text of a message, found a number",
+        ),
         ({"role": "user", "content": "Hi.", "at": "noon"}, "'noon' is not a time"),
         ("Hello.", "Expected `object`"),
     ],
@@ -278,7 +281,7 @@ def test_what_is_not_a_message_is_refused_and_nothing_is_kept(
             call([*turn(FACTS[0]), message])
     assert rows(memory_file, "SELECT * FROM waiting_messages") == []
     for name, every in ((" ", 5), ("s-1", 0)):
-        with pytest.raises(StoreError, match="conversation"):
+        with pytest.raises(StoreError, match="must"):
             memory.conversation(name, every)
 
 

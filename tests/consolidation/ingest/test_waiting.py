@@ -131,9 +131,9 @@ def test_only_the_named_part_of_the_chosen_tenant_is_dropped(
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("--drop", "nothing-such"), 1, "matches 'nothing-such'"),
-        (("--drop", ""), 1, "matches ''"),
-        (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "matches 'nothing-such'"),
+        (("--drop", "nothing-such"), 1, "no queued part 'nothing-such'"),
+        (("--drop", ""), 1, "no queued part ''"),
+        (("--drop", "chat.txt", "--drop", "nothing-such"), 1, "no queued part 'nothing-such'"),
         (("--drop", "chat.txt", "chat.txt"), 2, "--drop cannot be combined with conversations"),
         (("--waiting", "--drop", "chat.txt"), 2, "--waiting cannot be combined with --drop"),
         (("--waiting", "--watch", "."), 2, "--waiting cannot be combined with --watch"),

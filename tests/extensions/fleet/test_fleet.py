@@ -385,7 +385,7 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "overwritten": (lambda data: b"X" * 16 + data[16:], "is damaged: its header is missing"),
     "zeros": (lambda data: bytes(100) + data[100:], "is damaged: its header is missing"),
     "no page size": (lambda data: data[:16] + b"\xff" * 8 + data[24:], "is damaged: file is not"),
-    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "has lost its application id"),
+    "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "application ID is missing"),
     "cut off": (lambda data: data[:50], "is damaged: its header is incomplete"),
     "nothing": (lambda data: b"", "is empty"),
 }

@@ -20,7 +20,7 @@ from nights import active, execute, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pictures, waiting_file
 
-from slowwave.cli.reviewing.chosen_proposals import Choice
+from slowwave.cli.nights.chosen_proposals import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.file import maintenance_lock
@@ -217,7 +217,7 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     assert (shown["state"], shown["why"]) == ("declined", "declined by a person: not so")
     drive(waiting, embedder, ["u"], session=session)
     shown = cli("review", "show", waiting, MERGE, "--json").json["proposals"][0]
-    assert (shown["state"], shown["why"]) == ("pending", "waits for review")
+    assert (shown["state"], shown["why"]) == ("pending", "queued for review")
     drive(waiting, embedder, ["d", '"not so', "escape"], session=session)
     assert states(waiting)[MERGE] == "pending"
     assert session.summary() == "3 proposals pending."

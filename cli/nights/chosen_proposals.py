@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
-from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.ledger import read_latest_by_prefix
-from slowwave.store.memories import MIN_PREFIX
+from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
@@ -38,13 +37,14 @@ class Choice:
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
-        known = sorted(waiting.id for waiting in queue) if self.ids else []
-        wanted = {_match(prefix, known) for prefix in self.ids}
+        known = {pending.id for pending in queue}
+        hint = "'slowwave review FILE' lists all of them."
+        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
         return [
-            waiting
-            for waiting in queue
-            if (not self.ids or waiting.id in wanted)
-            and self.operation in (None, waiting.kept.proposal.operation)
+            pending
+            for pending in queue
+            if (not self.ids or pending.id in wanted)
+            and self.operation in (None, pending.kept.proposal.operation)
         ]
 
 
@@ -59,14 +59,14 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingPro
     def do(opened: MemoryFile) -> list[PendingProposal]:
         chosen = chosen_of(opened, choice)
         with opened.transaction():
-            for waiting in chosen:
-                decide_pending(opened, waiting.id, "declined", now, why)
+            for pending in chosen:
+                decide_pending(opened, pending.id, "declined", now, why)
         return chosen
 
-    return [waiting.decided("declined", why, now) for waiting in place.change(do)]
+    return [pending.decided("declined", why, now) for pending in place.change(do)]
 
 
-def carry_out_chosen(
+def apply_chosen(
     place: Place,
     choice: Choice,
     words: str | None,
@@ -82,21 +82,21 @@ def carry_out_chosen(
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        worded = [_worded(opened, waiting, words) for waiting in chosen_of(opened, choice)]
+        worded = [_worded(opened, pending, words) for pending in chosen_of(opened, choice)]
         way = "approve" if words is None else "edit"
         return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
 
 
-def _worded(opened: MemoryFile, waiting: PendingProposal, words: str | None) -> Result:
+def _worded(opened: MemoryFile, pending: PendingProposal, words: str | None) -> Result:
     from slowwave.consolidation.running.approval import with_text
     from slowwave.store.memories import read_memories
 
     if words is None:
-        return waiting.kept
-    memories = list(read_memories(opened, waiting.kept.proposal.sources))
-    return with_text(waiting.kept, words, memories)
+        return pending.kept
+    memories = list(read_memories(opened, pending.kept.proposal.sources))
+    return with_text(pending.kept, words, memories)
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
@@ -114,27 +114,9 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
 
 def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProposal]) -> None:
     """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
-    if len(prefix) < MIN_PREFIX or any(waiting.id.startswith(prefix) for waiting in queue):
+    if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
         return
     found = read_latest_by_prefix(opened, prefix)
     if len(found) == 1:
         sentence, hint = describe_decision(found[0])
         raise NotFound(f"{sentence} It is no longer pending.", hint)
-
-
-def _match(prefix: str, known: Sequence[str]) -> str:
-    """Return the id that starts with a prefix; known: all ids, sorted."""
-    start = bisect_left(known, prefix)
-    found = [key for key in known[start : start + 2] if key.startswith(prefix)]
-    if prefix in found:
-        return prefix
-    if not found or len(prefix) < MIN_PREFIX:
-        raise NotFound(
-            f"No proposal '{prefix}' is pending.",
-            f"'slowwave review FILE' lists all; specify at least {MIN_PREFIX} characters of an id.",
-        )
-    if len(found) > 1:
-        raise Ambiguous(
-            f"More than one proposal starts with '{prefix}'.", "Specify more of the id."
-        )
-    return found[0]

@@ -1,4 +1,4 @@
-"""Conversation parts that wait for a model: keep, list, and drop them."""
+"""Conversation parts queued for a model: keep, list, and drop them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.conversations.messages import Message, Role
-from slowwave.store.errors import Ambiguous, NotFound, UnusableFile
+from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.intake import (
     DROPPED,
+    PartRow,
     Tries,
-    WaitingPart,
     close_part,
     mark_as_read,
     read_chains,
-    read_queued_parts,
+    read_queued_rows,
     read_tries,
 )
 from slowwave.store.memories import count_memories
+from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import new_id
 
 from .options import ReadingOptions
@@ -36,14 +37,14 @@ from .parts import Part, PlacedMessage
 GROWING = "growing"
 # A conversation in which nobody said anything for so long is over.
 _QUIET = timedelta(hours=1)
-# Selects all waiting parts.
+# Selects all queued parts.
 EVERYTHING = "all"
 # What a row keeps of the options of an ingest.
 _KEPT_OPTIONS = tuple(option.name for option in fields(ReadingOptions))
 
 
 class _KeptMessage(msgspec.Struct):
-    """A message of a waiting row."""
+    """A message of a queued row."""
 
     place: int
     chain: str
@@ -60,7 +61,7 @@ class _KeptMessage(msgspec.Struct):
 
 
 class _KeptPart(msgspec.Struct, kw_only=True):
-    """The contents of a waiting row; older rows have no options."""
+    """The contents of a queued row; older rows have no options."""
 
     messages: list[_KeptMessage] = msgspec.field(name="said")
     format: str = ""
@@ -69,8 +70,8 @@ class _KeptPart(msgspec.Struct, kw_only=True):
     options: ReadingOptions = msgspec.field(default_factory=ReadingOptions)
 
 
-def as_waiting(part: Part) -> dict[str, Any]:
-    """Return the contents of a waiting row: the messages of a part, and its options."""
+def as_queued(part: Part) -> dict[str, Any]:
+    """Return the contents of a queued row: the messages of a part, and its options."""
     options = asdict(part.options)
     return {
         "format": part.format,
@@ -85,8 +86,8 @@ def as_waiting(part: Part) -> dict[str, Any]:
     }
 
 
-def waiting_part(row: WaitingPart) -> Part:
-    """Return a waiting row as a part. Raises `UnusableFile`."""
+def part_from_row(row: PartRow) -> Part:
+    """Return a queued row as a part. Raises `UnusableFile`."""
     try:
         kept = msgspec.convert(row.content, _KeptPart)
     except msgspec.ValidationError as error:
@@ -113,7 +114,7 @@ def read_parts_to_read(
     conversation: str | None = None,
     quiet_at: datetime | None = None,
 ) -> list[Part]:
-    """Return the waiting parts of a tenant, or of one of its conversations, that must be read.
+    """Return the queued parts of a tenant, or of one of its conversations, that must be read.
 
     quiet_at: a time at which a part may grow no longer; None if that does not matter.
 
@@ -122,11 +123,11 @@ def read_parts_to_read(
     """
     numbers: dict[str, int] = {}
     parts = []
-    queued = read_queued_parts(file, [tenant])
+    queued = read_queued_rows(file, [tenant])
     for row in (row for row in queued if conversation in (None, row.conversation)):
         if quiet_at is not None and grows(row, quiet_at):
             continue
-        part = waiting_part(row)
+        part = part_from_row(row)
         together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))
         read = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
@@ -138,20 +139,20 @@ def read_parts_to_read(
     return [part for part in parts if part.new]
 
 
-def grows(row: WaitingPart, now: datetime) -> bool:
-    """Whether a waiting part is of a conversation that goes on, and may get more messages."""
+def grows(row: PartRow, now: datetime) -> bool:
+    """Whether a queued part is of a conversation that goes on, and may get more messages."""
     if row.content.get(GROWING) is not True:
         return False
-    times = (placed.message.said_at for placed in waiting_part(row).messages)
+    times = (placed.message.said_at for placed in part_from_row(row).messages)
     last = max(filter(None, times), default=row.queued_at)
     return datetime.fromisoformat(last) > now - _QUIET
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A conversation part that waits for a model."""
+class QueuedPart:
+    """A conversation part queued for a model."""
 
-    row: WaitingPart
+    row: PartRow
     part: Part
     # None if no model was asked about it yet.
     tries: Tries | None
@@ -161,24 +162,24 @@ class Waiting:
 class Dropped:
     """The parts that were dropped, or would be."""
 
-    parts: tuple[Waiting, ...]
+    parts: tuple[QueuedPart, ...]
     # How many still wait.
     left: int
     # None in a dry run.
     run_id: str | None = None
 
 
-def list_waiting(file: MemoryFile, tenants: Sequence[str]) -> list[Waiting]:
-    """Return the waiting parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
+def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
+    """Return the queued parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
     tries = read_tries(file)
-    rows = read_queued_parts(file, tenants)
-    return [Waiting(row, waiting_part(row), tries.get(row.id)) for row in rows]
+    rows = read_queued_rows(file, tenants)
+    return [QueuedPart(row, part_from_row(row), tries.get(row.id)) for row in rows]
 
 
-def drop_waiting(
+def drop_queued(
     path: Path, which: Sequence[str], tenants: Sequence[str], now: datetime, dry_run: bool
 ) -> Dropped:
-    """Drop waiting parts, in a run: their messages count as read from then on.
+    """Drop queued parts, in a run: their messages count as read from then on.
 
     which: ids or their prefixes, names of conversations, or `EVERYTHING`. Raises `StoreError`, with
     nothing dropped, if one of them matches nothing.
@@ -198,14 +199,14 @@ def drop_waiting(
 def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
     """Drop parts, and return the id of the run."""
     run = RunRecord(new_id(), now)
-    rows = [waiting.row for waiting in chosen.parts]
+    rows = [queued.row for queued in chosen.parts]
     tenants = sorted({row.tenant for row in rows})
     named = list(dict.fromkeys(row.conversation for row in rows))
     with run.begun(file, {DROPPED: named, "tenant": tenants}):
         with file.transaction():
-            for waiting in chosen.parts:
-                mark_as_read(file, run.run_id, waiting.row.tenant, waiting.part.chains)
-                close_part(file, run.run_id, waiting.row.id)
+            for queued in chosen.parts:
+                mark_as_read(file, run.run_id, queued.row.tenant, queued.part.chains)
+                close_part(file, run.run_id, queued.row.id)
         counts = count_memories(file, tenants, count_tokens)
         report = run_report(counts, counts, (), Usage()) | {DROPPED: len(rows)}
         run.end(file, "done", report)
@@ -214,25 +215,17 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
 
 def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:
     """Return the selected parts, and how many remain. Raises `NotFound` or `Ambiguous`."""
-    waiting = list_waiting(file, tenants)
-    chosen = {found.row.id for name in which for found in _named(waiting, name, file.path)}
-    parts = tuple(part for part in waiting if part.row.id in chosen)
-    return Dropped(parts, len(waiting) - len(parts))
+    queued = list_queued(file, tenants)
+    chosen = {found.row.id for name in which for found in _named(queued, name, file.path)}
+    parts = tuple(part for part in queued if part.row.id in chosen)
+    return Dropped(parts, len(queued) - len(parts))
 
 
-def _named(waiting: Sequence[Waiting], which: str, path: Path) -> Sequence[Waiting]:
+def _named(queued: Sequence[QueuedPart], which: str, path: Path) -> Sequence[QueuedPart]:
     if which == EVERYTHING:
-        return waiting
-    of_a_name = [part for part in waiting if part.row.conversation == which]
-    found = of_a_name or [part for part in waiting if which and part.row.id.startswith(which)]
-    if not found:
-        raise NotFound(
-            f"No queued part in {path} matches '{which}'.",
-            "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'.",
-        )
-    if len(found) > 1 and not of_a_name:
-        raise Ambiguous(
-            f"More than one queued part has an id that starts with '{which}'.",
-            "Nothing was dropped. Specify more of the id.",
-        )
-    return found
+        return queued
+    if of_a_name := [part for part in queued if part.row.conversation == which]:
+        return of_a_name
+    by_id = {part.row.id: part for part in queued}
+    hint = "Nothing was dropped. List queued parts with 'slowwave ingest FILE --waiting'."
+    return [by_id[match_prefix(which, by_id, "queued part", f" in {path}", hint)]]

@@ -27,9 +27,9 @@ def _options(hidden: bool) -> dict[str, Any]:
         "--table",
         metavar="TABLE:COLUMN[,...]",
         hidden=hidden,
-        help="The table of your own SQLite database that FILE is: TABLE:COLUMN contains the texts; "
-        "date=, tenant= and deleted= name the columns of the date, the tenant and the deletion "
-        "mark.",
+        help="Treat FILE as your own SQLite database, and read memories from COLUMN of TABLE. "
+        "date=, tenant= and deleted= name the columns with the date, the tenant and the deletion "
+        "flag.",
     )
     state_option = typer.Option(
         "--state",
@@ -40,8 +40,8 @@ def _options(hidden: bool) -> dict[str, Any]:
     )
     target_option = setting(
         metavar="SIZE",
-        help="What each session loads of another agent's FILE should have at most this size, as in "
-        "17KB: entries are shortened without loss. Default: none is shortened.",
+        help="Maximum size of what the agent loads from FILE per session, such as 17KB; longer "
+        "entries are shortened without losing content. Default: no limit.",
     )
     shown_once = {} if hidden else {"target": Annotated[str | None, target_option]}
     return shown_once | {

@@ -13,29 +13,29 @@ from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.ingest import command_to_read
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ingest.waiting import Dropped, Waiting
+    from slowwave.consolidation.ingest.queued_parts import Dropped, QueuedPart
 
 # Maximum characters shown of the first message, and of an id.
 _MAX_SHOWN = 100
 _MAX_ID = 12
 
 
-def show_waiting(file: Path, tenants: Sequence[str], output: Output) -> None:
+def show_queued(file: Path, tenants: Sequence[str], output: Output) -> None:
     """List the queued parts of the chosen tenants, or of all."""
-    from slowwave.consolidation.ingest.waiting import list_waiting
+    from slowwave.consolidation.ingest.queued_parts import list_queued
     from slowwave.store.file import open_reading
 
     with open_reading(file) as opened:
-        waiting = list_waiting(opened, tenants)
-    parts = list(map(_as_json, waiting))
+        queued = list_queued(opened, tenants)
+    parts = list(map(_as_json, queued))
     output.result({"command": "ingest", "file": str(file), "waiting": len(parts), "parts": parts})
-    if not waiting:
+    if not queued:
         output.show(clean(f"{file}: no conversation is queued."))
         return
-    lines = [line for part in waiting for line in _lines(part)]
-    commands = dict.fromkeys(command_to_read(file, part.row.tenant) for part in waiting)
-    lines.append(f"{_queued(len(waiting))}. Read them: {'; '.join(commands)}")
-    first = waiting[0].row.id[:_MAX_ID]
+    lines = [line for part in queued for line in _lines(part)]
+    commands = dict.fromkeys(command_to_read(file, part.row.tenant) for part in queued)
+    lines.append(f"{_queued(len(queued))}. Read them: {'; '.join(commands)}")
+    first = queued[0].row.id[:_MAX_ID]
     lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first}")
     output.show("\n".join(map(clean, lines)))
 
@@ -44,9 +44,9 @@ def drop(
     file: Path, which: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
 ) -> None:
     """Drop the chosen queued parts, and report them."""
-    from slowwave.consolidation.ingest.waiting import drop_waiting
+    from slowwave.consolidation.ingest.queued_parts import drop_queued
 
-    dropped = drop_waiting(file, which, tenants, datetime.now(UTC), dry_run)
+    dropped = drop_queued(file, which, tenants, datetime.now(UTC), dry_run)
     output.result(
         {
             "command": "ingest",
@@ -79,7 +79,7 @@ def _queued(count: int) -> str:
     return f"Queued: {counted(count, 'part', 'parts')}"
 
 
-def _lines(part: Waiting) -> Iterator[str]:
+def _lines(part: QueuedPart) -> Iterator[str]:
     row, new, tries = part.row, part.part.new, part.tries
     messages = f", messages {new[0].place} to {new[-1].place}" if new else ""
     tenant = "" if row.tenant == "default" else f" of tenant {row.tenant}"
@@ -94,7 +94,7 @@ def _lines(part: Waiting) -> Iterator[str]:
         yield f"    {count}, the last on {day_of(tries.last_at)}: {tries.why}"
 
 
-def _as_json(part: Waiting) -> dict[str, Any]:
+def _as_json(part: QueuedPart) -> dict[str, Any]:
     row, new, tries = part.row, part.part.new, part.tries
     return {
         "id": row.id,

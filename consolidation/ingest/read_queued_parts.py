@@ -1,4 +1,4 @@
-"""Read waiting conversation parts before a night, each tenant's in a run of its own."""
+"""Read queued conversation parts before a night, each tenant's in a run of its own."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.night_inputs import NightInputs
-from slowwave.consolidation.running.outcome import WaitingPartsResult
+from slowwave.consolidation.running.outcome import QueuedPartsResult
 from slowwave.consolidation.running.run_in_file import Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
-from slowwave.store.intake import count_waiting, read_backlog
+from slowwave.store.intake import count_queued, read_backlog
 from slowwave.store.memories import select_consolidated_tenants, tenants
 
 from .options import IngestOptions
@@ -22,43 +22,43 @@ if TYPE_CHECKING:
     from .ingest_outcome import IngestOutcome
 
 
-def ask_about_waiting_parts(night: NightInputs) -> int:
-    """Ask the writer about the waiting parts of a night's tenants, and return their number.
+def ask_about_queued_parts(night: NightInputs) -> int:
+    """Ask the writer about the queued parts of a night's tenants, and return their number.
 
     The file is only read. Raises `StoreError` or `EmbedderError`.
     """
     from .ingest import preview
 
     with open_reading(night.path) as file:
-        waiting = count_waiting(file, night.options.tenants)
+        queued = count_queued(file, night.options.tenants)
     return sum(
-        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))).parts for tenant in waiting
+        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))).parts for tenant in queued
     )
 
 
-def read_waiting_parts(
+def read_queued_parts(
     night: NightInputs, preflight: Preflight, interruption: Interruption
-) -> WaitingPartsResult:
-    """Read the waiting parts of a night's tenants, or count them without a model.
+) -> QueuedPartsResult:
+    """Read the queued parts of a night's tenants, or count them without a model.
 
     The caller holds the maintenance lock. The writer's budget includes the night. Raises
     `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
     chosen = night.options.tenants
     with open_reading(night.path) as file:
-        waiting = count_waiting(file, chosen)
-        if night.writer.model is None or not waiting:
-            return WaitingPartsResult(read_backlog(file, chosen))
+        queued = count_queued(file, chosen)
+        if night.writer.model is None or not queued:
+            return QueuedPartsResult(read_backlog(file, chosen))
         known = set(tenants(file)).intersection(chosen)
         counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
     # Imported late: most nights find nothing that waits.
     from .ingest import ingest_while_locked
 
-    counted = list(dict.fromkeys([*counted, *waiting]))
+    counted = list(dict.fromkeys([*counted, *queued]))
     done: list[IngestOutcome] = []
     interrupted = False
     broken_off: StoreError | None = None
-    for tenant in waiting:
+    for tenant in queued:
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
             done.append(ingest_while_locked(_inputs(night, options), preflight, interruption))
@@ -79,7 +79,7 @@ def read_waiting_parts(
         left = read_backlog(file, chosen)
     unread = [read for outcome in done for read in outcome.unread]
     states = Counter(result.state for outcome in done for result in outcome.remembered)
-    return WaitingPartsResult(
+    return QueuedPartsResult(
         left,
         runs=tuple(outcome.run_id for outcome in done if outcome.run_id is not None),
         read=sum(outcome.taken_up for outcome in done),

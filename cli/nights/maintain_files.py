@@ -16,11 +16,9 @@ from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.asked import routes_as_json
 from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.outcome import as_json, as_text
-from slowwave.cli.views.place import place_as_json, place_as_text
+from slowwave.cli.views.outcome import report_as_json, report_as_text
 from slowwave.cli.views.problems import (
     model_failure,
     report_problems,
@@ -29,9 +27,8 @@ from slowwave.cli.views.problems import (
 )
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
-from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError, StoreError
 
 from .gates import Gates
 from .watch import Watch
@@ -106,7 +103,7 @@ class Night:
     def _on_next(self, file: Place, results: list[dict[str, Any]]) -> int:
         try:
             code, found = self._on(file)
-        except (StoreError, ConsolidationError) as error:
+        except SlowwaveError as error:
             code, message = code_of(error), without_secrets(error.message)
             found = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
             # Most messages name the file, and a person must know which of the files it is.
@@ -240,30 +237,25 @@ class Night:
         pages: WikiOfRun,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
-        shows_cost = self.dry_run or self.output.json
-        cost = estimate_cost(outcome, writer, self.concurrency) if shows_cost else None
         failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
-            found = as_json(outcome, str(place.named), self.dry_run, writer)
+            found = report_as_json(outcome, place, self.dry_run, writer, memory_file, budgets)
             unanswered = unanswered_windows(outcome)
             found["model"] |= {
                 "refused": writer.refused,
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((each.why for each in unanswered), None),
             }
+            cost = estimate_cost(outcome, writer, self.concurrency)
             found["estimate"] = None if cost is None else asdict(cost)
-            found["ways"] = routes_as_json(outcome, memory_file)
-            found |= place_as_json(place, outcome.results, memory_file, *budgets)
             return found | pages.as_json()
         if not self.output.quiet:
-            shown = as_text(outcome, place.named, self.dry_run, writer, memory_file, self.verbose)
-            has_model = writer.model is not None
-            shown += place_as_text(
-                place, outcome.results, memory_file, *budgets, has_model, self.dry_run
+            shown = report_as_text(
+                outcome, place, self.dry_run, writer, memory_file, budgets, self.verbose
             )
             self.output.show(*shown)
-            if self.dry_run:
-                self.output.show(*cost_as_text(cost, self.concurrency))
+            cost = estimate_cost(outcome, writer, self.concurrency)
+            self.output.show(*cost_as_text(cost, self.concurrency))
             if failure is not None:
                 self.output.show("", *failure)
         return {}

@@ -1,0 +1,56 @@
+"""Ids that a user shortens to a unique prefix."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+
+from .errors import Ambiguous, NotFound
+from .file import MemoryFile
+
+# The fewest characters of an id that a user may specify.
+MIN_PREFIX = 4
+_LAST_CHARACTER = chr(sys.maxunicode)
+
+
+def match_prefix(
+    prefix: str, known: Collection[str], what: str, where: str = "", hint: str = ""
+) -> str:
+    """Return the only known id that is, or starts with, `prefix`.
+
+    what: the name of such an object in an error. where: where it was looked for, after a space.
+    hint: how to list the ids. Raises `NotFound` or `Ambiguous`.
+    """
+    if prefix in known:
+        return prefix
+    is_short = len(prefix) < MIN_PREFIX
+    found = [] if is_short else [known_id for known_id in known if known_id.startswith(prefix)]
+    if len(found) > 1:
+        raise Ambiguous(
+            f"More than one {what} has an id that starts with '{prefix}'.",
+            f"Specify more of the id. {hint}".strip(),
+        )
+    if not found:
+        length = f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
+        raise NotFound(f"There is no {what} '{prefix}'{where}.", length if is_short else hint)
+    return found[0]
+
+
+def find_by_prefix(
+    file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
+) -> str:
+    """Return the only value of `column` that is, or starts with, `prefix`.
+
+    table: its name, or a subquery. what: the name of such a row in an error. tenant: only rows of
+    this tenant; None means all. Raises `NotFound` or `Ambiguous`.
+    """
+    # A range, which an index answers; the exact id comes first.
+    rows = file.db.conn.execute(
+        f"SELECT DISTINCT {column} FROM {table} WHERE {column} BETWEEN ?1 AND ?1 || ?2"
+        f"{'' if tenant is None else ' AND tenant = ?3'} ORDER BY {column} LIMIT 2",
+        [prefix, _LAST_CHARACTER, *([] if tenant is None else [tenant])],
+    )
+    of = "" if tenant is None else f" of tenant '{tenant}'"
+    lister = "list FILE --status any" if what == "memory" else "log FILE"
+    hint = f"'slowwave {lister}' lists them."
+    return match_prefix(prefix, [str(row[0]) for row in rows], what, f"{of} in {file.path}", hint)
