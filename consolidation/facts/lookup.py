@@ -17,6 +17,7 @@ from operator import itemgetter
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
+from slowwave.consolidation.text.tokens import is_content
 
 from . import languages
 from .days import forms_of, observed_on, relative_days, spoken_days, years_of
@@ -187,7 +188,8 @@ class _Sources:
         if not any(map(str.islower, text.split())):  # names alone are in no language
             text = " ".join(self._texts)
         if name.opens:
-            return not languages.is_english(text) or is_common_word(name.words)
+            is_word = not is_content(name.words.lower()) or is_common_word(name.words)
+            return is_word or not languages.is_english(text)
         is_foreign = name.words.istitle() and not languages.is_english(text)
         return is_foreign and languages.is_written_in("de", text)
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -145,6 +146,11 @@ def _load(place: str) -> _Model:
 
 
 def _sentence_transformer(folder: Path, place: str) -> Any:
+    if find_spec("torch") is None:
+        raise EmbedderError(
+            f"The embedding model '{place}' needs torch, which is not installed.",
+            "Install it: pip install torch",
+        )
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 

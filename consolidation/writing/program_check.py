@@ -36,7 +36,7 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
         survivor = next((source for source in sources if source.id == proposal.survivor), None)
         if survivor is None or survivor.text != text:
             return ["the memory that stays does not say what the draft says"]
-        return list(_structure_faults(proposal, sources))
+        return [*_structure_faults(proposal, sources), *_dropped_facts(proposal, survivor, sources)]
     if not text.strip():
         return ["the text is empty"]
     return [
@@ -55,6 +55,19 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     if commands(text):
         faults.append("it gives orders to its reader")
     return faults
+
+
+def _dropped_facts(
+    proposal: Proposal, survivor: Source, sources: Sequence[Source]
+) -> Iterator[str]:
+    """Yield the facts of memories that a merge removes and the memory that stays lacks."""
+    if proposal.operation != "merge":
+        # The old value of an update leaves.
+        return
+    for source in sources:
+        if source.id in proposal.leaving:
+            for fact in find_unsupported(source.text, [survivor]):
+                yield f'the memory that stays lacks "{fact.words}" ({fact.kind}) of {source.id}'
 
 
 def find_form_faults(proposal: Proposal, sources: Sequence[Source]) -> Iterator[str]:

@@ -128,6 +128,17 @@ def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Pat
 
 
 @pytest.mark.slow
+def test_without_torch_a_model_of_the_users_own_is_refused_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    # As where it is not installed.
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(EmbedderError, match="needs torch") as refused:
+        SentenceEmbedder(str(tmp_path)).encode(["Tea."])
+    assert refused.value.hint == "Install it: pip install torch"
+
+
 def test_after_a_break_only_the_texts_that_were_left_are_embedded(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_nights import Agent, an_agent, undo
-from model_server import Answer, Asked, answering, approval, groups
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import picture, rows, told
 from texts import sources
 
@@ -112,6 +112,11 @@ class Liar:
         tenant_of = {memory_id: row["tenant"] for memory_id, row in after.items()}
         for edge in rows(agent.path, "SELECT * FROM synthesized_from"):
             assert tenant_of[edge["derived_id"]] == tenant_of[edge["source_id"]]
+            if edge["operation"] == "merge":
+                staying, leaving = (
+                    old[edge[key]]["content"] for key in ("derived_id", "source_id")
+                )
+                assert find_unsupported(leaving, sources(staying)) == []
         for memory_id in after.keys() - old.keys():
             edges = rows(
                 agent.path, "SELECT * FROM synthesized_from WHERE derived_id = ?", memory_id
@@ -146,3 +151,27 @@ def test_no_lie_adds_a_value_crosses_a_tenant_touches_what_is_protected_or_canno
         liar.night(first, second)
 
     lie()
+
+
+def test_a_merge_removes_no_memory_with_a_value_or_name_that_the_one_that_stays_lacks(
+    embedder: SentenceEmbedder, vectors: dict[str, list[float]], tmp_path: Path
+) -> None:
+    texts = (
+        "The staging server of Acme listens on port 8080.",
+        "The staging server of Acme listens on port 9090.",
+        "The staging server of Bolt listens on port 8080.",
+        "On port 8080 the staging server of Acme listens.",
+    )
+    create_file(tmp_path / "memory.db")
+    with an_agent(tmp_path / "memory.db", embedder, vectors) as agent:
+        agent.remember(told(texts, "port"))
+
+        def write(asked: Asked) -> Answer:
+            return groups(group("merge", asked.memories, texts[0]))
+
+        agent.server.responder = answering(write, approval)
+        agent.sleep()
+        faults = [faulty for asked in agent.server.asked for faulty in asked.faulty]
+        assert "9090" in str(faults), faults
+    active = rows(tmp_path / "memory.db", "SELECT content FROM memories WHERE status = 'active'")
+    assert {row["content"] for row in active} >= set(texts[:3])
