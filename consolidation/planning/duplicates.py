@@ -79,10 +79,15 @@ def may_be_superseded(view: TenantView, memory: Memory, include_protected: bool)
     return memory.id not in view.supported_rule and (include_protected or not memory.protected)
 
 
-def find_duplicates(view: TenantView, include_protected: bool) -> tuple[list[Merge], list[Refusal]]:
-    """Return what leaves for what, and the pairs that nearly say the same and stay two."""
+def find_duplicates(
+    view: TenantView, include_protected: bool, equal_only: bool
+) -> tuple[list[Merge], list[Refusal]]:
+    """Return what leaves for what, and the pairs that nearly say the same and stay two.
+
+    equal_only: leave pairs that are not equal after normalizing to a model.
+    """
     groups = _equal_groups(view, include_protected)
-    pairs = _near_pairs(view, groups)
+    pairs = [] if equal_only else _near_pairs(view, groups)
     survivors = _find_survivors(view, groups, pairs)
     merges = _merges(view, groups, survivors, include_protected)
     return merges, list(_refusals(view, groups, pairs, survivors))

@@ -22,12 +22,12 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
 
     The order of rows does not matter.
     """
-    merges, refused = find_duplicates(view, options.include_protected)
+    asks = options.model_key is not None
+    merges, refused = find_duplicates(view, options.include_protected, equal_only=asks)
     proposals, held_back, leaving_later = propose_merges(
         view, options, merges if "merge" in options.only else ()
     )
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
-    asks = options.model_key is not None
     active = [memory for memory in (*view.memories, *view.derived) if memory.status == "active"]
     staying = [memory for memory in active if memory.id not in leaving]
     dense = [memory for memory in active if memory.id in view.dense]

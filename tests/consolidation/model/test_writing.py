@@ -49,7 +49,7 @@ from model_server import (
     verdict,
     write,
 )
-from nights import execute, told
+from nights import execute, night, told
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
@@ -262,6 +262,21 @@ def test_what_is_certain_is_done_before_a_model_is_asked_and_not_shown_to_it(age
     agent.server.responder = respond
     assert states(agent.sleep()) == {"applied": 1}
     assert "kettle" not in agent.server.asked[0].texts
+
+
+def test_a_model_alone_judges_texts_that_are_near_but_not_equal(agent: Agent) -> None:
+    pair = (
+        "Backups of the wiki run at 02:30 every night.",
+        "The backup of the wiki runs at 02:30 every night and is stored on helga.",
+    )
+    agent.remember(told(pair, "backup"))
+    (merge,) = night(agent.path, agent.embedder, dry_run=True).plan.proposals
+    assert merge.leaving == ("backup-00",)
+    agent.server.responder = answering(lambda asked: groups())
+    outcome = agent.sleep()
+    assert outcome.plan.proposals == ()
+    assert all(text in agent.server.asked[0].texts for text in pair)
+    assert sorted(active_texts(agent)) == sorted(pair)
 
 
 # ----------------------------------------------------------------- checked by program
