@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import cache
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from shutil import copyfile
@@ -27,7 +28,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.undo.undo import undo_runs
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 # What a newer or broken version may have kept: valid JSON in another form.
 FORMS = ("null", "[1]", '{"names": []}', "[[], true, [], [[]]]")
@@ -366,6 +367,56 @@ def test_after_any_history_a_night_plans_what_a_full_pass_plans(
         path = tmp_path / f"{seed}.db"
         create_file(path)
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
+
+
+@cache
+def facts(embedder: Embedder) -> dict[str, dict[str, list[float]]]:
+    """Return facts in all their wordings, each with its vector."""
+    told = [text for text in load("assistant").told if text.role == "fact"]
+    found: dict[str, dict[str, list[float]]] = {}
+    vectors = embedder.encode([text.text for text in told]).tolist()
+    for text, vector in zip(told, vectors, strict=True):
+        found.setdefault(text.group, {})[text.text] = vector
+    return found
+
+
+def retold(chance: Random, embedder: Embedder) -> Iterator[dict[str, Any]]:
+    """Yield retellings of a few facts as memories, with some names, layers and trusts."""
+    chosen = chance.sample(sorted(facts(embedder)), 12)
+    wordings = [wording for fact in chosen for wording in facts(embedder)[fact].items()]
+    for number in count():
+        text, vector = chance.choice(wordings)
+        yield {
+            "id": f"m-{number:03d}",
+            "content": text,
+            "observed_at": f"2026-02-{number % 27 + 1:02d}T09:00:00+00:00",
+            "embedding": vector,
+            "embedding_model": embedder.name,
+            "entities": chance.choice([[], [], [], ["Ann"]]),
+            "layer": chance.choice(["working"] * 6 + ["ephemeral", "stable"]),
+            "trust": chance.choice([0.5, 0.5, 0.6]),
+            "pinned": chance.random() < 0.05,
+        }
+
+
+def test_what_a_night_leaves_is_what_the_next_one_finds(
+    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
+) -> None:
+    for seed in range(rounds(2, 20)):
+        path, chance = tmp_path / f"{seed}.db", Random(seed)  # noqa: S311 - texts, not a secret
+        create_file(path)
+        memories = retold(chance, embedder)
+        for size in (120, 30, 30):
+            fill(path, list(islice(memories, size)))
+            done = night(path, embedder)
+            assert done.states["applied"]
+            assert standing(path) == ["default"]
+            quick, full = (night(path, embedder, dry_run=True, full=full) for full in (False, True))
+            assert not quick.plan.proposals
+            assert same(quick, full)
+            with open_writing(path) as file:
+                for result in chance.sample(done.results, 2):
+                    undo_proposal(file, str(done.run_id), result.proposal.id, NOW.isoformat())
 
 
 def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:
