@@ -16,11 +16,14 @@ from weakref import ref
 from zlib import crc32
 
 import pytest
+from counting import work_of
 from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
+from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
@@ -238,15 +241,44 @@ def test_a_tenant_with_work_left_is_not_idle(settled: Path, embedder: SentenceEm
     assert night(settled, embedder, dry_run=True).plan.proposals
 
 
-def test_a_large_file_with_few_changes_is_only_surveyed_again_the_next_night(
-    settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+def test_a_night_without_a_model_surveys_once_and_leaves_a_mark(
+    settled: Path, embedder: SentenceEmbedder
 ) -> None:
-    monkeypatch.setattr(survey, "_SHORT", 0)
-    fill(settled, [memory(pool()[0], 500, embedder)])
-    assert night(settled, embedder).states["applied"] == 1
-    assert standing(settled) == []
-    assert night(settled, embedder).run_id is None
+    fill(settled, [memory(pool()[0], 500, embedder), "The kettle of the third floor is new."])
+    work = work_of(lambda: night(settled, embedder), surveys=survey.survey_file)
+    assert work["surveys"] == 1
+    assert rows(settled, "SELECT 1 FROM memories WHERE superseded_by = 'm-500'")
     assert standing(settled) == ["default"]
+
+
+class Meanwhile(Progress):
+    """Changes a file while a night applies its plan."""
+
+    def __init__(self, path: Path, statement: str) -> None:
+        """Take what an agent executes."""
+        self._path, self._statement = path, statement
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Execute it."""
+        if name == "applying":
+            execute(self._path, self._statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO memories (content) VALUES ('The kettle is new.')",
+        "UPDATE memories SET pinned = 1 WHERE id = 'm-001'",
+        "DELETE FROM memories WHERE id = 'm-001'",
+    ],
+)
+def test_a_change_while_a_night_applies_its_plan_leaves_no_mark(
+    settled: Path, embedder: SentenceEmbedder, statement: str
+) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    meanwhile = Meanwhile(settled, statement)
+    run_cycle(settled, CycleOptions(), embedder, BuiltInWriter(), NOW, progress=meanwhile)
+    assert standing(settled) == []
 
 
 def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
