@@ -73,7 +73,7 @@ def survey_file(
     marks = idle_marks(night)
     idle = _find_idle(night, marks, leaving)
     if cache is None:
-        refuse_without_room(night.path, options.tenants, idle)
+        refuse_without_room(night.path, options.tenants, idle, night.workers)
     gone = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
