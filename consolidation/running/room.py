@@ -64,23 +64,19 @@ def refuse_too_many(counts: Mapping[str, int], room: int) -> None:
     counts: the memories of each, at least one tenant. room: free memory in bytes.
     """
     largest, total = max(counts, key=counts.__getitem__), sum(counts.values())
-    needs = f"requires about {_bytes_of(total) / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free."
-    if _bytes_of(counts[largest]) > room:
-        raise NoRoom(
-            f"The tenant '{largest}' has {counts[largest]:,} active and superseded memories: a run "
-            f"of {total:,} {needs}",
-            "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...), or "
-            "provide more memory.",
-        )
-    if _bytes_of(total) > room:
-        raise NoRoom(
-            f"{len(counts)} tenants have {total:,} active and superseded memories: a run {needs}",
-            "Process some of the tenants at a time (--tenant NAME), or provide more memory.",
-        )
-
-
-def _bytes_of(memories: int) -> int:
-    return BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
+    if BYTES_OF_A_RUN + total * BYTES_OF_A_MEMORY <= room:
+        return
+    who, memories = f"{len(counts)} tenants have", total
+    hint = "Process some of the tenants at a time (--tenant NAME)"
+    if BYTES_OF_A_RUN + counts[largest] * BYTES_OF_A_MEMORY > room:
+        who, memories = f"The tenant '{largest}' has", counts[largest]
+        hint = "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...)"
+    need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
+    raise NoRoom(
+        f"{who} {memories:,} active and superseded memories: a run requires about "
+        f"{need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
+        f"{hint}, or provide more memory.",
+    )
 
 
 def free_memory() -> int | None:
