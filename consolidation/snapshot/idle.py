@@ -170,7 +170,10 @@ def _is_complete(view: TenantView, plan: Plan) -> bool:
         not plan.windows
         and not plan.held_back
         and sources.isdisjoint(separated)
-        and len({view.memory(source).layer for source in sources}) == 1
+        and all(
+            len({view.memory(source).layer for source in proposal.sources}) == 1
+            for proposal in plan.proposals
+        )
     )
 
 

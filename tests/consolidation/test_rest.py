@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
 from itertools import count, islice
@@ -412,7 +412,7 @@ def facts(embedder: Embedder) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-def retold(chance: Random, embedder: Embedder) -> Iterator[dict[str, Any]]:
+def retold(chance: Random, embedder: Embedder, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
     """Yield retellings of a few facts as memories, with some names, layers and trusts."""
     chosen = chance.sample(sorted(facts(embedder)), 12)
     wordings = [wording for fact in chosen for wording in facts(embedder)[fact].items()]
@@ -425,7 +425,7 @@ def retold(chance: Random, embedder: Embedder) -> Iterator[dict[str, Any]]:
             "embedding": vector,
             "embedding_model": embedder.name,
             "entities": chance.choice([[], [], [], ["Ann"]]),
-            "layer": chance.choice(["working"] * 6 + ["ephemeral", "stable"]),
+            "layer": chance.choice(layers),
             "trust": chance.choice([0.5, 0.5, 0.6]),
             "pinned": chance.random() < 0.05,
         }
@@ -437,7 +437,8 @@ def test_what_a_night_leaves_is_what_the_next_one_finds(
     for seed in range(rounds(2, 20)):
         path, chance = tmp_path / f"{seed}.db", Random(seed)  # noqa: S311 - texts, not a secret
         create_file(path)
-        memories = retold(chance, embedder)
+        layers = ["working"] * 6 + ["ephemeral", "stable"][: 2 * (seed % 2)]
+        memories = retold(chance, embedder, layers)
         for size in (120, 30, 30):
             fill(path, list(islice(memories, size)))
             done = night(path, embedder)
