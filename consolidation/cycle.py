@@ -42,8 +42,11 @@ def run_cycle(
     dry_run: bool = False,
     progress: Progress | None = None,
     interruption: Interruption | None = None,
+    workers: int = 1,
 ) -> Outcome:
     """Run a night on the memory file at `path`; a dry run only returns what it would do.
+
+    workers: how many runs share this machine.
 
     Expired memories are never merged into live ones, and memories are consolidated before others
     are archived.
@@ -53,7 +56,9 @@ def run_cycle(
     nothing was consolidated, and `OutOfTime`.
     """
     interruption = interruption or Interruption()
-    night = NightInputs(path, options, embedder, writer, now, progress or Progress(), dry_run)
+    night = NightInputs(
+        path, options, embedder, writer, now, progress or Progress(), dry_run, workers
+    )
     stages = Stages(night, interruption)
     with stages.exclusive():
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal
 
 from slowwave.store.records import Claim, json_text
@@ -250,6 +250,18 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not self.proposals and not self.windows
+
+    @property
+    def rest(self) -> Plan:
+        """What is left of the plan once its proposals were applied."""
+        gone = {memory for proposal in self.proposals for memory in proposal.leaving}
+        return replace(
+            self,
+            proposals=(),
+            refused=tuple(pair for pair in self.refused if gone.isdisjoint(pair.sources)),
+            suspicious=tuple(each for each in self.suspicious if each.memory not in gone),
+            dense=tuple(each for each in self.dense if each.memory not in gone),
+        )
 
     @property
     def digest(self) -> str:

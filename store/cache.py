@@ -89,8 +89,13 @@ def keep_parts(
             )
 
 
+def read_change_counts(file: MemoryFile) -> dict[str, int]:
+    """Return how many changes each tenant has had on which a plan depends."""
+    return dict(file.tuples("SELECT tenant, count FROM changes"))
+
+
 def count_changes(file: MemoryFile, tenant: str) -> int:
-    """Return how many changes a tenant has had on which a plan depends."""
+    """Return how many such changes a tenant has had."""
     return int(file.value("SELECT count FROM changes WHERE tenant = ?", [tenant]) or 0)
 
 

@@ -8,9 +8,10 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
 from .opening import open_database
@@ -18,9 +19,6 @@ from .records import SAVE
 
 # The prefix of messages from the triggers that guard shared knowledge.
 SHARED = "shared knowledge: "
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
 
 # What the name of a backup ends with: when it was made, and its number in that second.
 BACKUP = r"\.backup-([0-9]{8}T[0-9]{6}Z)(?:-([0-9]+))?"
@@ -32,11 +30,16 @@ _BUSY_STEP_MS = 200
 Result = TypeVar("Result")
 
 
+@dataclass(frozen=True)
+class Database:
+    """A connection, as migrations take it: sqlite-utils, which applies them, loads numpy."""
+
+    conn: sqlite3.Connection
+
+
 @contextmanager
 def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
     """Connect to an existing file, to read or to write."""
-    from sqlite_utils import Database
-
     sealed = mode == "ro" and is_immutable(path)
     before = path.stat().st_mtime_ns if sealed else 0
     if mode == "rw":
@@ -45,14 +48,14 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
     with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # Text that an agent cut within a character can still be read; `check` reports it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
-        # Other packages must not register SQL functions here.
-        db = Database(conn, execute_plugins=False)
         conn.execute("PRAGMA foreign_keys = ON")
+        # INSERT OR REPLACE must fire the DELETE triggers of what it replaces.
+        conn.execute("PRAGMA recursive_triggers = ON")
         # Detect damage early. trusted_schema, which SQLite also recommends to disable for untrusted
         # files, must stay on: SQLite 3.40 would refuse json_valid in our CHECKs. Views and triggers
         # have nothing unsafe to call: there are no application functions and no extensions.
         conn.execute("PRAGMA cell_size_check = ON")
-        yield db
+        yield Database(conn)
         if sealed and path.stat().st_mtime_ns != before:
             raise FileHeld(f"{path} changed while it was read.", "Try again in a moment.")
 

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
+from .connection import Database
 
+if TYPE_CHECKING:
     from .erasing import Eraser
     from .file import MemoryFile
 

@@ -9,9 +9,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from .connection import connect, copy_pages, file_replaced_error, retry_while_busy, translate_errors
+from .connection import (
+    Database,
+    connect,
+    copy_pages,
+    file_replaced_error,
+    retry_while_busy,
+    translate_errors,
+)
 from .errors import StoreError, UnusableFile
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
@@ -19,9 +26,6 @@ from .migrations import APPLICATION_ID
 from .schema_of_file import applied_steps, is_outdated, newest_version
 from .sidecar import file_size, link_into_place, remove_file
 from .validate import refuse_non_database, refuse_unusable
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
 
 # The device and inode of a file.
 Identity = tuple[int, int]

@@ -7,21 +7,20 @@ import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .connection import connect, copy_pages, translate_errors
+from .connection import Database, connect, copy_pages, translate_errors
 from .errors import StoreError, UnusableFile
 from .records import SAVE
 from .schema_of_file import RECORD, applied_steps, count_rows, migrations, newest_version
 from .sidecar import create_sidecar, remove_file
 
-if TYPE_CHECKING:
-    from sqlite_utils import Database
-
 
 def apply_steps(db: Database) -> None:
     """Apply the pending migrations in the caller's transaction."""
-    migrations().apply(db)
+    import sqlite_utils
+
+    # Other packages must not register SQL functions here.
+    migrations().apply(sqlite_utils.Database(db.conn, execute_plugins=False))
     db.conn.execute(f"PRAGMA user_version = {len(applied_steps(db)):d}")
 
 

@@ -7,13 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
+from .connection import Database
 from .extension_points import complete_tables, run_script, statements_of
 from .schema import VERSION_1, VERSION_3, VERSION_4, VERSION_5, VERSION_8
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
 
 # "slww" in ASCII: `PRAGMA application_id` tells our files from other SQLite files.
 APPLICATION_ID = 0x736C7777

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Literal, get_args
 
 from .errors import UnusableFile
@@ -219,7 +220,8 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     Fast, because a run reads 100,000 rows: checks of repeated values are cached.
     """
     settings = values[_KIND:_SOURCE]
-    if not _are_possible(settings) or not _are_texts(values):
+    are_texts = _are_texts(tuple(map(type, values)))
+    if not (are_texts and _are_possible(settings) and is_possible(COLUMNS[_COUNT], values[_COUNT])):
         _refuse_impossible(values)
     kept = list(values)
     for place in _TIMES:
@@ -281,12 +283,12 @@ def _are_possible(settings: tuple[object, ...]) -> bool:
     return all(map(is_possible, COLUMNS[_KIND:_SOURCE], settings))
 
 
-def _are_texts(values: tuple[object, ...]) -> bool:
-    """Whether the other values are valid texts, and `access_count` is a valid number."""
+@lru_cache(maxsize=1_024)
+def _are_texts(types: tuple[type, ...]) -> bool:
+    """Whether the other values are texts, except `access_count`, by the types of all values."""
     return all(
-        type(values[place]) is str or (values[place] is None and may_lack)
-        for place, may_lack in _TEXTS
-    ) and is_possible(COLUMNS[_COUNT], values[_COUNT])
+        types[place] is str or (types[place] is NoneType and may_lack) for place, may_lack in _TEXTS
+    )
 
 
 def _refuse_impossible(values: tuple[object, ...]) -> None:

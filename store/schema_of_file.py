@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .connection import Database
 from .extension_points import ExtensionTables, extension_tables, run_script
 from .migrations import STEPS
 
 if TYPE_CHECKING:
-    from sqlite_utils import Database, Migrations
+    import sqlite_utils
+    from sqlite_utils import Migrations
 
 # The table in which sqlite-utils records migrations, and the name of our set in it.
 RECORD = "_sqlite_migrations"
@@ -50,8 +53,12 @@ def migrations() -> Migrations:
 
     steps = Migrations(_STEP_SET)
     for name, step in STEPS.items():
-        steps(name=name)(step)
+        steps(name=name)(_on_connection(step))
     return steps
+
+
+def _on_connection(step: Callable[[Database], None]) -> Callable[[sqlite_utils.Database], None]:
+    return lambda db: step(Database(db.conn))
 
 
 def count_rows(conn: sqlite3.Connection) -> dict[str, int]:
@@ -103,14 +110,10 @@ def _fresh_parts(
     steps: tuple[Callable[[Database], None], ...], scripts: tuple[str, ...]
 ) -> dict[str, set[str]]:
     """Return the parts, cached: each check of a file compares it with new ones."""
-    from sqlite_utils import Database
-
-    db = Database(memory=True, execute_plugins=False)
-    try:
+    with closing(sqlite3.connect(":memory:")) as conn:
+        db = Database(conn)
         for step in steps:
             step(db)
         for script in scripts:
             run_script(db, script)
         return schema_parts(db)
-    finally:
-        db.conn.close()

@@ -6,17 +6,14 @@ import shlex
 import sqlite3
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from .connection import Database
 from .errors import UnusableFile
 from .migrations import APPLICATION_ID
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
 from .records import SAVE
 from .schema_of_file import applied_steps, step_names
 from .sidecar import file_size, sidecar_path
-
-if TYPE_CHECKING:
-    from sqlite_utils import Database
 
 # An index that only memory files have, and how many bytes of a damaged file are searched for it:
 # the schema comes first.

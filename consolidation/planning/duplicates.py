@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import combinations, product
+from itertools import combinations, islice, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.json import Decoder
@@ -124,22 +124,25 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         human = memory.origin != "human"
         return group.may_leave, -memory.trust, human, -text.richness, text.form, memory.id
 
-    found: dict[_Sameness, list[_Group]] = {}
+    def group_of(sameness: _Sameness, rows: list[int]) -> _Group:
+        memory, *leaving = (view.memories[row] for row in rows)
+        merged = [each for each in leaving if may_be_superseded(view, each, include_protected)]
+        # A sentence of a note may hold only below its heading.
+        is_open = view.is_fresh(rows[0], merged) and not memory.is_note
+        may_leave = may_be_superseded(view, memory, include_protected)
+        return _Group(rows, memory, sameness, may_leave, is_open)
+
+    found: dict[_Sameness, list[list[int]]] = {}
     active = (row for row, memory in enumerate(view.memories) if memory.status == "active")
     for row in sorted(active, key=rank):
-        memory = view.memories[row]
-        sameness = _sameness(view, memory)
-        equal = found.setdefault(sameness, [])
-        for group in equal:
-            if not any(_is_separated(view, row, member) for member in group.rows):
-                group.rows.append(row)
-                break
+        equal = found.setdefault(_sameness(view, view.memories[row]), [])
+        rows = next((rows for rows in equal if not _are_separated(view, [row], rows)), None)
+        if rows is None:
+            equal.append([row])
         else:
-            may_leave = may_be_superseded(view, memory, include_protected)
-            # A sentence of a note may hold only below its heading.
-            is_open = view.is_fresh(row) and not memory.is_note
-            equal.append(_Group([row], memory, sameness, may_leave, is_open))
-    return sorted((group for equal in found.values() for group in equal), key=group_rank)
+            rows.append(row)
+    groups = (group_of(sameness, rows) for sameness, equal in found.items() for rows in equal)
+    return sorted(groups, key=group_rank)
 
 
 def _sameness(view: TenantView, memory: Memory) -> _Sameness:
@@ -155,21 +158,20 @@ def _sameness(view: TenantView, memory: Memory) -> _Sameness:
 
 
 def _near_pairs(view: TenantView, groups: Sequence[_Group]) -> list[_Pair]:
-    """Return the pairs of groups with texts near each other, most similar first."""
-    groups_of: list[set[int]] = [set() for _ in view.rows_of]
-    text_of = view.text_of.tolist()
+    """Return the pairs of groups with texts near each other, most similar first.
+
+    Only the texts that stay count, as they do once the others have left.
+    """
+    groups_of: list[list[int]] = [[] for _ in view.rows_of]
     for place, group in enumerate(groups):
-        for row in group.rows:
-            groups_of[text_of[row]].add(place)
+        groups_of[view.text_of[group.rows[0]]].append(place)
     near = view.neighbours.at_least(DUPLICATE_SIMILARITY).nearest(MAX_NEAR)
     columns = near.left.tolist(), near.right.tolist(), near.similarities.tolist()
-    found: dict[tuple[int, int], float] = {}
-    for left, right, similarity in zip(*columns, strict=True):
-        for first, second in product(groups_of[left], groups_of[right]):
-            if first != second:
-                pair = min(first, second), max(first, second)
-                found[pair] = max(similarity, found.get(pair, 0.0))
-    pairs = (_Pair(round(similarity, 4), *pair) for pair, similarity in found.items())
+    pairs = (
+        _Pair(round(similarity, 4), min(pair), max(pair))
+        for left, right, similarity in zip(*columns, strict=True)
+        for pair in product(groups_of[left], groups_of[right])
+    )
     return sorted(pairs, key=lambda pair: (-pair.similarity, pair.staying, pair.leaving))
 
 
@@ -179,11 +181,10 @@ def _find_survivors(
     """Return the groups that leave, each with the group that it leaves for, by their places.
 
     A group that covers another one also covers what that one covers. The network is asked in
-    rounds, about each group and the nearest one that stays so far: a question takes 10 ms.
+    rounds, about each group and the nearest one that stays so far: a question takes 10 ms. The last
+    round leaves nothing to ask among those that stay, so that the next night finds nothing.
     """
-    allowed = [
-        pair for pair in pairs if _may_leave(view, groups[pair.leaving], groups[pair.staying])
-    ]
+    allowed = [pair for pair in pairs if _may_leave(groups[pair.leaving], groups[pair.staying])]
     is_open = _ask(
         view, groups, "open", allowed, lambda texts: [may_cover(*pair) for pair in texts]
     )
@@ -192,28 +193,28 @@ def _find_survivors(
         if passed:
             candidates.setdefault(pair.leaving, []).append(pair)
     covering: dict[int, int] = {}
+    # The rows of each group and of those that leave for it.
+    rows = [group.rows for group in groups]
     known: set[_Pair] = set()
-    while asked := _nearest_staying(candidates, covering) - known:
+    while asked := _nearest_staying(view, candidates, covering, rows) - known:
         known |= asked
-        in_order = sorted(asked)
+        in_order = sorted(asked, key=lambda pair: pair.leaving)
         answers = _ask(view, groups, "covered", in_order, covered)
-        covering |= {
-            pair.leaving: pair.staying
-            for pair, is_covered in zip(in_order, answers, strict=True)
-            if is_covered
-        }
+        for (_, near, leaving), is_covered in zip(in_order, answers, strict=True):
+            staying = covering.get(near, near)
+            if is_covered and not _are_separated(view, rows[leaving], rows[staying]):
+                covering[leaving] = staying
+                rows[staying] = rows[staying] + rows[leaving]
     survivors: dict[int, int] = {}
     for leaving in sorted(covering):
-        staying = survivors.get(covering[leaving], covering[leaving])
-        if not _are_separated(view, groups[leaving], groups[staying]):
-            survivors[leaving] = staying
+        survivors[leaving] = survivors.get(covering[leaving], covering[leaving])
     return survivors
 
 
-def _may_leave(view: TenantView, leaving: _Group, staying: _Group) -> bool:
-    """Whether only their texts can keep a group from leaving for another one.
+def _may_leave(leaving: _Group, staying: _Group) -> bool:
+    """Whether only their texts, or a person, can keep a group from leaving for another one.
 
-    A memory does not leave for a less trusted one, nor for one that a person separated from it.
+    A memory does not leave for a less trusted one.
     """
     return (
         leaving.may_leave
@@ -222,21 +223,30 @@ def _may_leave(view: TenantView, leaving: _Group, staying: _Group) -> bool:
         and leaving.memory.trust <= staying.memory.trust
         and leaving.sameness.names == staying.sameness.names
         and leaving.sameness.day in ("", staying.sameness.day)
-        and not _are_separated(view, leaving, staying)
     )
 
 
 def _nearest_staying(
-    candidates: Mapping[int, Sequence[_Pair]], covering: Mapping[int, int]
+    view: TenantView,
+    candidates: Mapping[int, Sequence[_Pair]],
+    covering: Mapping[int, int],
+    rows: Sequence[Sequence[int]],
 ) -> set[_Pair]:
-    """Return each group that stays so far with the nearest other one that does."""
-    return {
-        pair
+    """Return each group that stays so far with the nearest that does and may be joined with it.
+
+    rows: of each group and of those that leave for it.
+    """
+    found = (
+        (
+            pair
+            for pair in pairs
+            if pair.staying not in covering
+            and not _are_separated(view, rows[leaving], rows[pair.staying])
+        )
         for leaving, pairs in candidates.items()
         if leaving not in covering
-        for pair in [next((pair for pair in pairs if pair.staying not in covering), None)]
-        if pair is not None
-    }
+    )
+    return {pair for staying in found for pair in islice(staying, 1)}
 
 
 def _ask(
@@ -287,13 +297,13 @@ def _by_text(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.in
     return np.lexsort((ends[1], ends[0]))
 
 
-def _is_separated(view: TenantView, row: int, member: int) -> bool:
-    """Whether a person restored one of two rows from a memory made of the other."""
-    return (view.memories[row].id, view.memories[member].id) in view.user_separated
-
-
-def _are_separated(view: TenantView, leaving: _Group, staying: _Group) -> bool:
-    return any(_is_separated(view, row, staying.rows[0]) for row in leaving.rows)
+def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:
+    """Whether a person separated any of `rows` from any of `members`."""
+    separated = view.user_separated
+    return bool(separated) and any(
+        (view.memories[row].id, view.memories[member].id) in separated
+        for row, member in product(rows, members)
+    )
 
 
 def _merges(
@@ -327,7 +337,8 @@ def _refusals(
     near = [
         (staying, leaving)
         for similarity, staying, leaving in pairs
-        if similarity >= TWIN_SIMILARITY or _are_separated(view, groups[leaving], groups[staying])
+        if similarity >= TWIN_SIMILARITY
+        or _are_separated(view, groups[leaving].rows, groups[staying].rows)
     ]
     for staying, leaving in dict.fromkeys([*twins, *near]):
         if survivors.get(staying, staying) != survivors.get(leaving, leaving):
@@ -342,7 +353,7 @@ def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, st
     """Return what keeps two groups apart: its kind, and a sentence; None if it is the network."""
     here, there = leaving.memory, staying.memory
     names, needed = leaving.sameness.names, staying.sameness.names
-    if _is_separated(view, staying.rows[0], leaving.rows[0]):
+    if _are_separated(view, staying.rows, leaving.rows):
         return "restored", "a person restored it after the other replaced it"
     if names != needed:
         return "entity", f"{_listed(names - needed)} vs. {_listed(needed - names)}"

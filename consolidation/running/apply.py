@@ -191,8 +191,6 @@ def _write(
     else:
         successor, added = survivor, leaving
         changes.update_memory(survivor.id, _survivor_columns(survivor, leaving, run.now))
-        named = {name for memory in leaving for name in entities.get(memory.id, ())}
-        changes.add_names(survivor, named)
     changes.add_lineage(successor.id, added, proposal.operation)
     changes.supersede(leaving, successor.id)
     changes.add_derivation(successor.id, _derivation(result))

@@ -192,7 +192,7 @@ class Execution:
         self._last = batch
         entities = {view.tenant: view.entities for view in self._views}
         results = []
-        with file.transaction():
+        with self._run.changing(file):
             for checked in batch:
                 if checked.state == "planned":
                     names = entities[checked.proposal.tenant]

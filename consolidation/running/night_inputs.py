@@ -25,3 +25,5 @@ class NightInputs:
     progress: Progress = field(default_factory=Progress)
     # Whether to return what a night would do, and to write nothing.
     dry_run: bool = False
+    # How many runs share this machine.
+    workers: int = 1

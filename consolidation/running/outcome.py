@@ -122,9 +122,14 @@ class Outcome:
         return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
+    def retired(self) -> bool:
+        """Whether memories were archived or purged."""
+        return any((self.purged.run_id, self.archived and self.archived.run_id))
+
+    @property
     def wrote_after_survey(self) -> bool:
         """Whether anything was written after the survey; expiry and ingest come before it."""
-        return any((self.run_id, self.purged.run_id, self.archived and self.archived.run_id))
+        return self.run_id is not None or self.retired
 
     @property
     def last_run(self) -> str | None:

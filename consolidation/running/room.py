@@ -1,15 +1,15 @@
-"""Whether the largest tenant of a file fits into memory."""
+"""Whether the tenants that a run reads fit into memory."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 from slowwave.store.errors import StoreError
-from slowwave.store.file import open_any_version
+from slowwave.store.file import open_reading
 from slowwave.store.memories import count_clustered
 
-# Bytes that a run needs, and those for each active or superseded memory of a tenant: nights on
+# Bytes that a run needs, and those for each active or superseded memory that it reads: nights on
 # 10,000 and 100,000 took 1.0 and 2.0 GB (docs/performance.md), and texts that are more alike take
 # more.
 BYTES_OF_A_RUN = 1_000_000_000
@@ -28,45 +28,55 @@ _GROUPS = (
         "total_inactive_file",
     ),
 )
-# Bytes; the tenants of a smaller file always fit, so it is not opened.
+# Bytes; the tenants of a smaller file always fit.
 _SMALL_FILE = 20_000_000
+
+
+class NoRoom(StoreError):
+    """What a run would read does not fit into memory."""
 
 
 def refuse_without_room(
     path: Path, chosen: Sequence[str] = (), idle: Container[str] = (), workers: int = 1
 ) -> None:
-    """Refuse a file of which one tenant would not fit into memory. Raises `StoreError`.
+    """Refuse a file if the tenants of a run would not fit into memory. Raises `NoRoom`.
 
     chosen: the tenants of the run, all if empty. idle: those that are not read. workers: how many
     share this machine.
     """
-    try:
-        if path.stat().st_size < _SMALL_FILE:
-            return
-        with open_any_version(path) as file:
-            counts = count_clustered(file)
-    except (OSError, StoreError):
-        return  # the run reports what is wrong with it
-    read = [tenant for tenant in counts if tenant in (chosen or counts) and tenant not in idle]
-    largest = max(read, key=lambda tenant: counts[tenant], default="")
+    if path.stat().st_size < _SMALL_FILE:
+        return
+    with open_reading(path) as file:
+        counts = count_clustered(file)
+    read = {
+        tenant: count
+        for tenant, count in counts.items()
+        if tenant in (chosen or counts) and tenant not in idle
+    }
     free = free_memory()
-    if largest and free is not None and counts[largest] > MEMORIES_WITH_ROOM:
-        refuse_too_many(largest, counts[largest], free // workers)
+    if free is not None and sum(read.values()) > MEMORIES_WITH_ROOM:
+        refuse_too_many(read, free // workers)
 
 
-def refuse_too_many(tenant: str, memories: int, room: int) -> None:
-    """Refuse a tenant with too many memories. Raises `StoreError`.
+def refuse_too_many(counts: Mapping[str, int], room: int) -> None:
+    """Refuse tenants with too many memories, which a run reads together. Raises `NoRoom`.
 
-    room: free memory in bytes.
+    counts: the memories of each, at least one tenant. room: free memory in bytes.
     """
+    largest, total = max(counts, key=counts.__getitem__), sum(counts.values())
+    if BYTES_OF_A_RUN + total * BYTES_OF_A_MEMORY <= room:
+        return
+    who, memories = f"{len(counts)} tenants have", total
+    hint = "Process some of the tenants at a time (--tenant NAME)"
+    if BYTES_OF_A_RUN + counts[largest] * BYTES_OF_A_MEMORY > room:
+        who, memories = f"The tenant '{largest}' has", counts[largest]
+        hint = "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...)"
     need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
-    if need > room:
-        raise StoreError(
-            f"The tenant '{tenant}' has {memories:,} active and superseded memories: a run "
-            f"requires about {need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
-            "Split it into tenants (UPDATE memories SET tenant = ... WHERE session = ...), or "
-            "provide more memory.",
-        )
+    raise NoRoom(
+        f"{who} {memories:,} active and superseded memories: a run requires about "
+        f"{need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
+        f"{hint}, or provide more memory.",
+    )
 
 
 def free_memory() -> int | None:

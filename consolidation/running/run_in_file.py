@@ -16,6 +16,7 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
 from slowwave.store.backup import back_up
+from slowwave.store.cache import read_change_counts
 from slowwave.store.entities import delete_found_names, keep_entities, keep_scans
 from slowwave.store.file import (
     Identity,
@@ -154,6 +155,8 @@ class RunInFile:
         # The file in which it began, to detect a replacement.
         self._file: Identity | None = None
         self.record = RunRecord(new_id(), now)
+        # The changes that it made, by tenant, on which a plan depends.
+        self.changes: Counter[str] = Counter()
 
     @property
     def run_id(self) -> str | None:
@@ -162,7 +165,7 @@ class RunInFile:
 
     def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob) in a transaction of its own."""
-        with self.writing() as file, file.transaction():
+        with self.writing() as file, self.changing(file):
             keep_vectors(file, self.embedder.name, vectors, self.record.run_id)
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
@@ -171,7 +174,7 @@ class RunInFile:
         with self.writing() as file:
             for start in range(0, len(scans), _BATCH):
                 part = scans[start : start + _BATCH]
-                with file.transaction():
+                with self.changing(file):
                     delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
                     mentions = [(memory_id, names) for memory_id, _, names in part]
                     keep_entities(file, tenant, mentions, run_id)
@@ -200,6 +203,15 @@ class RunInFile:
         if self._begun:
             with self.writing() as file:
                 self.record.end(file, verdict, report, plan)
+
+    @contextmanager
+    def changing(self, file: MemoryFile) -> Iterator[None]:
+        """Run a block as one transaction, and count its changes."""
+        with file.transaction():
+            before = Counter(read_change_counts(file))
+            yield
+            made = Counter(read_change_counts(file)) - before
+        self.changes += made
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:

@@ -244,7 +244,7 @@ class Stages:
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
         """Save the findings for the next night."""
         night = self._night
-        outcome = save_findings(night, found, outcome, self._preflight, self._interruption)
+        outcome = save_findings(night, found, outcome, self._run, self._interruption)
         return replace(outcome, backup=self._preflight.backup)
 
     def _new_run(self) -> RunInFile:

@@ -29,17 +29,13 @@ from slowwave.store.records import timestamp
 from .night_inputs import NightInputs
 from .outcome import Outcome
 from .room import refuse_without_room
-from .run_in_file import Preflight
+from .run_in_file import RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
 # How often a long survey checks for an interruption.
 _POLL_S = 0.05
-# About as many cache entries as a survey of 10,000 memories needs, which takes a second or two.
-_SHORT = 30_000
-# The share of new cache entries from which on computing them dominates a survey.
-_MUCH = 0.1
 
 
 @dataclass(frozen=True)
@@ -76,7 +72,7 @@ def survey_file(
     marks = idle_marks(night)
     idle = _find_idle(night, marks, leaving)
     if cache is None:
-        refuse_without_room(night.path, options.tenants, idle)
+        refuse_without_room(night.path, options.tenants, idle, night.workers)
     gone = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
@@ -154,37 +150,39 @@ def save_findings(
     night: NightInputs,
     first: Findings,
     outcome: Outcome,
-    preflight: Preflight,
+    run: RunInFile,
     interruption: Interruption,
 ) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
-    first: the findings of the run's own survey; if the run changed anything, the file is surveyed
-    again, unless that would take as long as the first survey. This only saves time, and the run has
-    ended: if the file cannot be written, the model cannot be loaded, or the user interrupts, it is
-    left for the next run. The outcome says what went wrong.
+    first: the findings of the run's own survey; if the run made changes of which it did not know
+    what they would leave, the file is surveyed again. This only saves time, and the run has ended:
+    if the file cannot be written, the model cannot be loaded, or the user interrupts, it is left
+    for the next run. The outcome says what went wrong.
     """
     if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
         return outcome
     interruption.end()
     if not first.graphs and not first.whole:
         return outcome  # all tenants are idle
-    cache = first.cache
-    is_short = cache.size <= _SHORT or cache.new >= _MUCH * cache.size
+    marks, cache = first.idle_marks, first.cache
+    applied = {each.proposal.id for each in outcome.results if each.state == "applied"}
+    is_known = len(first.rests) == len(first.graphs) and all(
+        rest.applied.issubset(applied) for rest in first.rests
+    )
     try:
         with interruption.limited():
-            preflight.refuse_damaged()
-            first.idle_marks.save(first)
-        found: Findings | None = first
-        if outcome.wrote_after_survey and not is_short:
-            return outcome
-        if outcome.wrote_after_survey:
-            again = start_in_thread(lambda: survey_file(night, cache=cache).found)
-            found = _wait_for(again, interruption)
+            run.preflight.refuse_damaged()
+            marks.save(first)
+            if not outcome.wrote_after_survey or (is_known and not outcome.retired):
+                marks.save_idle_marks(first, applied, run.changes)
+                return outcome
+        again = start_in_thread(lambda: survey_file(night, cache=cache).found)
+        found = _wait_for(again, interruption)
         if found is not None:
             with interruption.limited():
-                found.idle_marks.save(found)
-                found.idle_marks.save_idle_marks(found)
+                marks.save(found)
+                marks.save_idle_marks(found, (), {})
     except SlowwaveError as error:
         return replace(outcome, why_unsaved=error.message)
     except OutOfTime:

@@ -80,16 +80,6 @@ class Cache:
         keys = [_key_of(texts) for texts in groups]
         return self._findings(kind, form).compute_unknown(keys, compute)
 
-    @property
-    def size(self) -> int:
-        """The number of requested findings."""
-        return sum(len(findings.used) for findings in self._kinds.values())
-
-    @property
-    def new(self) -> int:
-        """The number of new ones among them that were not taken yet."""
-        return sum(len(findings.new) for findings in self._kinds.values())
-
     def take_new(self) -> list[Row]:
         """Return the rows that are new since the last call."""
         return [

@@ -1,17 +1,20 @@
 """The findings that a night saves for the next, and the marks of idle tenants.
 
-A tenant is idle if nothing has changed since a run found nothing to do. A later run repeats the
+A tenant is idle if nothing has changed since a run left nothing to do. A later run repeats the
 report, and only reads memories to count tokens. Triggers count the changes that a plan depends on
 (schema version 3); a mark with another count is invalid.
+
+A plan without a model is complete: once it is applied, the next run would find what this one left.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import DecodeError
 from msgspec.json import Decoder, encode
@@ -35,14 +38,31 @@ from slowwave.store.records import json_text
 from .cache import Cache, code_version
 from .snapshot import Snapshot, basis_of
 
+if TYPE_CHECKING:
+    from .tenant_view import TenantView
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What is left in a tenant once proposals were applied."""
+
+    tenant: str
+    plan: Plan
+    # The ids of the proposals.
+    applied: frozenset[str]
+    # The change count before.
+    changes: int
+    # When something expires.
+    until: str | None
+
 
 @dataclass(frozen=True)
 class Findings:
     """The findings of a survey; they are small compared with its memories."""
 
     idle_marks: IdleMarks
-    # (tenant, its plan, its change count, when it expires) of idle tenants.
-    idle: tuple[tuple[str, Plan, int, str | None], ...]
+    # Of tenants in which nothing would be left to do.
+    rests: tuple[Rest, ...]
     # (tenant, number of parts of its graph that stay, new parts, new spanning forest).
     graphs: tuple[tuple[str, int, tuple[bytes, ...], bytes | None], ...]
     cache: Cache
@@ -94,18 +114,19 @@ class IdleMarks:
         whole: bool,
     ) -> Findings:
         """Return the findings of a survey."""
-        idle = []
+        rests = []
         for view in snapshot.views:
             plan = plans.get(view.tenant)
-            if plan is not None and plan.is_empty:
+            if plan is not None and (plan.is_empty or _is_complete(view, plan)):
                 ends = [memory.expires_at for memory in view.memories]
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
-                idle.append((view.tenant, plan, view.changes, until))
+                applied = frozenset(proposal.id for proposal in plan.proposals)
+                rests.append(Rest(view.tenant, plan.rest, applied, view.changes, until))
         graphs = tuple(
             (view.tenant, *view.graph.taken(), view.forest.taken()) for view in snapshot.views
         )
-        return Findings(self, tuple(idle), graphs, snapshot.cache, whole)
+        return Findings(self, tuple(rests), graphs, snapshot.cache, whole)
 
     def save(self, found: Findings) -> None:
         """Keep the graphs and the cache."""
@@ -117,16 +138,43 @@ class IdleMarks:
                     keep_forest(file, tenant, self._basis, forest)
             keep_cached(file, found.cache.take_new())
 
-    def save_idle_marks(self, found: Findings) -> None:
-        """Mark tenants as idle, and delete findings that a survey of the whole file did not use."""
+    def save_idle_marks(
+        self, found: Findings, applied: Collection[str], made: Mapping[str, int]
+    ) -> None:
+        """Mark tenants as idle, and delete findings that a survey of the whole file did not use.
+
+        applied: the ids of the proposals that the run applied since. made: the changes that it made
+        to each tenant; if anybody else made any, the tenant is not marked.
+        """
         with open_writing(self._path) as file:
-            for tenant, plan, changes, until in found.idle:
-                report = zlib.compress(encode(plan), level=1)
-                keep_idle_report(file, tenant, self.key, changes, until, report)
+            for rest in found.rests:
+                if rest.applied.issubset(applied):
+                    changes = rest.changes + made.get(rest.tenant, 0)
+                    report = zlib.compress(encode(rest.plan), level=1)
+                    keep_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
             if found.whole:
                 added, outdated = found.cache.sweep()
                 keep_cached(file, added)
                 forget_cached(file, outdated)
+
+
+def _is_complete(view: TenantView, plan: Plan) -> bool:
+    """Whether it is known what is left once the plan's proposals were applied.
+
+    What a model writes and what a person decides may change that, and a survivor that takes a
+    higher layer is not shown to a model.
+    """
+    sources = {source for proposal in plan.proposals for source in proposal.sources}
+    separated = {memory_id for pair in view.user_separated for memory_id in pair}
+    return (
+        not plan.windows
+        and not plan.held_back
+        and sources.isdisjoint(separated)
+        and all(
+            len({view.memory(source).layer for source in proposal.sources}) == 1
+            for proposal in plan.proposals
+        )
+    )
 
 
 _PLAN = Decoder(Plan)

@@ -23,7 +23,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
-from slowwave.store.records import Memory
+from slowwave.store.records import LAYERS, Memory
 
 from .cache import Cache
 from .features import TextFeatures, features_of
@@ -196,7 +196,8 @@ class TenantView:
     def user_separated(self) -> frozenset[tuple[str, str]]:
         """Pairs that a person separated, both ways round.
 
-        A merge joined them, and both are active again; or both are right.
+        A merge joined them, and both are active again; or both are right. A memory inherits this
+        from those that were merged into it.
         """
         hashes = {text for pair in self.settled for text in pair}
         of_text: dict[str, list[str]] = {}
@@ -211,19 +212,33 @@ class TenantView:
         merged = (
             (edge.derived_id, edge.source_id) for edge in self.edges if edge.operation == "merge"
         )
+        pairs = {tuple(map(self._successor, pair)) for pair in chain(merged, settled)}
         return frozenset(
             turned
-            for first, second in chain(merged, settled)
+            for first, second in pairs
+            if first != second
             for turned in ((first, second), (second, first))
         )
 
-    def is_fresh(self, row: int) -> bool:
-        """Whether a memory may be consolidated: active, working, and not a source already."""
+    def _successor(self, memory_id: str) -> str:
+        """Return the observed memory that a memory was merged into at last, or its own id."""
+        row = self.row(memory_id)
+        while row is not None:
+            memory_id = self.memories[row].id
+            row = self.row(self.memories[row].superseded_by or "")
+        return memory_id
+
+    def is_fresh(self, row: int, merged: Sequence[Memory] = ()) -> bool:
+        """Whether a memory may be consolidated: active, working, and not a source already.
+
+        merged: what is merged into it, whose layer it takes if that is higher.
+        """
         memory = self.memories[row]
+        layers = {memory.layer, *(each.layer for each in merged)}
         return (
             memory.status == "active"
             and memory.id not in self.verbatim_only
-            and memory.layer == "working"
+            and max(layers, key=LAYERS.index) == "working"
             and memory.id not in self.derived_from
             and memory.id not in self.supported_rule
         )

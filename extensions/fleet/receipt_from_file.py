@@ -13,7 +13,8 @@ from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.extensions.fleet.store.disk import version_of
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
-from slowwave.store.errors import StoreError
+from slowwave.extensions.formats.base import ChangedMeanwhile
+from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.memories import count_memories, select_consolidated_tenants
@@ -26,6 +27,18 @@ _LOOKS = 3
 _COUNTED = ("active", "tokens")
 # Memories and tokens; None where nobody knows.
 Counted = tuple[int | None, int | None]
+
+
+def became_of(error: StoreError) -> Became:
+    """Return what became of a file whose night ended with an error."""
+    match error:
+        case ChangedMeanwhile():
+            return "stale"
+        case FileHeld():
+            return "held"
+        case UnusableFile():
+            return "unusable"
+    return "failed"
 
 
 def receipt_of(

@@ -6,15 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from slowwave.extensions.fleet.store.receipt import Became, Receipt
-from slowwave.extensions.formats.base import ChangedMeanwhile
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.postgres.mirror import TenantMirror
 from slowwave.extensions.postgres.tenants import Tenants
-from slowwave.store.errors import FileHeld, NotFound, StoreError, UnusableFile
+from slowwave.store.errors import NotFound, StoreError
 
 from .fleet_job import FleetJob, Item
-from .receipt_from_file import receipt_of
+from .receipt_from_file import became_of, receipt_of
 
 if TYPE_CHECKING:
     from .worker import Worker
@@ -51,16 +50,5 @@ def night_of_tenant(
         return Receipt(item.key, "gone", "the tenant no longer exists")
     except StoreError as error:
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
-        failed = Receipt(item.key, _became(error), why, last_run=item.last_run)
+        failed = Receipt(item.key, became_of(error), why, last_run=item.last_run)
         return failed.with_usage_of(used)
-
-
-def _became(error: StoreError) -> Became:
-    match error:
-        case ChangedMeanwhile():
-            return "stale"
-        case FileHeld():
-            return "held"
-        case UnusableFile():
-            return "unusable"
-    return "failed"

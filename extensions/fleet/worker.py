@@ -19,7 +19,7 @@ from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.room import refuse_without_room
+from slowwave.consolidation.running.room import NoRoom
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -29,13 +29,13 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
 from slowwave.extensions.fleet.store.object_store import Gone
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
+from slowwave.store.errors import StoreError
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
 from .fleet_job import FleetJob, Item, Prepare
-from .receipt_from_file import receipt_of
+from .receipt_from_file import became_of, receipt_of
 
 
 def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
@@ -110,19 +110,15 @@ class Worker:
         outcome: Outcome | None = None
         try:
             refuse_shared_log(path)
-            refuse_without_room(path, options.tenants, workers=self._job.workers)
         except StoreError as error:
-            refusal = f"{error.message} {error.hint}".strip()
-            return Receipt(item.key, "refused", refusal, last_run=item.last_run)
+            return _refused(item, error)
         try:
             outcome = self._maintained(path, now, options)
             became, why = _told(outcome)
-        except FileHeld as error:
-            became, why = "held", error.message
-        except UnusableFile as error:
-            became, why = "unusable", error.message
+        except NoRoom as error:
+            return _refused(item, error)
         except StoreError as error:
-            became, why = "failed", error.message
+            became, why = became_of(error), error.message
         except KeyboardInterrupt:
             became, why = "interrupted", "the run was interrupted"
         why = None if why is None else without_secrets(why)
@@ -150,6 +146,7 @@ class Worker:
                 now,
                 job.dry_run,
                 interruption=self._interruption,
+                workers=job.workers,
             )
         finally:
             self._interruption.close()
@@ -164,6 +161,11 @@ def _without_names(receipt: Receipt, *names: str) -> Receipt:
     for name in names:
         why = why.replace(name, "FILE")
     return replace(receipt, why=why)
+
+
+def _refused(item: Item, error: StoreError) -> Receipt:
+    refusal = f"{error.message} {error.hint}".strip()
+    return Receipt(item.key, "refused", refusal, last_run=item.last_run)
 
 
 def _gone(item: Item) -> Receipt:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
+from itertools import count, islice
 from pathlib import Path
 from random import Random
 from shutil import copyfile
@@ -15,11 +16,14 @@ from weakref import ref
 from zlib import crc32
 
 import pytest
+from counting import work_of
 from nights import NOW, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
+from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
@@ -27,7 +31,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.undo.undo import undo_runs
+from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 # What a newer or broken version may have kept: valid JSON in another form.
 FORMS = ("null", "[1]", '{"names": []}', "[[], true, [], [[]]]")
@@ -237,15 +241,44 @@ def test_a_tenant_with_work_left_is_not_idle(settled: Path, embedder: SentenceEm
     assert night(settled, embedder, dry_run=True).plan.proposals
 
 
-def test_a_large_file_with_few_changes_is_only_surveyed_again_the_next_night(
-    settled: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+def test_a_night_without_a_model_surveys_once_and_leaves_a_mark(
+    settled: Path, embedder: SentenceEmbedder
 ) -> None:
-    monkeypatch.setattr(survey, "_SHORT", 0)
-    fill(settled, [memory(pool()[0], 500, embedder)])
-    assert night(settled, embedder).states["applied"] == 1
-    assert standing(settled) == []
-    assert night(settled, embedder).run_id is None
+    fill(settled, [memory(pool()[0], 500, embedder), "The kettle of the third floor is new."])
+    work = work_of(lambda: night(settled, embedder), surveys=survey.survey_file)
+    assert work["surveys"] == 1
+    assert rows(settled, "SELECT 1 FROM memories WHERE superseded_by = 'm-500'")
     assert standing(settled) == ["default"]
+
+
+class Meanwhile(Progress):
+    """Changes a file while a night applies its plan."""
+
+    def __init__(self, path: Path, statement: str) -> None:
+        """Take what an agent executes."""
+        self._path, self._statement = path, statement
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Execute it."""
+        if name == "applying":
+            execute(self._path, self._statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO memories (content) VALUES ('The kettle is new.')",
+        "UPDATE memories SET pinned = 1 WHERE id = 'm-001'",
+        "DELETE FROM memories WHERE id = 'm-001'",
+    ],
+)
+def test_a_change_while_a_night_applies_its_plan_leaves_no_mark(
+    settled: Path, embedder: SentenceEmbedder, statement: str
+) -> None:
+    fill(settled, [memory(pool()[0], 500, embedder)])
+    meanwhile = Meanwhile(settled, statement)
+    run_cycle(settled, CycleOptions(), embedder, BuiltInWriter(), NOW, progress=meanwhile)
+    assert standing(settled) == []
 
 
 def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
@@ -366,6 +399,57 @@ def test_after_any_history_a_night_plans_what_a_full_pass_plans(
         path = tmp_path / f"{seed}.db"
         create_file(path)
         a_history(path, Random(seed), embedder)  # noqa: S311 - a history, not a secret
+
+
+@cache
+def facts(embedder: Embedder) -> dict[str, dict[str, list[float]]]:
+    """Return facts in all their wordings, each with its vector."""
+    told = [text for text in load("assistant").told if text.role == "fact"]
+    found: dict[str, dict[str, list[float]]] = {}
+    vectors = embedder.encode([text.text for text in told]).tolist()
+    for text, vector in zip(told, vectors, strict=True):
+        found.setdefault(text.group, {})[text.text] = vector
+    return found
+
+
+def retold(chance: Random, embedder: Embedder, layers: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield retellings of a few facts as memories, with some names, layers and trusts."""
+    chosen = chance.sample(sorted(facts(embedder)), 12)
+    wordings = [wording for fact in chosen for wording in facts(embedder)[fact].items()]
+    for number in count():
+        text, vector = chance.choice(wordings)
+        yield {
+            "id": f"m-{number:03d}",
+            "content": text,
+            "observed_at": f"2026-02-{number % 27 + 1:02d}T09:00:00+00:00",
+            "embedding": vector,
+            "embedding_model": embedder.name,
+            "entities": chance.choice([[], [], [], ["Ann"]]),
+            "layer": chance.choice(layers),
+            "trust": chance.choice([0.5, 0.5, 0.6]),
+            "pinned": chance.random() < 0.05,
+        }
+
+
+def test_what_a_night_leaves_is_what_the_next_one_finds(
+    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
+) -> None:
+    for seed in range(rounds(2, 20)):
+        path, chance = tmp_path / f"{seed}.db", Random(seed)  # noqa: S311 - texts, not a secret
+        create_file(path)
+        layers = ["working"] * 6 + ["ephemeral", "stable"][: 2 * (seed % 2)]
+        memories = retold(chance, embedder, layers)
+        for size in (120, 30, 30):
+            fill(path, list(islice(memories, size)))
+            done = night(path, embedder)
+            assert done.states["applied"]
+            assert standing(path) == ["default"]
+            quick, full = (night(path, embedder, dry_run=True, full=full) for full in (False, True))
+            assert not quick.plan.proposals
+            assert same(quick, full)
+            with open_writing(path) as file:
+                for result in chance.sample(done.results, 2):
+                    undo_proposal(file, str(done.run_id), result.proposal.id, NOW.isoformat())
 
 
 def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from slowwave.consolidation.running.room import (
     MEMORIES_WITH_ROOM,
+    NoRoom,
     free_in_group,
     free_memory,
     refuse_too_many,
@@ -19,9 +20,12 @@ from slowwave.store.file import open_writing
 
 def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
     with pytest.raises(StoreError, match=r"10,000,000 active .* GB are free") as refused:
-        refuse_too_many("everyone", 10_000_000, 16_000_000_000)
+        refuse_too_many({"everyone": 10_000_000, "a": 1}, 16_000_000_000)
     assert "Split it into tenants" in refused.value.hint
-    refuse_too_many("one", 100_000, 16_000_000_000)
+    with pytest.raises(StoreError, match=r"3 tenants have 1,500,000 active") as refused:
+        refuse_too_many(dict.fromkeys("abc", 500_000), 16_000_000_000)
+    assert "Process some of the tenants at a time" in refused.value.hint
+    refuse_too_many(dict.fromkeys("abc", 100_000), 16_000_000_000)
     free = free_memory()
     assert free is None or free > 0
 
@@ -36,7 +40,7 @@ def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
         )
     # Shared with so many that nothing is left.
     crowd = 10**9
-    with pytest.raises(StoreError, match="The tenant 'large' has 20,001 active"):
+    with pytest.raises(NoRoom, match="The tenant 'large' has 20,001 active"):
         refuse_without_room(memory_file, workers=crowd)
     refuse_without_room(memory_file, chosen=["default"], workers=crowd)
     refuse_without_room(memory_file, idle={"large"}, workers=crowd)

@@ -587,7 +587,7 @@ sys.stdin.read()
 """
 COMMAND = """
 import sys
-import sqlite_utils, tenacity
+import tenacity
 from slowwave.cli.app import run
 from slowwave.store import connection, exchange, file
 connection.BUSY_TIMEOUT_MS = 600_000

@@ -29,6 +29,7 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.extension_points import extension_tables, run_script
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
+from slowwave.store.migrate import apply_steps
 from slowwave.store.records import content_hash
 from slowwave.store.schema_of_file import fresh_parts
 
@@ -342,7 +343,7 @@ def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> Non
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
     before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
     with open_writing(memory_file) as file:
-        schema_of_file.migrations().apply(file.db)
+        apply_steps(file.db)
         assert schema_version(file) == len(schema_of_file.STEPS)
     assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
 

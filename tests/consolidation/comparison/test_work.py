@@ -77,10 +77,10 @@ FIRST = {
     "vetoes": 2_660,
     "rough": 336,
     "questions": 140,
-    "searches": 2,
-    "statements": 1_465,
+    "searches": 1,
+    "statements": 1_202,
 }
-SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 2, "searches": 3, "statements": 296}
+SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 2, "searches": 2, "statements": 242}
 IDLE = {"statements": 72}
 
 
