@@ -76,11 +76,11 @@ FIRST = {
     "texts": 995,
     "vetoes": 2_660,
     "rough": 336,
-    "questions": 140,
+    "questions": 76,
     "searches": 2,
     "statements": 1_465,
 }
-SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 2, "searches": 3, "statements": 296}
+SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 0, "searches": 3, "statements": 296}
 IDLE = {"statements": 72}
 
 
