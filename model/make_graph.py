@@ -11,7 +11,10 @@ one what takes ten, that of sums and their norms takes a tenth less time for the
 The graph of the entailment network (`entailment`, made by train_entailment.py) reads two texts at
 once with the same weights. To each matrix it adds the product of two thin ones, which were trained
 and which it holds (LoRA: Hu et al. 2021). A rough copy rounds values to eight bits and weights to
-seven, and takes a third of the time.
+seven, and takes a third of the time. Few of the values that enter a feed-forward network are up to
+fifteen times as large as the rest, which would leave these hardly any steps: so values are damped,
+and the weights that they meet are raised as much (SmoothQuant: Xiao et al. 2023). That halves the
+error.
 """
 
 from __future__ import annotations
@@ -105,6 +108,10 @@ class Graph:
         """Multiply with a matrix and add a vector."""
         matrix = self.matrix(part)
         if self._rough:
+            if f"{part}.damping" in self._trained:
+                damping = self.trained(f"{part}.damping")
+                values = self.add("Mul", values, damping)
+                matrix = self.add("Div", matrix, self.add("Unsqueeze", damping, self.number(1)))
             rounded, step, zero = self.eight_bits(values)
             matrix, matrix_step = self.seven_bits(matrix)
             counted = self.add("MatMulInteger", rounded, matrix, zero)

@@ -66,6 +66,8 @@ SEED = 20261122
 NOWHERE = -1e4
 # At first a piece is told.
 BIAS = -3.0
+# Pairs by which it is found how large the values are that enter a matrix.
+WEIGHED = 512
 
 
 @dataclass(frozen=True)
@@ -167,19 +169,25 @@ class Network(nn.Module):
 
     def take(self, graph: Path) -> None:
         """Take what was trained from a graph."""
-        stored = onnx.load(graph, load_external_data=False).graph.initializer
-        halves = [one for one in stored if one.data_type == onnx.TensorProto.FLOAT16]
         found = {
-            one.name.removesuffix(" half"): torch.from_numpy(
-                numpy_helper.to_array(one).astype(np.float32)
-            )
-            for one in halves
+            name: torch.from_numpy(value.astype(np.float32))
+            for name, value in stored_in(graph).items()
         }
         self.kinds.data = found["kinds.weight"]
         self.out.weight.data, self.out.bias.data = found["out.weight"].T, found["out.bias"]
         for one in self.modules():
             if isinstance(one, Dense):
                 one.down.data, one.up.data = found[f"{one.part}.down"], found[f"{one.part}.up"]
+
+
+def stored_in(graph: Path) -> dict[str, NDArray[np.float16]]:
+    """Return what a graph holds itself, by the names that the graph knows it by."""
+    stored = onnx.load(graph, load_external_data=False).graph.initializer
+    return {
+        one.name.removesuffix(" half"): numpy_helper.to_array(one)
+        for one in stored
+        if one.data_type == onnx.TensorProto.FLOAT16
+    }
 
 
 def main() -> None:
@@ -211,9 +219,13 @@ def main() -> None:
     if not chosen.anew:
         network.take(GRAPH)
     for _ in _training(network, pairs, pieces, chosen.minutes * 60, chosen.rate, chance):
-        for path, rough in ((chosen.save, False), (chosen.save.with_name(ROUGH.name), True)):
-            graph = entailment(MODEL, network.trained(), rough)
-            path.write_bytes(graph.SerializeToString(deterministic=True))
+        trained = network.trained()
+        exact = entailment(MODEL, trained, rough=False)
+        chosen.save.write_bytes(exact.SerializeToString(deterministic=True))
+        damping = _damping(network, pairs[:: len(pairs) // WEIGHED], pieces)
+        rough = entailment(MODEL, trained | damping, rough=True)
+        rough_path = chosen.save.with_name(ROUGH.name)
+        rough_path.write_bytes(rough.SerializeToString(deterministic=True))
     _report(network, kept_out, pieces, chosen.report)
 
 
@@ -300,17 +312,19 @@ def _training(
 ) -> Iterator[int]:
     """Train for some time; how much is learned goes down as it passes.
 
-    Returns the number of steps now and then, so that what was learned can be kept.
+    Returns the number of steps now and then, so that what was learned can be kept; at once if there
+    is no time.
     """
     learned = [one for one in network.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(learned, lr=rate, weight_decay=DECAY)
     began, losses = time.monotonic(), 0.0
     network.train()
     for step, batch in enumerate(_batches(pairs, pieces, chance), start=1):
-        passed = (time.monotonic() - began) / seconds
-        if passed >= 1:
+        elapsed = time.monotonic() - began
+        if elapsed >= seconds:
             yield step
             return
+        passed = elapsed / seconds
         for group in optimizer.param_groups:
             group["lr"] = rate * min(1, step / WARM) * max(0.01, 1 - passed)
         told = torch.tensor([float(pair.told) for pair in batch])
@@ -329,6 +343,34 @@ def _training(
             losses = 0.0
         if step % KEPT_EACH == 0:
             yield step
+
+
+def _damping(
+    network: Network, pairs: Sequence[Pair], pieces: dict[str, list[int]]
+) -> dict[str, NDArray[np.float16]]:
+    """Return what to multiply the values with that enter a feed-forward network, by the matrix.
+
+    It leaves them and the weights that they meet the root of how large the values become.
+    """
+    largest: dict[str, Tensor] = {}
+
+    def look(dense: nn.Module, inputs: tuple[Tensor]) -> None:
+        values = inputs[0].abs().amax((0, 1))
+        largest[dense.part] = torch.maximum(largest.get(dense.part, values), values)
+
+    entered = [dense for layer in network.layers for dense in (layer.wide, layer.thought)]
+    hooks = [dense.register_forward_pre_hook(look) for dense in entered]
+    network.eval()
+    with torch.no_grad():
+        for start in range(0, len(pairs), BATCH):
+            network(*batch_of(pairs[start : start + BATCH], pieces))
+    network.train()
+    for hook in hooks:
+        hook.remove()
+    return {
+        f"{part}.damping": values.clamp(min=1e-3).rsqrt().numpy().astype(np.float16)
+        for part, values in largest.items()
+    }
 
 
 def _batches(

@@ -57,7 +57,8 @@ def test_the_packaged_network_computes_as_the_one_that_was_trained(
 def test_the_graph_can_be_made_anew_from_what_was_trained(
     training: Any, network: Any, path: Path
 ) -> None:
-    graph = training.entailment(training.MODEL, network.trained(), rough=path == ROUGH)
+    stored = training.stored_in(path) | network.trained()
+    graph = training.entailment(training.MODEL, stored, rough=path == ROUGH)
     assert graph.SerializeToString(deterministic=True) == path.read_bytes()
 
 

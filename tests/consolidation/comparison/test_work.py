@@ -76,11 +76,11 @@ FIRST = {
     "texts": 995,
     "vetoes": 2_660,
     "rough": 336,
-    "questions": 140,
+    "questions": 76,
     "searches": 1,
     "statements": 1_202,
 }
-SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 2, "searches": 2, "statements": 242}
+SMALL = {"texts": 5, "vetoes": 27, "rough": 4, "questions": 0, "searches": 2, "statements": 242}
 IDLE = {"statements": 72}
 
 
