@@ -85,12 +85,12 @@ def formats(
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not known:
         if not is_memory_file(path):
-            raise _unrecognised(path)
+            raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]
     output.show("\n".join(lines))
 
 
-def _unrecognised(path: Path) -> UnusableFile:
+def unrecognised(path: Path) -> UnusableFile:
     """Return the error that a file has no known format, with what to try. Raises `Unreadable`."""
     from .markdown import Markdown
 
