@@ -77,8 +77,8 @@ def maintain(
         Review,
         typer.Option(
             rich_help_panel=_PROPOSALS,
-            help="Which proposals to queue for 'slowwave review': all, the risky ones (updates, "
-            "rules, protected or loosely connected memories, a model's own words), or none.",
+            help="Which proposals to queue for 'slowwave review': always all, risky (updates, "
+            "rules, protected or loosely connected memories, a model's own words), or never any.",
         ),
     ] = "never",
     plan_out: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -133,6 +134,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+            shown = jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else shown
             yield clean(f"{name:<14} {shown}")
     for made in fields["derivations"]:
         writer = made["model"] or made["writer"]

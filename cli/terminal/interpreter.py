@@ -18,12 +18,6 @@ _ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     # onnxruntime 1.29, if it is installed after all, would report each session.
     "ORT_DISABLE_TELEMETRY": "1",
-    # Otherwise litellm downloads a price list and reads any .env that it finds.
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
-    "LITELLM_MODE": "PRODUCTION",
-    # Otherwise it logs each call in threads of its own, for a tenth of the time of a call.
-    "LOGGING_EXECUTOR_MAX_PENDING_TASKS": "0",
 }
 # The logs of litellm and openai show whole requests, with the headers that contain the key.
 _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")

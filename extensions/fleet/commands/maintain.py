@@ -139,7 +139,7 @@ def fleet_maintain(
     review: Annotated[
         Review,
         typer.Option(
-            help="Which proposals are queued for 'slowwave review': all, the risky ones, or none."
+            help="Which proposals are queued for 'slowwave review': always all, risky, or never."
         ),
     ] = "never",
     config: ConfigOption = None,
