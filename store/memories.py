@@ -83,8 +83,7 @@ def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     """Return the id of the memory whose id is, or starts with, `prefix`.
 
-    Where an agent keeps each memory as a file or a row, that is also the file's name, with or
-    without ".md", or the row's key.
+    That is also the name of its file, with or without ".md", or the key of its row, if it has one.
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     try:

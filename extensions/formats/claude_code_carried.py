@@ -86,8 +86,8 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     carried: list[str] = []
 
     def unsaid(text: str) -> str:
-        said = [successor.content.decode(), *map(hook_in, [*own, *carried])]
-        return " ".join(_unsaid(text, old, successor.body, said))
+        staying = [successor.content.decode(), *map(hook_in, [*own, *carried])]
+        return " ".join(_unsaid(text, old, successor.body, staying))
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
@@ -102,12 +102,12 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     return carried
 
 
-def _unsaid(text: str, old: str, new: str, said: Sequence[str] = ()) -> Sequence[str]:
+def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Sequence[str]:
     """Return the sentences of a text that neither the old texts nor the new one say.
 
-    said: other texts that stay.
+    staying: other texts that stay.
     """
-    known = "\n\n".join([old, new, *said])
+    known = "\n\n".join([old, new, *staying])
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
         for sentence in split_sentences(text)

@@ -244,8 +244,7 @@ def unconfirmed(looks: str, format: str) -> str:
 
 
 def _recognise(file: Path, state: Path) -> Place | None:
-    from .command import unrecognised
-    from .known_formats import recognised
+    from .known_formats import recognised, unrecognised
     from .markdown import Markdown
     from .mirror.mirror import Mirror
 
