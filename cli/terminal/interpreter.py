@@ -1,6 +1,7 @@
 """Settings of the interpreter and of its environment: made once, before a command runs.
 
-They belong to the process and not to a run: a program that imports the other folders keeps its own.
+They belong to the process and not to a run: a program that imports the other folders keeps its own,
+except for those that litellm reads (`consolidation/model/litellm_client.py`).
 """
 
 from __future__ import annotations
