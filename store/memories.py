@@ -15,6 +15,7 @@ from .records import (
     LAYERS,
     MARKDOWN,
     MAX_CHARACTERS,
+    ROW,
     SAVE,
     Memory,
     from_row,
@@ -81,15 +82,15 @@ def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     """Return the id of the memory whose id is, or starts with, `prefix`.
 
-    Where an agent keeps each memory as a file, that is also the file's name, with or without ".md".
+    That is also the name of its file, with or without ".md", or the key of its row, if it has one.
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     try:
         return find_by_prefix(file, "memories", "id", prefix, "memory", tenant)
     except NotFound:
         named = file.value(
-            "SELECT id FROM memories WHERE source IN (?1, ?1 || '.md') "
-            f"AND tenant = ifnull(?2, tenant) AND metadata ->> '$.form' = '{MARKDOWN}' "
+            f"SELECT id FROM memories WHERE source IN (?1, ?1 || '.md', '{ROW} ' || ?1) "
+            f"AND tenant = ifnull(?2, tenant) AND metadata ->> '$.form' IN ('{MARKDOWN}', '{ROW}') "
             "ORDER BY status <> 'active', rowid DESC",
             [prefix, tenant],
         )

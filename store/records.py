@@ -23,6 +23,10 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 UNDATED = "1970-01-01T00:00:00+00:00"
 # The value of `form` in the metadata of memories that an agent keeps as files of Markdown.
 MARKDOWN = "markdown"
+# The same, of memories that are rows of a table.
+ROW = "row"
+# The key in the metadata of what a memory is about.
+SUBJECT = "subject"
 # The key in the metadata of a memory that others link to, in a mirror of an agent's files.
 LINKED = "slowwave_linked"
 
@@ -76,8 +80,13 @@ class Memory:
     @property
     def subject(self) -> str:
         """What it is about, in a word or two, as an ingest records it; else empty."""
-        subject = self.metadata.get("subject")
+        subject = self.metadata.get(SUBJECT)
         return subject if isinstance(subject, str) else ""
+
+    @property
+    def unmentioned_subject(self) -> str:
+        """Its subject if its text does not mention it; else empty."""
+        return "" if self.subject.lower() in self.content.lower() else self.subject
 
     def expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
@@ -90,8 +99,8 @@ class Memory:
 
     @property
     def file(self) -> str:
-        """The name of its file, if an agent keeps it as a file of its own; else empty."""
-        return self.source or "" if self.metadata.get("form") == MARKDOWN else ""
+        """The name of its file or row, if an agent keeps it as one of its own; else empty."""
+        return self.source or "" if self.metadata.get("form") in (MARKDOWN, ROW) else ""
 
     @property
     def is_linked(self) -> bool:

@@ -12,11 +12,11 @@ from .records import parse_list
 BOTH_RIGHT = "both_right"
 
 
-def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
+def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
     """Return (tenant, content hash) of each text that was shown under a key.
 
-    key: a hash of the model and of its instructions. The sources of proposals that became stale
-    since count as not shown, so that they can be proposed again.
+    key: a hash of the model and of its instructions; None for any. The sources of proposals that
+    became stale since count as not shown, so that they can be proposed again.
     """
     rows = file.db.conn.execute(
         "WITH outdated AS (SELECT memories.tenant, content_hash, max(run_id) AS run_id "
@@ -24,14 +24,15 @@ def read_asked(file: MemoryFile, key: str) -> frozenset[tuple[str, str]]:
         "WHERE state = 'stale' GROUP BY memories.tenant, content_hash) "
         "SELECT asked.tenant, asked.content_hash FROM asked "
         "LEFT JOIN outdated USING (tenant, content_hash) "
-        "WHERE key = ? AND coalesce(outdated.run_id, '') < asked.run_id",
+        "WHERE key = coalesce(?, key) AND coalesce(outdated.run_id, '') < asked.run_id",
         [key],
     )
     return frozenset((tenant, content_hash) for tenant, content_hash in rows)
 
 
 def keep_asked(file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, run_id: str) -> None:
-    """Record that texts were shown, in the caller's transaction."""
+    """Record that texts were shown, which outdates reports, in the caller's transaction."""
+    file.db.conn.execute("DELETE FROM standing WHERE tenant = ?", [tenant])
     file.db.conn.executemany(
         "INSERT OR REPLACE INTO asked (tenant, content_hash, key, run_id) VALUES (?, ?, ?, ?)",
         [(tenant, content_hash, key, run_id) for content_hash in hashes],

@@ -129,8 +129,8 @@ ReviewOption = Annotated[
     Review,
     typer.Option(
         rich_help_panel=PROPOSALS_PANEL,
-        help="Which proposals to queue for 'slowwave review': all, the risky ones (updates, "
-        "rules, protected or loosely connected memories, a model's own words), or none.",
+        help="Which proposals to queue for 'slowwave review': always all, risky (updates, rules, "
+        "protected or loosely connected memories, a model's own words), or never any.",
     ),
 ]
 ReconsiderOption = Annotated[

@@ -134,11 +134,11 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
 
 
 def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
-    """Return a sentence about unknown keys, with the nearest known ones, or all."""
-    near = {key: get_close_matches(key, keys, n=2, cutoff=0.7) for key in unknown}
+    """Return a sentence about unknown keys, with the nearest known ones."""
+    near = {key: get_close_matches(key, keys, n=2, cutoff=0.6) for key in unknown}
     named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
     sentence = f"it has unknown keys: {', '.join(named)}."
-    return sentence if all(near.values()) else f"{sentence} Known keys: {', '.join(keys)}."
+    return sentence if all(near.values()) else f"{sentence} docs/configuration.md lists all keys."
 
 
 def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:

@@ -11,7 +11,7 @@ from slowwave.cli.arguments.options import NO_LIMIT, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
-from slowwave.cli.views.memory import memory_as_json
+from slowwave.cli.views.memory import memory_as_json, view_memories
 from slowwave.store.places import Place
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
@@ -56,8 +56,8 @@ def list_(
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "
-        f"{memory.file and clean(f'{memory.file}: ')}{shortened_for_stdout(memory.content)}"
-        for memory in memories
+        f"{view.head.removeprefix(f'{view.day}  ')}{shortened_for_stdout(memory.content)}"
+        for memory, view in zip(memories, view_memories(memories).values(), strict=True)
     ]
     if len(memories) < count:
         lines.append(f"... {count - len(memories):,} more: --limit 0 shows all.")

@@ -209,7 +209,8 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
 
 def _lines(rank: int, hit: Hit) -> Iterator[str]:
     memory = hit.memory
-    yield f"{rank:>2}. {shortened_for_stdout(memory.content)}"
+    subject = memory.unmentioned_subject
+    yield f"{rank:>2}. {clean(subject and f'{subject}: ')}{shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
     known = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
     yield clean(f"    {', '.join(known)}")

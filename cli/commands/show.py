@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json as jsonlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -134,6 +135,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
             shown = ("no", "yes")[value] if isinstance(value, bool) else shown
+            shown = jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else shown
             yield clean(f"{name:<14} {shown}")
     for made in fields["derivations"]:
         writer = made["model"] or made["writer"]

@@ -71,23 +71,26 @@ def make_server(
         tools.memory_stats: _READS,
         nights.consolidate_pending: _READS,
     }
+    calls_model = writes and writer_of().model is not None
+    writing: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
+        tools.remember: _writes(is_destructive=False, is_idempotent=False),
+        talks.ingest: _writes(is_destructive=False, calls_model=calls_model),
+        nights.consolidate_run: _writes(calls_model=calls_model),
+        with_consent(memory, nights): _writes(),
+        nights.consolidate_propose: _writes(is_destructive=False),
+        nights.consolidation_questions: _READS,
+        nights.consolidation_answer: _writes(),
+        nights.consolidate_decline: _writes(is_destructive=False),
+        tools.correct: _writes(is_idempotent=False),
+        tools.pin: _writes(is_destructive=False, is_idempotent=False),
+        tools.retract: _writes(is_idempotent=False),
+        tools.feedback: _writes(is_idempotent=False),
+        tools.undo: _writes(),
+    }
     if writes:
-        calls_model = writer_of().model is not None
-        offered |= {
-            tools.remember: _writes(is_destructive=False, is_idempotent=False),
-            talks.ingest: _writes(is_destructive=False, calls_model=calls_model),
-            nights.consolidate_run: _writes(calls_model=calls_model),
-            with_consent(memory, nights): _writes(),
-            nights.consolidate_propose: _writes(is_destructive=False),
-            nights.consolidation_questions: _READS,
-            nights.consolidation_answer: _writes(),
-            nights.consolidate_decline: _writes(is_destructive=False),
-            tools.correct: _writes(is_idempotent=False),
-            tools.pin: _writes(is_destructive=False, is_idempotent=False),
-            tools.retract: _writes(is_idempotent=False),
-            tools.feedback: _writes(is_idempotent=False),
-            tools.undo: _writes(),
-        }
+        offered |= writing
+    else:
+        server.withheld = frozenset(tool.__name__ for tool in writing)
     for tool, hints in offered.items():
         description = " ".join((tool.__doc__ or "").split()) + IS_DATA
         server.add_tool(_with_readable_errors(tool), description=description, annotations=hints)
@@ -104,6 +107,9 @@ def make_server(
 class Server(MCPServer):
     """A server that explains in a sentence what is wrong with a message or its arguments."""
 
+    # The names of tools that a server which may write would offer.
+    withheld: frozenset[str] = frozenset()
+
     async def run_stdio_async(self) -> None:
         """Serve on stdin and stdout."""
         server = self._lowlevel_server
@@ -119,6 +125,8 @@ class Server(MCPServer):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool; null is the default. Raises `ToolError` if there is none of that name."""
+        if name in self.withheld:
+            return _refusal(f"The tool {name} is only offered with --allow-writes.")
         arguments = {key: value for key, value in arguments.items() if value is not None}
         try:
             return await super().call_tool(name, arguments, context)

@@ -1,6 +1,7 @@
 """Settings of the interpreter and of its environment: made once, before a command runs.
 
-They belong to the process and not to a run: a program that imports the other folders keeps its own.
+They belong to the process and not to a run: a program that imports the other folders keeps its own,
+except for those that litellm reads (`consolidation/model/litellm_client.py`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,6 @@ _ENVIRONMENT = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
     # onnxruntime 1.29, if it is installed after all, would report each session.
     "ORT_DISABLE_TELEMETRY": "1",
-    # Otherwise litellm downloads a price list and reads any .env that it finds.
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
-    "LITELLM_MODE": "PRODUCTION",
-    # Otherwise it logs each call in threads of its own, for a tenth of the time of a call.
-    "LOGGING_EXECUTOR_MAX_PENDING_TASKS": "0",
 }
 # The logs of litellm and openai show whole requests, with the headers that contain the key.
 _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")

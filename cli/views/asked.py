@@ -42,7 +42,7 @@ def question_as_json(asked: AskedWindow) -> dict[str, Any]:
 def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -> list[str]:
     """Return what a model was, or would be, asked, what it left alone, and what went wrong.
 
-    results: of the run. A memory in none of its proposals was left as it is.
+    results: of the run. A memory in none of the model's proposals was left as it is.
     """
     if not asked:
         return []
@@ -61,7 +61,8 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
             f"Left to the model: {memories} in {questions}, about "
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         ]
-    used = {memory for result in results for memory in result.proposal.sources}
+    by_model = (result.proposal for result in results if result.proposal.by_model)
+    used = {memory for proposal in by_model for memory in proposal.sources}
     left = sum(memory not in used for question in shown for memory in question.window.memories)
     rest = f", and left {left:,} of them unchanged" if left else ""
     lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []

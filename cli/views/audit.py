@@ -97,9 +97,12 @@ def _section(
     memories = read_views(path, ids_in(finding.memories for finding in shown))
     for cleaning, group in groupby(shown, key=command):
         for finding in group:
-            why = shortened(finding.why, _MAX_CHARACTERS)
-            texts = [f"  {dated(memories.get(memory_id))}" for memory_id in finding.memories]
-            lines += [*texts, f"    {why}"] if texts else [f"  {clean(finding.tenant)}: {why}"]
+            found = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
+            lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in found]
+            # A memory that gives orders has been quoted.
+            if not any(memory and finding.why in memory.content for _, memory in found):
+                why = shortened(finding.why, _MAX_CHARACTERS)
+                lines.append(f"    {why}" if found else f"  {clean(finding.tenant)}: {why}")
         lines.append(f"    {clean(cleaning)}")
     if len(shown) < len(findings):
         lines.append(f"  ... {len(findings) - len(shown):,} more with --json")

@@ -34,13 +34,16 @@ class MemoryView:
     observed_at: str
     # None if the memory was deleted.
     status: str | None = None
-    # The name of its file, if an agent keeps it as a file of its own.
+    # The name of its file or row, if an agent keeps it as one of its own.
     file: str = ""
+    # Its subject if its text does not mention it.
+    subject: str = ""
 
     @property
     def head(self) -> str:
-        """Its day and its file, as its text follows them."""
-        return clean((self.day and f"{self.day}  ") + (self.file and f"{self.file}: "))
+        """Its day, its file and its subject, as its text follows them."""
+        named = "".join(f"{name}: " for name in (self.file, self.subject) if name)
+        return clean((self.day and f"{self.day}  ") + named)
 
     @property
     def day(self) -> str:
@@ -78,7 +81,12 @@ def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:
     """Return the views of memories, by id."""
     return {
         memory.id: MemoryView(
-            memory.id, memory.content, memory.observed_at, memory.status, memory.file
+            memory.id,
+            memory.content,
+            memory.observed_at,
+            memory.status,
+            memory.file,
+            memory.unmentioned_subject,
         )
         for memory in memories
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import warnings
 from collections.abc import Iterator
 from threading import Lock
@@ -14,17 +15,24 @@ if TYPE_CHECKING:
 # Their logs contain whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
 _LOADING = Lock()
+# What it reads from the environment at its import, also in a program of the user's.
+_ENVIRONMENT = {
+    # Otherwise it downloads a price list and reads any .env that it finds.
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    # Otherwise it logs each call in threads of its own, for a tenth of the time of a call.
+    "LOGGING_EXECUTOR_MAX_PENDING_TASKS": "0",
+}
 # More than any answer, reasoning included; without a limit an answer could exhaust the memory.
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
 
 
 def load_litellm() -> Any:
-    """Return litellm.
-
-    What it reads from the environment at its import is set by `cli/terminal/interpreter.py`.
-    """
+    """Return litellm."""
     # Concurrent imports may each see a half-loaded module.
     with _LOADING:
+        os.environ.update(_ENVIRONMENT)
         import litellm
 
         litellm.suppress_debug_info = True

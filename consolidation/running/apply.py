@@ -19,7 +19,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import (
     LAYERS,
     LINKED,
-    MARKDOWN,
+    SUBJECT,
     Memory,
     content_hash,
     json_text,
@@ -250,10 +250,15 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
 
 
 def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
-    """Return what another agent's file needs to know of a text: its form, and links to it."""
-    is_markdown = any(memory.metadata.get("form") == MARKDOWN for memory in sources)
-    is_linked = any(memory.is_linked for memory in sources if memory.id in proposal.leaving)
-    return ({"form": MARKDOWN} if is_markdown else {}) | ({LINKED: True} if is_linked else {})
+    """Return what another agent's file has of a text: its form, links to it, whose it is."""
+    forms = {form for memory in sources if (form := memory.metadata.get("form"))}
+    subjects = {memory.subject for memory in sources}
+    marks = {
+        "form": next(iter(forms), None),
+        LINKED: any(memory.is_linked for memory in sources if memory.id in proposal.leaving),
+        SUBJECT: next(iter(subjects)) if len(subjects) == 1 else "",
+    }
+    return {name: value for name, value in marks.items() if value}
 
 
 def _derived_id(run: RunRecord, proposal: Proposal) -> str:

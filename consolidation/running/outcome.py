@@ -106,10 +106,12 @@ class Outcome:
             for result in self.results
             if result.state in ("planned", "applied")
         ]
-        named = (conflict for asked in self.asked for conflict in asked.conflicts)
+        found = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
+        for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
+            found.setdefault(frozenset(conflict.sources), conflict)
         return tuple(
             conflict
-            for conflict in (*self.plan.conflicts, *named)
+            for conflict in found.values()
             if gone.isdisjoint(conflict.sources)
             and not any(memories.issuperset(conflict.sources) for memories in joined)
         )

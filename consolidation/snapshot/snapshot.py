@@ -32,7 +32,7 @@ from slowwave.store.memories import (
     select_consolidated_tenants,
 )
 from slowwave.store.records import Memory
-from slowwave.store.shown_to_model import read_asked, read_settled
+from slowwave.store.shown_to_model import read_asked, read_disputes, read_settled
 from slowwave.store.vectors import read_vectors
 
 from .cache import Cache, code_version
@@ -116,6 +116,7 @@ def read_snapshot(
                 too_long=tuple(memory for memory in too_long if memory.id not in leaving),
                 damaged=damaged,
                 settled=read_settled(file, tenant),
+                disputes=tuple(read_disputes(file, tenant)),
                 changes=count_changes(file, tenant),
                 cache=cache,
                 graph=StoredGraph(tuple(parts), partial(progress.stage, "comparing")),
@@ -128,7 +129,7 @@ def read_snapshot(
             count_memories(file, tenants, count_tokens),
             frozenset(remembered_keys(file) if wanted else ()),
             frozenset(read_pending_keys(file, wanted) if wanted else ()),
-            read_asked(file, model_key) if wanted and model_key else frozenset(),
+            read_asked(file, model_key) if wanted else frozenset(),
             vectors,
             cache,
         )

@@ -24,6 +24,7 @@ from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
 from slowwave.store.records import LAYERS, Memory
+from slowwave.store.shown_to_model import Dispute
 
 from .cache import Cache
 from .features import TextFeatures, features_of
@@ -54,6 +55,8 @@ class TenantView:
     damaged: tuple[str, ...] = ()
     # The pairs of texts, by hash, that a person found both right.
     settled: frozenset[frozenset[str]] = frozenset()
+    # The pairs of texts that a model found contradictory.
+    disputes: tuple[Dispute, ...] = ()
     # The change count.
     changes: int = 0
     # Findings that depend on texts only.

@@ -68,8 +68,10 @@ class Record:
     is_markdown: bool = False
     # Whether it is only pinned because others link to it.
     is_linked: bool = False
-    # The name of its file, if it has one of its own.
+    # The name of its file or row, if it has one of its own.
     file: str | None = None
+    # Whose it is, such as an entity's; empty if the file does not tell.
+    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,10 @@ class Format(ABC):
 
     def remark(self, path: Path) -> str | None:
         """Return what a user should know about a file before it is used, or None."""
+        return None
+
+    def why_preview(self, path: Path) -> str | None:
+        """Return that a run can only be previewed as the file is specified, or None."""
         return None
 
     def untouched(self, path: Path) -> list[Untouched]:

@@ -2,15 +2,14 @@
 
 Claude Code 2.1.330. A memory is a .md file whose front matter has a name, a description and a type;
 MEMORY.md has a line for each, which a session loads first. A text that replaces memories is written
-into one's file, that which others link to or the newest. The file keeps its name, its front matter
-but for description and time, and its line of the index. New files are written first, then the
-index, then changed files; then files are deleted: an interruption loses nothing.
+into one's file: that which others link to, which is listed, or the newest. The file keeps its name,
+and its front matter but for description and time. New files are written first, then the index, then
+changed files; then files are deleted: an interruption loses nothing.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -34,10 +33,12 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
+from .claude_code_carried import bodies, carry, revised, revised_lines
 from .claude_code_files import (
     INDEX,
     MARK,
     File,
+    free_name,
     linked_in,
     listed_name,
     memories_in,
@@ -52,13 +53,10 @@ from .claude_code_index import (
     index_line,
     lines_to_shorten,
     shortened,
-    with_hook,
 )
 from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
-# Words of a fact in a file name.
-_NAME_WORDS = 6
 # How many lines above a line of the index an image contains, to find its place again.
 _NEAR = 20
 
@@ -159,6 +157,12 @@ class _OpenFolder(OpenFile):
         for place, line in sorted(again):
             lines.insert(place, line)
         gone = {file.name for file in self._gone} - self._new.keys()
+        for memory, carried in carry(change, self._files, made, gone, lines).items():
+            images[memory]["carried"] = carried
+        for file in (made[new.memory] for new in change.put if new.image is None):
+            # As `to_shorten` would have them in the next run.
+            if self._format.target is not None or file == self._before.get(file.name):
+                lines[:] = shortened(lines, file)
         former = budgets("".join(self._lines))
         self._lines = ended(line for line in lines if listed_name(line) not in gone)
         self._removes_index = not self._lines and any(
@@ -262,8 +266,12 @@ class _OpenFolder(OpenFile):
         free = [file for file in replaced if file.name not in self._new]
         if not free:
             return self._create(new, lines)
+        listed = set(map(listed_name, lines))
         # Links to a file keep their target.
-        kept = max(free, key=lambda file: (file.is_linked(self._linked), file.observed_at))
+        kept = max(
+            free,
+            key=lambda file: (file.is_linked(self._linked), file.name in listed, file.observed_at),
+        )
         return self._rewrite(kept, new, replaced, lines)
 
     def _restore(self, image: Image, lines: list[str]) -> File:
@@ -273,6 +281,9 @@ class _OpenFolder(OpenFile):
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
+        for carried in image.get("carried", ()):
+            with suppress(ValueError):
+                lines.pop([line.rstrip() for line in lines].index(carried.rstrip()))
         here = [at for at, line in enumerate(lines) if listed_name(line) == name]
         lines[:] = [line for line in lines if listed_name(line) != name]
         if image["line"] is not None:
@@ -300,17 +311,15 @@ class _OpenFolder(OpenFile):
     def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
         """Replace the text of a file, and its line; its time stays if only that tells the day."""
         if replaced == [file] and new.text.strip() == file.body:
-            # Only its line is written again.
-            lines[:] = shortened(lines, file)
+            # Only its line is shortened.
             return self._add(file.name, file.content.decode(), file.modified_ns)
-        hook, newest = hook_of(new.text), max(source.observed_at for source in replaced)
+        old, newest = bodies(replaced), max(source.observed_at for source in replaced)
+        description = revised(file.description, old, new.text)
         modified_ns = None if "modified" in file.fields else file.modified_ns
-        written = self._add(file.name, file.with_text(new.text, hook, newest), modified_ns)
+        written = self._add(file.name, file.with_text(new.text, description, newest), modified_ns)
         names = [listed_name(line) for line in lines]
         if file.name in names:
-            lines[:] = [
-                with_hook(line, hook) if listed_name(line) == file.name else line for line in lines
-            ]
+            lines[:] = revised_lines(lines, file.name, old, new.text)
         else:
             places = [names.index(gone.name) for gone in replaced if gone.name in names]
             lines.insert(max(places, default=len(lines) - 1) + 1, index_line(written))
@@ -335,8 +344,5 @@ class _OpenFolder(OpenFile):
         return parsed(name, text.encode(), modified_ns or 0)
 
     def _free_name(self, text: str) -> str:
-        words = re.findall(r"[a-z0-9]+", MARKS.sub("", text).lower())[:_NAME_WORDS] or ["memory"]
         taken = {path.name for path in self._path.iterdir()} | self._new.keys() | {INDEX}
-        stem = "-".join(words)
-        names = (f"{stem}{'' if n == 1 else f'-{n}'}.md" for n in range(1, len(taken) + 2))
-        return next(name for name in names if name not in taken)
+        return free_name(MARKS.sub("", text), taken)

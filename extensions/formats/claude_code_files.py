@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -33,6 +33,8 @@ MARK = "slowwave"
 _FIELDS = frozenset(
     ("name", "description", "metadata", "node_type", "type", "originSessionId", "modified", MARK)
 )
+# Words of a fact in a file name.
+_NAME_WORDS = 6
 # How many files a remark names.
 _MAX_NAMED = 5
 
@@ -71,15 +73,16 @@ class File:
         """Whether its front matter has keys that Claude Code does not write."""
         return bool(self.fields.keys() - _FIELDS)
 
+    @property
+    def description(self) -> str:
+        """The description of its front matter, on one line."""
+        found = _DESCRIPTION.search(self.content.decode())
+        value = found[0].removeprefix("description:") if found else ""
+        return " ".join(value.split()).strip("|>-'\" ")
+
     def says(self, text: str) -> bool:
         """Whether it has each word, value and quotation of a text."""
-        from slowwave.consolidation.facts.reading import read
-
-        part, whole = read(text), read(self.content.decode())
-        has_literals = all(literal in whole.text for literal in part.literal_contents)
-        return (
-            has_literals and part.stem_set <= whole.stem_set and all(map(whole.holds, part.values))
-        )
+        return says(self.content.decode(), text)
 
     def is_linked(self, linked: set[str]) -> bool:
         """Whether `linked_in` found it."""
@@ -107,13 +110,30 @@ class File:
         modified: when the text was observed, for a file that has such a time.
         """
         front = self.content.decode()[len("---\n") :].partition("\n---\n")[0]
-        front = _DESCRIPTION.sub(lambda _: f"description: {description}", front)
+        if description != self.description:
+            front = _DESCRIPTION.sub(lambda _: f"description: {plain(description)}", front)
         if self.observed_at != modified:
             front = _MODIFIED.sub(lambda found: f"{found[1]}{modified}", front)
         if MARK not in self.fields:
             last = front.rpartition("\n")[2]
             front += f"\n{last[: len(last) - len(last.lstrip())]}{MARK}: true"
         return f"---\n{front}\n---\n\n{text.strip()}\n"
+
+
+def says(whole: str, text: str) -> bool:
+    """Whether one text has each word, value and quotation of another."""
+    from slowwave.consolidation.facts.reading import read
+
+    part, reading = read(text), read(whole)
+    has_literals = all(literal in whole for literal in part.literal_contents)
+    return (
+        has_literals and part.stem_set <= reading.stem_set and all(map(reading.holds, part.values))
+    )
+
+
+def plain(text: str) -> str:
+    """Return a text without characters that YAML interprets."""
+    return text.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
 
 
 def listed_name(line: str) -> str | None:
@@ -143,6 +163,13 @@ def memories_in(folder: Path) -> Iterator[File]:
         content = read_bytes(path)
         if content.startswith(b"---\n") and _fields(decoded(content, path)) is not None:
             yield parsed(path.name, content, path.stat().st_mtime_ns)
+
+
+def free_name(text: str, taken: Collection[str]) -> str:
+    """Return a name for the file of a text that is not taken."""
+    stem = "-".join(re.findall(r"[a-z0-9]+", text.lower())[:_NAME_WORDS] or ["memory"])
+    names = (f"{stem}{'' if n == 1 else f'-{n}'}.md" for n in range(1, len(taken) + 2))
+    return next(name for name in names if name not in taken)
 
 
 def other_files(folder: Path) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.places import Budget
 
-from .claude_code_files import LISTED, File, listed_name
+from .claude_code_files import LISTED, File, listed_name, plain
 from .text_file import lines_of
 
 # "[since 2026-02-09] " before a text that is true since then.
@@ -16,7 +16,7 @@ MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
 # Lines and bytes of the index that a session loads.
 _MAX_LINES, _MAX_BYTES = 200, 25_000
 # Characters of a fact in the index.
-_MAX_HOOK = 100
+MAX_HOOK = 100
 
 
 def index_line(file: File) -> str:
@@ -31,16 +31,20 @@ def with_hook(line: str, hook: str) -> str:
     return line if found is None else f"{found[0]} — {hook}{_end_of(line)}"
 
 
-def hook_of(text: str) -> str:
+def hook_in(line: str) -> str:
+    """Return the text of a line after its link."""
+    return LISTED.sub("", line, count=1).strip(" \t\r\n—:-")
+
+
+def hook_of(text: str, limit: int = MAX_HOOK) -> str:
     """Return what a text is about on one line, without characters that YAML interprets.
 
-    That is its first line that is not a heading.
+    That is its first line that is not a heading. limit: its maximum number of characters.
     """
     lines = [line for line in map(str.strip, text.splitlines()) if line]
     first = next((line for line in lines if not line.startswith(("#", "```"))), lines[0])
     line = MARKS.sub("", " ".join(first.split())).replace("**", "")
-    short = line if len(line) <= _MAX_HOOK else f"{_beginning(line, _MAX_HOOK - 1)}…"
-    return short.replace(": ", " - ").replace(" #", " ").strip("-'\"[]{}&*!|>%@` ")
+    return plain(line if len(line) <= limit else f"{_beginning(line, limit - 1)}…")
 
 
 def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
@@ -108,7 +112,7 @@ def ended(lines: Iterable[str]) -> list[str]:
 def _parted(line: str) -> tuple[str, str]:
     """Return the part of a line that is enough to find its file, and the rest, if any."""
     text, found = line.rstrip("\r\n"), LISTED.match(line)
-    limit = len(text) if found is None else len(found[0]) + _MAX_HOOK
+    limit = len(text) if found is None else len(found[0]) + MAX_HOOK
     if len(text) <= limit:
         return text, ""
     short = _beginning(text, limit)
@@ -117,7 +121,7 @@ def _parted(line: str) -> tuple[str, str]:
 
 def _beginning(text: str, limit: int) -> str:
     """Return the first characters of a text, up to a word if there are spaces between words."""
-    space = text.rfind(" ", limit - _MAX_HOOK // 2, limit)
+    space = text.rfind(" ", limit - MAX_HOOK // 2, limit)
     return text[: limit if space < 0 else space].rstrip(" ,;:.—-")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,6 @@ import typer
 
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.store.errors import UnusableFile
 from slowwave.store.validate import is_memory_file
 
 if TYPE_CHECKING:
@@ -62,7 +60,7 @@ def formats(
         return
     from slowwave.extensions.postgres.place import database_formats
 
-    from .known_formats import all_formats, recognised
+    from .known_formats import all_formats, recognised, unrecognised
     from .table import UserTable
 
     known: Sequence[Format | type[Format]] = (
@@ -85,24 +83,9 @@ def formats(
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not known:
         if not is_memory_file(path):
-            raise _unrecognised(path)
+            raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]
     output.show("\n".join(lines))
-
-
-def _unrecognised(path: Path) -> UnusableFile:
-    """Return the error that a file has no known format, with what to try. Raises `Unreadable`."""
-    from .markdown import Markdown
-
-    if not path.exists():
-        return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
-    named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
-    return UnusableFile(
-        f"{path} does not have a format that slowwave recognizes.",
-        f"It has bullets; to preview these: {named}"
-        if Markdown().has_bullets(path)
-        else "'slowwave formats' lists those that it knows.",
-    )
 
 
 def _show_found(output: Output) -> None:

@@ -47,6 +47,8 @@ class Block:
     title: str = ""
     # How many blank lines are between the heading and the block.
     gap: int = 0
+    # Whose the entries are, such as an entity's.
+    subject: str = ""
 
     @property
     def text(self) -> str:
@@ -86,7 +88,14 @@ class Document:
         """Return the entries as memories."""
         keys = self.keys()
         return [
-            Record(keys[entry], block.tenant, entry.text, entry.observed_at, pinned=entry.pinned)
+            Record(
+                keys[entry],
+                block.tenant,
+                entry.text,
+                entry.observed_at,
+                pinned=entry.pinned,
+                subject=block.subject,
+            )
             for block in self.blocks
             for entry in block.entries
         ]

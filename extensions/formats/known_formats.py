@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from slowwave.store.errors import NotFound
+from slowwave.store.errors import NotFound, UnusableFile
 
 from .base import Format
 
@@ -56,3 +57,18 @@ def format_named(name: str) -> Format:
 def recognised(path: Path) -> list[Format]:
     """Return the formats of slowwave that a file may have; others must be specified."""
     return [format for kind in own_formats().values() if (format := kind()).recognises(path)]
+
+
+def unrecognised(path: Path) -> UnusableFile:
+    """Return the error that a file has no known format, with what to try."""
+    from .markdown import Markdown
+
+    if not path.exists():
+        return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
+    named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
+    return UnusableFile(
+        f"{path} does not have a format that slowwave recognizes.",
+        f"It has bullets; to preview these: {named}"
+        if Markdown().has_bullets(path)
+        else "'slowwave formats' lists those that it knows.",
+    )

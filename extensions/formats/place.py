@@ -125,7 +125,8 @@ class MirroredPlace(Place):
 
     def remark(self) -> str | None:
         """Return what a user should read before it is used; None for nothing."""
-        remarks = [self.mirror.format.remark(self.named)]
+        format = self.mirror.format
+        remarks = [format.why_preview(self.named), format.remark(self.named)]
         if count := self.mirror.count_returned(datetime.now(UTC)):
             remarks.append(
                 f"{self.named} has {counted(count, 'entry', 'entries')} with a forgotten text, "
@@ -243,7 +244,8 @@ def unconfirmed(looks: str, format: str) -> str:
 
 
 def _recognise(file: Path, state: Path) -> Place | None:
-    from .known_formats import recognised
+    from .known_formats import recognised, unrecognised
+    from .markdown import Markdown
     from .mirror.mirror import Mirror
 
     found = recognised(file)
@@ -253,6 +255,8 @@ def _recognise(file: Path, state: Path) -> Place | None:
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
         _offer_tables(file)
+        if file.is_file() and Markdown().has_bullets(file):
+            raise unrecognised(file)
         return None
     if len(found) > 1:
         names = " or ".join(format.name for format in found)

@@ -80,8 +80,8 @@ def _block(tenant: str, entries: list[Entry]) -> Block:
     after = spaces.pop() if len(spaces) == 1 else ""
     if after and not first[0].raw.startswith(after):
         entries = first + [replace(entry, raw=entry.raw.removeprefix(after)) for entry in rest]
-        return Block(tenant, f",{after}", entries)
-    return Block(tenant, ",", entries)
+        return Block(tenant, f",{after}", entries, subject=tenant)
+    return Block(tenant, ",", entries, subject=tenant)
 
 
 def _is_entity(value: dict[str, Any]) -> bool:

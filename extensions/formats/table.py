@@ -62,10 +62,10 @@ class UserTable(SqliteFormat):
             return f"The column {deleted.name} {why}: specify another for deleted=."
         return None
 
-    def remark(self, path: Path) -> str | None:
-        """Return that a table can only be previewed, or which memories count as undated."""
+    def why_preview(self, path: Path) -> str | None:
+        """Return that a table can only be previewed, if it can."""
         if not self.is_only_read:
-            return super().remark(path)
+            return None
         return (
             f"This is only a preview: {path} stays read-only until --table ends with "
             "deleted=COLUMN, the column that marks deleted rows."

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import typer
 
-from slowwave.store.records import timestamp
+from slowwave.store.records import ROW, timestamp
 
 from .base import Image, New, Record, TooFull, Unreadable
 from .database import OURS, Leaving, key_of, moment_of, moment_since_epoch, place_of
@@ -106,7 +106,9 @@ class OpenTable(OpenSqlite):
         )
         for name, text, tenant, date, state, is_deleted, *at in rows:
             of = "default" if tenant is None else str(tenant)
-            record = Record(key_of(of, name, text), of, text, _moment(date))
+            row, subject = f"{ROW} {', '.join(map(str, at))}", "" if tenant is None else of
+            key = key_of(of, name, text)
+            record = Record(key, of, text, _moment(date), file=row, subject=subject)
             self._rows[record.key] = _Row(record, tuple(at), state)
             if not is_deleted:
                 yield record

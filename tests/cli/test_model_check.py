@@ -16,6 +16,7 @@ from model_server import ModelServer, answering, approval, groups, refuses, says
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
+from slowwave.consolidation.model.litellm_client import load_litellm
 from slowwave.consolidation.model.litellm_model import Endpoint
 
 OPENAI = ("--model", "openai/scripted")
@@ -191,7 +192,7 @@ def test_a_model_of_this_machine_needs_no_key() -> None:
 
 @pytest.mark.parametrize("model", EXAMPLES)
 def test_the_table_knows_the_prices_that_litellm_knows(model: str) -> None:
-    import litellm
+    litellm = load_litellm()
 
     asked = {"model": model, "prompt_tokens": 1_000, "completion_tokens": 100}
     assert price_of(model, 1_000, 100) == pytest.approx(sum(litellm.cost_per_token(**asked)))

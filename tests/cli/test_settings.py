@@ -88,7 +88,7 @@ def test_the_memory_file_may_come_from_the_environment(
     ("text", "sentence"),
     [
         ("tenannt = 'x'", "unknown keys: tenannt (tenant?).\n"),
-        ("colour = 'x'", "Known keys: again, all, "),
+        ("colour = 'x'", "keys: colour. docs/configuration.md lists all"),
         ("tenant = ", "not valid TOML"),
         ("concurrency = 'many'", "concurrency must be an integer, not 'many'"),
         ("min_new = true", "must be an integer, not true"),

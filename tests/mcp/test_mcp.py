@@ -88,7 +88,8 @@ def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None
         await ask(client, "consolidate_pending")
         return await refusal(client, "remember", text="Plants need light.")
 
-    assert "remember" in in_this_process(conversation, filled)
+    message = in_this_process(conversation, filled)
+    assert message == "The tool remember is only offered with --allow-writes."
     assert picture(filled) == before
     assert rows(filled, "SELECT * FROM runs") == []
 

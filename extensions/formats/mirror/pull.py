@@ -16,6 +16,8 @@ from slowwave.store.purge import read_forgotten
 from slowwave.store.records import (
     LINKED,
     MARKDOWN,
+    ROW,
+    SUBJECT,
     UNDATED,
     Memory,
     content_hash,
@@ -32,7 +34,7 @@ from .push import read_successors
 _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 
 # Keys of a memory's metadata that depend on the file.
-_MARKS = ("form", LINKED)
+_MARKS = ("form", LINKED, SUBJECT)
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str, str]:
@@ -250,5 +252,6 @@ def _fields(record: Record) -> dict[str, object]:
 
 
 def _marks_of(record: Record) -> dict[str, object]:
-    form: dict[str, object] = {"form": MARKDOWN} if record.is_markdown else {}
-    return form | ({LINKED: True} if record.is_linked else {})
+    form = MARKDOWN if record.is_markdown else ROW if record.file else None
+    marks = {"form": form, LINKED: record.is_linked, SUBJECT: record.subject}
+    return {name: value for name, value in marks.items() if value}

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -556,3 +559,21 @@ def test_a_model_that_needs_no_key_is_not_refused_without_one(model: str) -> Non
     ready = ModelWriter(Endpoint(model))
     ready.make_ready()
     assert ready.model == model
+
+
+_LOOKING_NOTHING_UP = """
+import socket
+hosts = []
+def look_up(host, *rest, **options):
+    hosts.append(host)
+    raise OSError("offline")
+socket.getaddrinfo = look_up
+from slowwave.consolidation.model.litellm_client import load_litellm
+load_litellm()
+assert hosts == [], hosts
+"""
+
+
+def test_a_python_program_loads_litellm_without_a_price_list() -> None:
+    variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
+    subprocess.run([sys.executable, "-c", _LOOKING_NOTHING_UP], check=True, env=variables)

@@ -1,0 +1,123 @@
+"""What only the index and the descriptions of a Claude Code folder say, which no run loses.
+
+A model reads the texts of files. What their lines of the index, or their descriptions, say beyond
+these stays in the index, also where the file is merged into another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.text.sentences import split_sentences
+
+from .base import Change
+from .claude_code_files import File, listed_name, says
+from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
+
+# Precedes a sentence with a value that a run has replaced.
+_BEFORE = "Before - "
+
+
+def revised(text: str, old: str, new: str) -> str:
+    """Return a line's text or a description for a new text of its file.
+
+    It is unchanged while it is true. old: the texts that the new one replaces.
+    """
+    if says(new, text):
+        return text
+    unsaid = _unsaid(text, old, new)
+    if unsaid and not _is_outdated(text, old, new):
+        return text
+    return " ".join([hook_of(new, max(len(text), MAX_HOOK)), *unsaid])
+
+
+def revised_lines(lines: Iterable[str], name: str, old: str, new: str) -> Iterator[str]:
+    """Yield the lines of an index for a new text of a file, none of them twice."""
+    own: set[str] = set()
+    for line in lines:
+        if listed_name(line) == name:
+            before = hook_in(line)
+            after = revised(before, old, new)
+            line = line if after == before else with_hook(line, after)
+            if line.strip() in own:
+                continue
+            own.add(line.strip())
+        yield line
+
+
+def carry(
+    change: Change,
+    files: Mapping[str, File],
+    made: Mapping[str, File],
+    gone: Collection[str],
+    lines: list[str],
+) -> dict[str, list[str]]:
+    """Have lines of removed files list their successors if they say more; return these lines.
+
+    They are by removed memory. files: those before the change, by key; made: the written ones, by
+    memory; gone: the names of those to remove.
+    """
+    there = {**files, **{file.key: file for file in made.values()}}
+    successors = dict(change.successors)
+    for new in change.put:
+        if new.image is None:
+            successors |= dict.fromkeys(new.replaces, made[new.memory].key)
+    found = {}
+    for key, successor in successors.items():
+        if files[key].name in gone and key not in change.forgotten:
+            old = bodies([files[at] for at, to in successors.items() if to == successor])
+            found[change.retire[key]] = _carry(lines, files[key], there[successor], old)
+    return found
+
+
+def bodies(files: Sequence[File]) -> str:
+    """Return the texts of files as one."""
+    return "\n\n".join(file.body for file in files)
+
+
+def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]:
+    """Have the lines of a removed file list its successor if they say more; return these.
+
+    One does so, too, if the successor is not listed. old: the texts that the successor replaces.
+    """
+    own = [line for line in lines if listed_name(line) == successor.name]
+    at = lines.index(own[-1]) if own else len(lines[:-1])
+    carried: list[str] = []
+
+    def unsaid(text: str) -> str:
+        staying = [successor.content.decode(), *map(hook_in, [*own, *carried])]
+        return " ".join(_unsaid(text, old, successor.body, staying))
+
+    for place, line in enumerate(lines):
+        if listed_name(line) == gone.name:
+            at, text, is_listed = place, unsaid(hook_in(line)), bool(own or carried)
+            if text or not is_listed:
+                linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
+                lines[place] = with_hook(linked, text) if is_listed else linked
+                carried.append(lines[place])
+    if text := unsaid(gone.description):
+        carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
+        lines.insert(at, carried[-1])
+    return carried
+
+
+def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Sequence[str]:
+    """Return the sentences of a text that neither the old texts nor the new one say.
+
+    staying: other texts that stay.
+    """
+    known = "\n\n".join([old, new, *staying])
+    return [
+        f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
+        for sentence in split_sentences(text)
+        if not says(known, sentence)
+    ]
+
+
+def _is_outdated(text: str, old: str, new: str) -> bool:
+    """Whether a text has a value that the new text has replaced, and does not mark it as such."""
+    before, now = read(old), read(new)
+    return not text.startswith(_BEFORE) and any(
+        before.holds(value) and not now.holds(value) for value in read(text).values
+    )

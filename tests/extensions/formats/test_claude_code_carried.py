@@ -1,0 +1,154 @@
+"""What only the index and the descriptions of a memory folder say stays when files are merged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from builders import NOW, a_decision, a_run, changing, decide
+from cli_calls import Cli
+from hypothesis import given
+from hypothesis import strategies as st
+from model_nights import served
+from model_server import Answer, Asked, answering, approval, group, groups
+
+from slowwave.extensions.formats.claude_code_files import says
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.store.file import open_reading, open_writing
+from slowwave.store.memories import read_memories
+from slowwave.store.proposal_changes import ProposalChanges
+from slowwave.store.records import timestamp
+from slowwave.store.undo.undo import undo_runs
+
+BILLING = "Billing is deployed with make ship-billing from port 8080."
+# Descriptions and lines, with and without what the text says.
+WORDS = (
+    "deployed with make ship-billing",
+    "make ship-billing; ask Tove at extension 4417 first",
+    'who to ask: "call Ann"',
+    "Never on Sundays. Billing is on port 8080.",
+    "",
+)
+
+
+def write(folder: Path, name: str, day: int, body: str, description: str) -> None:
+    """Write a memory as Claude Code does."""
+    (folder / name).write_text(
+        f"---\nname: {name.removesuffix('.md')}\ndescription: {description}\nmetadata:\n"
+        f"  type: project\n  modified: 2026-02-{day:02d}T09:00:00.000Z\n---\n\n{body}\n"
+    )
+
+
+def content(folder: Path) -> Mapping[str, bytes]:
+    return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "project" / "memory"
+    path.mkdir(parents=True)
+    return path
+
+
+def test_the_file_that_stays_is_listed_and_what_only_a_removed_one_says_too(
+    folder: Path, cli: Cli
+) -> None:
+    write(folder, "pager.md", 1, "Helvi has the pager.", "Helvi has the pager; backup is Ann")
+    write(folder, "pager_old.md", 2, "Helvi has the pager.", "the pager")
+    (folder / "MEMORY.md").write_text("# Index\n\n- [Pager](pager.md) — who has the pager")
+    before = content(folder)
+    ended = cli("maintain", folder, "--format", "claude-code")
+    assert ended.code == 0, ended.err
+    assert not (folder / "pager.md").exists()
+    index = (folder / "MEMORY.md").read_text()
+    assert "- [Pager](pager_old.md) — who has the pager" in index
+    assert "(pager_old.md) — Helvi has the pager; backup is Ann" in index
+    assert "nothing to do" in cli("maintain", folder).out
+    assert cli("undo", folder).code == 0
+    assert content(folder) == before
+
+
+def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
+    folder: Path, cli: Cli
+) -> None:
+    now = f"{BILLING.replace('8080.', '9090')} now."
+    write(folder, "ports.md", 1, "Billing is on port 8080.", "port 8080, firewall rule 77")
+    write(folder, "billing.md", 2, now, "make ship-billing; ask Tove at extension 4417 first")
+    (folder / "MEMORY.md").write_text(
+        "- [Billing](billing.md) — ship-billing from port 8080, ask Tove at extension 4417\n"
+        "- [Billing](billing.md) — deployed with make ship-billing\n"
+        "- [Billing](billing.md) — deployed with make ship-billing\n"
+        "- [Ports](ports.md) — Billing is on port 8080"
+    )
+    new = "Billing is deployed with make ship-billing from port 9090."
+    before = content(folder)
+
+    def joining(asked: Asked) -> Answer:
+        return groups(group("update", asked.memories, new))
+
+    with served(answering(joining, approval)) as options:
+        ended = cli("maintain", folder, "--format", "claude-code", *options)
+    assert ended.code == 0, ended.err
+    (kept,) = set(content(folder)) - {"MEMORY.md"}
+    index = (folder / "MEMORY.md").read_text().splitlines()
+    assert index[0].endswith(
+        f"{new} Before - ship-billing from port 8080, ask Tove at extension 4417"
+    )
+    # It is still true, and is not shortened.
+    assert index[1].endswith("— deployed with make ship-billing")
+    assert all(f"({kept})" in line for line in index)
+    assert len(set(index)) == len(index)
+    rest = "\n".join(index) + (folder / kept).read_text()
+    assert "4417 first" in rest and "firewall rule 77" in rest
+    assert cli("undo", folder).code == 0
+    assert content(folder) == before
+
+
+LISTED = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(WORDS[:-1])), min_size=1, max_size=6
+)
+
+
+@given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=3), LISTED, st.booleans())
+def test_no_word_is_lost_by_a_merge_and_an_undo_restores_each_byte(
+    descriptions: Sequence[str], listed: Sequence[tuple[str, str]], is_ended: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "memory"
+        folder.mkdir()
+        for day, (file, words) in enumerate(zip("abc", descriptions, strict=True), start=1):
+            write(folder, f"{file}.md", day, BILLING, words)
+        lines = [f"- [{file.upper()}]({file}.md) — {words}" for file, words in listed]
+        (folder / "MEMORY.md").write_text("\n".join(["# Index", *lines]) + "\n" * is_ended)
+        before = content(folder)
+        mirror = Mirror(folder, format_named("claude-code"), Path(name) / "state.db")
+        mirror.make()
+        mirror.settle(NOW)
+        merge(mirror.state, "b.md", ["a.md", "c.md"])
+        mirror.settle(NOW)
+        after = content(folder)
+        assert after.keys() == {"MEMORY.md", "b.md"}
+        assert "(b.md)" in after["MEMORY.md"].decode()
+        everything = "\n".join(text.decode() for text in after.values())
+        assert all(says(everything, words) for words in (*descriptions, *dict(listed).values()))
+        with open_writing(mirror.state) as opened:
+            undo_runs(opened, ["run-1"], timestamp(NOW + timedelta(hours=1)))
+        mirror.settle(NOW)
+        assert content(folder) == before
+
+
+def merge(state: Path, survivor: str, leaving: Sequence[str]) -> None:
+    """Merge memories of files, as run-1."""
+    with open_reading(state) as file:
+        by_file = {memory.source: memory for memory in read_memories(file)}
+    a_run(state)
+    with changing(state) as file:
+        changes = ProposalChanges(file, "run-1", "proposal-1", timestamp(NOW))
+        changes.supersede([by_file[name] for name in leaving], by_file[survivor].id)
+    gone = tuple(by_file[name].id for name in leaving)
+    kept = by_file[survivor].id
+    decide(state, a_decision(sources=(*gone, kept), survivor=kept, tenant="project"))
