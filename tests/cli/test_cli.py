@@ -63,9 +63,7 @@ def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
     make, sentence = BAD_FILES[kind]
     make(path)
     before = path.read_bytes() if path.is_file() else None
-    ended = cli(*(path if part == "FILE" else part for part in command))
-    assert ended.code == 10
-    assert sentence in ended.err
+    ended = cli(*(path if part == "FILE" else part for part in command)).ends(10, sentence)
     assert ended.out == ""
     assert "Traceback" not in ended.err
     assert (path.read_bytes() if path.is_file() else None) == before
@@ -74,10 +72,9 @@ def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
 def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
     filled.write_bytes(filled.read_bytes()[: 5 * 4096])
-    ended = cli("maintain", filled, "--consolidate")
-    assert ended.code == 10
-    assert "damaged" in ended.err
-    assert f"or save the readable part with 'slowwave export {filled} --all'" in ended.err
+    cli("maintain", filled, "--consolidate").ends(
+        10, "damaged", f"or save the readable part with 'slowwave export {filled} --all'"
+    )
     assert cli("export", filled, "--all").out != ""
     filled.write_bytes(filled.read_bytes()[: 2 * 4096])
     ended = cli("export", filled, "--all")
@@ -116,9 +113,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
     arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
     before = rows(filled, "SELECT * FROM memories")
-    ended = cli(*(filled if part == "FILE" else part for part in arguments))
-    assert ended.code == 2
-    assert sentence in ended.err
+    cli(*(filled if part == "FILE" else part for part in arguments)).ends(2, sentence)
     assert rows(filled, "SELECT * FROM memories") == before
 
 
@@ -144,27 +139,21 @@ def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
     arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
     before = rows(filled, "SELECT * FROM memories")
-    ended = cli(*(filled if part == "FILE" else part for part in arguments))
-    assert ended.code == 1
-    assert sentence in ended.err
-    assert "Traceback" not in ended.err
+    cli(*(filled if part == "FILE" else part for part in arguments)).ends(1, sentence)
     assert rows(filled, "SELECT * FROM memories") == before
 
 
 def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "lines.jsonl"
     source.write_text('{"content": "good"}\n{"content": \n')
-    ended = cli("import", tmp_path / "new.db", source)
-    assert ended.code == 1
-    assert "Line 2" in ended.err
+    cli("import", tmp_path / "new.db", source).ends(1, "Line 2")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.jsonl"]
 
 
 def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "lines.jsonl"
     source.write_text('{"content": "good"}\nnonsense\n{"content": "fine"}\n{"contents": 1}\n')
-    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json")
-    assert ended.code == 0
+    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json").ends(0)
     assert ended.json["imported"] == 2
     assert [line["line"] for line in ended.json["skipped"]] == [2, 4]
 
@@ -270,13 +259,10 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
     before = rows(filled, "SELECT * FROM memories ORDER BY id")
     run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
-    undone = cli("undo", filled, run_id[:18])
-    assert undone.code == 0
+    undone = cli("undo", filled, run_id[:18]).ends(0)
     assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
-    again = cli("undo", filled, run_id)
-    assert again.code == 1
-    assert "already undone" in again.err
+    cli("undo", filled, run_id).ends(1, "already undone")
 
 
 def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
@@ -332,8 +318,7 @@ def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
     second = filled.with_name("other.db")
     cli("import", "--empty", second)
     cli("add", second, "The tide table hangs in the harbour office.")
-    imported = cli("import", second, source, "--json")
-    assert imported.code == 0
+    imported = cli("import", second, source, "--json").ends(0)
     (left_out,) = imported.json["skipped"]
     assert "only a new file" in left_out["reason"]
     assert rows(second, "SELECT * FROM runs") == []
@@ -396,8 +381,7 @@ def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: 
 
 @pytest.mark.parametrize("command", every_command())
 def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli(*command.split(), "--help-all")
-    assert ended.code == 0
+    ended = cli(*command.split(), "--help-all").ends(0)
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out
     assert "--quiet" in ended.out

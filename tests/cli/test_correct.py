@@ -51,8 +51,7 @@ def test_a_persons_word_is_a_run_that_undo_restores(
         assert new["pinned"] == ("tea-00" in left)
         rivals = {"m-00", "m-01"} - left if "tea-00" not in left else set()
         assert {each["id"] for each in done["similar"]} == rivals
-    log = cli("log", ports, done["run"])
-    assert "a person" in log.out
+    cli("log", ports, done["run"]).says("a person")
     ended = cli("undo", ports, done["run"])
     assert (ended.code, "proposed again" in ended.err) == (0, False)
     assert picture(ports, GIVEN_BACK) == before
@@ -109,8 +108,7 @@ def test_a_conflict_is_settled_for_either_memory_or_for_both(ports: Path, cli: C
         assert cli("conflicts", "resolve", ports, *options).code == 1
     for options in ([found["id"]], [found["id"], "--both", "--keep", "m-00"]):
         assert cli("conflicts", "resolve", ports, *options).code == 2
-    old = cli("conflicts", ports, "resolve", found["id"], "--both")
-    assert (old.code, "conflicts resolve FILE" in old.err) == (0, True)
+    cli("conflicts", ports, "resolve", found["id"], "--both").ends(0, "conflicts resolve FILE")
 
 
 def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(

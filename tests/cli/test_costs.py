@@ -78,8 +78,7 @@ def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cl
     answer = {"groups": [], "conflicts": []}
     agent.server.responder = lambda _: says(answer, prompt_tokens=95_000_000)
     configure(agent.path, api_base=agent.server.base)
-    ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet")
-    assert ended.code == 3
+    ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet").ends(3)
     assert ended.err.startswith("Error: The model used 14.25")
     assert ended.err.endswith(" USD, beyond the budget of 0.5 USD.\n")
 
@@ -111,8 +110,7 @@ def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> Non
 def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
-    ended = night(cli, priced, "2 USD/month")
-    assert ended.code == 3
+    ended = night(cli, priced, "2 USD/month").ends(3)
     line, todo = ended.err.splitlines()
     assert todo == "The next run asks again."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
@@ -165,7 +163,5 @@ def test_a_budget_that_cannot_be_read_is_wrong_usage(
     budget: str, memory_file: Path, cli: Cli
 ) -> None:
     configure(memory_file, monthly_budget=budget)
-    ended = cli("maintain", memory_file, "--model", PRICED)
-    assert ended.code == 2
-    assert "as in '2 USD'" in ended.err
+    cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
     assert rows(memory_file, "SELECT * FROM runs") == []

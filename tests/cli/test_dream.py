@@ -45,8 +45,7 @@ def retold(memory_file: Path, cli: Cli) -> Path:
 
 def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
     """Return what `questions` prints."""
-    ended = cli("questions", path, *more)
-    assert ended.code == 0, ended.err
+    ended = cli("questions", path, *more).ends(0)
     return [json.loads(line) for line in ended.out.splitlines()]
 
 
@@ -60,8 +59,7 @@ def test_questions_and_answers_bring_a_file_to_what_a_replay_does(
     kinds = []
     while questions := asked(cli, retold):
         kinds += [question["kind"] for question in questions]
-        ended = give(answers_to(questions, answer))
-        assert ended.code == 0, ended.err
+        ended = give(answers_to(questions, answer)).ends(0)
     assert kinds == ["write", "check"]
     assert result_of(retold) == result_of(replayed)
     assert "Kept 1 answer." in ended.out
@@ -92,9 +90,7 @@ def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give
     (question,) = asked(cli, retold)
     good = answers_to([question], from_recording(ANSWERS))
     for broken in ("{", "[]", '{"id": "x"}', '{"answer": {}}', '{"id": "x", "answer": 3}', "\x00"):
-        ended = give(f"{good}\n{broken}\n")
-        assert ended.code == 1
-        assert "Line 3 is not an answer" in ended.err
+        give(f"{good}\n{broken}\n").ends(1, "Line 3 is not an answer")
         assert rows(retold, "SELECT * FROM answers") == []
     ended = give(f"{broken}\n{good}", "--skip-invalid", "--json")
     assert (ended.code, len(ended.json["kept"])) == (3, 1)
@@ -145,8 +141,7 @@ def test_nothing_is_asked_about_other_tenants(memory_file: Path, cli: Cli) -> No
 def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, give: Give) -> None:
     configure(retold, enabled=False)
     (question,) = asked(cli, retold)
-    ended = give(answers_to([question], from_recording(ANSWERS)))
-    assert (ended.code, "switched off by" in ended.out) == (0, True)
+    give(answers_to([question], from_recording(ANSWERS))).ends(0).says("switched off by")
     assert cli("dream", retold, "--json").json["gate"]["name"] == "enabled"
     assert rows(retold, "SELECT * FROM answers") == []
 
@@ -158,8 +153,7 @@ def test_answer_without_answers_runs_what_needs_none(memory_file: Path, cli: Cli
 
 
 def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) -> None:
-    ended = cli("maintain", memory_file, "--model", "agent")
-    assert (ended.code, "slowwave dream" in ended.err) == (2, True)
+    cli("maintain", memory_file, "--model", "agent").ends(2, "slowwave dream")
 
 
 def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:

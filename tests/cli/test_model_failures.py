@@ -131,9 +131,8 @@ def test_a_question_that_a_recording_does_not_know_is_told(
     recording = tmp_path / "answers.jsonl"
     recording.write_text("")
     replay = ("--model", "openai/scripted", setting("replay", recording))
-    ended = cli("maintain", agent.path, *replay)
+    ended = cli("maintain", agent.path, *replay).ends(1)
     assert ended.err.splitlines()[1] == "Add the answers to the recording, and repeat the run."
-    assert ended.code == 1
     assert_reported(ended)
 
 
@@ -144,9 +143,7 @@ def test_a_night_that_did_something_else_names_what_the_model_did_not(
         [each | {"content": "Tea is at four.", "id": f"t{at}"} for at, each in enumerate(a_pair())]
     )
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
-    ended = maintain()
-    assert ended.code == 3
-    assert "1 applied" in ended.out
+    ended = maintain().ends(3).says("1 applied")
     assert_reported(ended)
 
 
@@ -155,8 +152,7 @@ def test_a_used_up_budget_does_not_hide_the_error_of_the_server(
 ) -> None:
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
-    ended = maintain(setting("max_calls", 1), "--json")
-    assert ended.code == 1
+    ended = maintain(setting("max_calls", 1), "--json").ends(1)
     error = json.loads(ended.err)
     why = "first: the model could not be asked: HTTP 500: broken; the budget of 1 calls is used up."
     assert error["error"].endswith(why)
@@ -177,8 +173,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
 ) -> None:
     agent.server.responder = lambda _: refuses(404, "no such model")
     report = tmp_path / "night.md"
-    ended = maintain("--dry-run", "--ask", setting("report", report))
-    assert ended.code == 1
+    ended = maintain("--dry-run", "--ask", setting("report", report)).ends(1)
     assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
     assert "no such model" in report.read_text("utf-8")

@@ -262,9 +262,8 @@ def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
 ) -> None:
     execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
     for form in ("--html", "--md"):
-        ended = cli("log", after_a_night, form, "-")
+        ended = cli("log", after_a_night, form, "-").says("interrupted")
         assert (ended.code, ended.err) == (0, "")
-        assert "interrupted" in ended.out
 
 
 # ----------------------------------------------------------------- hostile texts
@@ -386,9 +385,7 @@ def test_a_report_that_fails_in_the_end_leaves_the_night_and_says_so(
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     # A name that can be looked for, and to which nothing can be added.
     page = tmp_path / f"{'n' * 250}.html"
-    ended = cli("maintain", memory_file, "--consolidate", setting("report", page))
-    assert ended.code == 3
-    assert "Cannot write" in ended.err
+    cli("maintain", memory_file, "--consolidate", setting("report", page)).ends(3, "Cannot write")
     assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'")) == 1
     assert list(tmp_path.glob("*.html")) == []
 

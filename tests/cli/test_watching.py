@@ -156,8 +156,7 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
 ) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
-    ended = cli("maintain", there, missing, "--consolidate", setting("metrics_file", path))
-    assert ended.code == 10
+    cli("maintain", there, missing, "--consolidate", setting("metrics_file", path)).ends(10)
     codes = {
         each.labels["file"]: each.value
         for family in text_string_to_metric_families(path.read_text("utf-8"))
@@ -196,10 +195,9 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
     import threading
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
-    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", path))
-    assert ended.code == 3
-    assert "Cannot write" in ended.err
-    assert "3 applied" in ended.out
+    cli("maintain", filled, "--consolidate", setting("metrics_file", path)).ends(
+        3, "Cannot write"
+    ).says("3 applied")
 
 
 # ---- completion ----

@@ -174,16 +174,14 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
         add_entry(night, "memories", json.dumps({"id": item}), was, now)
     before = picture(night, TABLES)
     (made,) = rows(night, "SELECT id FROM runs")
-    ended = cli("undo", night, made["id"])
-    assert (ended.code, "its own successor" in ended.err) == (10, True)
+    cli("undo", night, made["id"]).ends(10, "its own successor")
     assert picture(night, TABLES) == before
 
 
 def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
-    ended = cli("log", "--diff", night, made["id"])
-    assert (ended.code, "in its journal does not have the key" in ended.err) == (10, True)
+    cli("log", "--diff", night, made["id"]).ends(10, "in its journal does not have the key")
 
 
 def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:

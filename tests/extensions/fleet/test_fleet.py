@@ -373,10 +373,9 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
         ended = cli("fleet", "maintain", folder, "--consolidate", "--workers", 1, "--json")
     assert ended.code == 3
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
-    said = cli("fleet", "report", folder / RECEIPTS)
-    assert said.code == 0
-    assert "1 file locked by another run" in said.out
-    assert "agent-0.db" in said.out
+    cli("fleet", "report", folder / RECEIPTS).ends(0).says(
+        "1 file locked by another run", "agent-0.db"
+    )
     # The damaged and the held one are tried again, the other program's is not even opened.
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
@@ -406,8 +405,7 @@ def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
     assert len(applied(sound)) == 1
     for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
         assert sentence in told[path.name]
-        alone = cli("maintain", path, "--consolidate")
-        assert (alone.code, sentence in alone.err) == (10, True)
+        cli("maintain", path, "--consolidate").ends(10, sentence)
     assert [path.read_bytes() for path in files] == before
 
 
@@ -486,10 +484,9 @@ def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_fil
 ) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("none.db\nneither.db\n")
-    ended = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
-    assert ended.code == 10
-    assert "There is no memory file in" in ended.err
-    assert "  neither.db" in ended.out
+    cli("fleet", "maintain", listed, "--consolidate", "--workers", 1).ends(
+        10, "There is no memory file in"
+    ).says("  neither.db")
     assert cli("fleet", "report", tmp_path / RECEIPTS).code == 0
 
 
@@ -506,8 +503,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
     (path.parent / "same.db").symlink_to("one.db")
     listed = tmp_path / "these.txt"
     listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
-    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json")
-    assert found.code == 0
+    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json").ends(0)
     assert found.json["became"] == {"done": 1}
 
 
@@ -536,16 +532,13 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     text = tmp_path / "notes.txt"
     text.write_text("These are notes,\nand no list of files.\n")
     named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
-    ended = cli(
+    cli(
         "fleet",
         "maintain",
         *(named.get(argument, argument) for argument in arguments),
         "--workers",
         1,
-    )
-    assert ended.code == code
-    assert sentence in ended.err
-    assert "Traceback" not in ended.err
+    ).ends(code, sentence)
     assert path.read_bytes() == before
 
 
@@ -599,8 +592,7 @@ def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
         ("fleet", "report", folder_of(fleet) / RECEIPTS),
         ("fleet", "maintain", fleet, "--consolidate"),
     ):
-        ended = cli(*command, "--metrics", other)
-        assert (ended.code, "does not contain metrics of slowwave" in ended.err) == (1, True)
+        cli(*command, "--metrics", other).ends(1, "does not contain metrics of slowwave")
     assert other.read_text() == "Not a textfile."
 
 
@@ -624,9 +616,7 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
 
 def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
     for place in (tmp_path, tmp_path / "none"):
-        ended = cli("fleet", "report", place)
-        assert ended.code == 10
-        assert "There are no receipts" in ended.err
+        cli("fleet", "report", place).ends(10, "There are no receipts")
 
 
 def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(

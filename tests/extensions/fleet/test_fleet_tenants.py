@@ -45,8 +45,7 @@ def test_each_tenant_has_its_night_and_the_receipts_equal_the_runs_of_the_mirror
     database: Database, cli: Cli, tmp_path: Path
 ) -> None:
     url = filled(database).url
-    ended = cli(*NIGHT, url, "--receipts", tmp_path)
-    assert ended.code == 0, ended.err
+    ended = cli(*NIGHT, url, "--receipts", tmp_path).ends(0)
     assert "sesame" not in ended.out + ended.err
     output = receipts(tmp_path)
     assert list(output) == TENANTS
@@ -129,11 +128,8 @@ def test_what_goes_with_a_database_and_what_with_files_is_told_apart(
     url = filled(database).url
     assert "--format" in cli("fleet", "maintain", url, "--consolidate").err
     assert "--receipts" in cli(*NIGHT, url).err
-    ended = cli(*NIGHT, tmp_path)
-    assert ended.code == 2
-    assert "is for a database" in ended.err
-    gone = cli(*NIGHT, f"{url.replace(database.name, 'nowhere')}", "--receipts", tmp_path)
-    assert gone.code == 10
+    cli(*NIGHT, tmp_path).ends(2, "is for a database")
+    gone = cli(*NIGHT, f"{url.replace(database.name, 'nowhere')}", "--receipts", tmp_path).ends(10)
     assert "does not exist" in json.loads(gone.err)["error"]
     assert "sesame" not in gone.err
 
@@ -197,8 +193,7 @@ def test_a_killed_driver_leaves_tenants_whose_rows_fit_their_mirrors_and_nothing
                 figures.add("drivers of fleets over tenants killed")
             let_leases_run_out(database)
             refuse_half_a_night(database, tenants)
-        ended = cli(*NIGHT, database.url, "--receipts", folder)
-        assert ended.code == 0, ended.err
+        cli(*NIGHT, database.url, "--receipts", folder).ends(0)
         assert set(receipts(folder)) == set(tenants)
         refuse_half_a_night(database, tenants)
         applied = "SELECT count(*) FROM proposals WHERE state = 'applied'"

@@ -47,8 +47,7 @@ def model() -> Iterator[tuple[str, ...]]:
 
 def consolidated(cli: Cli, folder: Path, *more: str) -> str:
     options = ("--format", "claude-code", "--json", *more)
-    ended = cli("maintain", folder, "--consolidate", *options)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", folder, "--consolidate", *options).ends(0)
     return str(ended.json["run"])
 
 
@@ -143,9 +142,7 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
     name = next(item for item in SAMPLE.glob("*.md") if not (folder / item.name).exists()).name
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
-    ended = cli("undo", folder, run)
-    assert ended.code == 1
-    assert name in ended.err
+    cli("undo", folder, run).ends(1, name)
     assert "Oulu" in (folder / name).read_text()
 
 
@@ -164,8 +161,7 @@ def test_what_others_link_to_in_whatever_way_stays_and_is_named(
     linking = folder / file
     linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
     before = content(folder)
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
-    assert ended.code == 0
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code").ends(0)
     (line,) = [line for line in ended.out.splitlines() if "that other files link to" in line]
     assert "port-of-billing.md" in line
     assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
@@ -180,9 +176,7 @@ def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
     assert len(index(folder)) == 200
-    ended = cli("undo", folder, run)
-    assert ended.code == 0
-    assert "its agent reads 200" in ended.err
+    cli("undo", folder, run).ends(0, "its agent reads 200")
     assert len(index(folder)) > 200
     assert (folder / "port-of-billing.md").exists()
 
@@ -244,10 +238,9 @@ def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
     make(folder)
     before = content(folder)
     for more in ((), ("--dry-run",)):
-        ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", *more)
-        assert ended.code == 10
-        assert sentence in ended.err
-        assert "2.1.330" in ended.err
+        cli("maintain", folder, "--consolidate", "--format", "claude-code", *more).ends(
+            10, sentence, "2.1.330"
+        )
         assert content(folder) == before
 
 
@@ -260,8 +253,7 @@ def test_a_file_of_another_version_stays_and_is_named(
     path = folder / "port-of-billing.md"
     path.write_text(path.read_text().replace(key, other, 1))
     before = content(folder)["port-of-billing.md"]
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
-    assert ended.code == 0
+    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code").ends(0)
     left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
     (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
@@ -289,9 +281,7 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     made = "ask-before-each-release"
     linking = f"See [[{made}]] and [[nowhere]].\n"
     (folder / "notes.md").write_text(linking)
-    ended = cli("undo", folder)
-    assert ended.code == 0, ended.err
-    assert f"is broken now: {made}\n" in ended.err
+    ended = cli("undo", folder).ends(0, f"is broken now: {made}\n")
     assert "now: nowhere" not in ended.err
     assert (folder / "notes.md").read_text() == linking
 
@@ -300,6 +290,5 @@ def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
     folder: Path, cli: Cli
 ) -> None:
     for name in ("MEMORY.md", "refunds.md"):
-        ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
-        assert ended.code == 2
+        ended = cli("maintain", folder / name, "--consolidate", "--dry-run").ends(2)
         assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

@@ -68,8 +68,7 @@ def content(folder: Path) -> Mapping[str, bytes]:
 
 
 def maintained(cli: Cli, folder: Path, *more: object) -> dict[str, Any]:
-    ended = cli("maintain", folder, "--format", "claude-code", "--json", *more)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", folder, "--format", "claude-code", "--json", *more).ends(0)
     return dict(ended.json)
 
 
@@ -154,8 +153,7 @@ def test_a_size_that_cannot_be_reached_for_is_refused(
     size: str, sentence: str, tmp_path: Path, cli: Cli
 ) -> None:
     assert cli("init", tmp_path / "memory.db").code == 0
-    ended = cli("maintain", tmp_path / "memory.db", "--target", size)
-    assert ended.code == 2
+    ended = cli("maintain", tmp_path / "memory.db", "--target", size).ends(2)
     assert sentence in " ".join(ended.err.split())
 
 

@@ -146,8 +146,7 @@ def test_without_a_model_only_equal_notes_are_merged_and_the_rest_is_named(
     folder: Path, cli: Cli
 ) -> None:
     before = content(folder)
-    ended = cli("maintain", folder, "--format", "claude-code")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     gone = before.keys() - content(folder).keys()
     assert len(gone) == 1
     assert gone < {"frozen.md", "frozen-too.md"}

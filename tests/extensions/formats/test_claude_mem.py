@@ -59,9 +59,7 @@ def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: C
     ended = cli(*dry_run)
     assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge"]
     for more in ([], ["--format", "claude-mem"]):
-        ended = cli("maintain", path, "--consolidate", *more)
-        assert ended.code == 2
-        assert "--from claude-mem" in ended.err
+        cli("maintain", path, "--consolidate", *more).ends(2, "--from claude-mem")
     assert path.read_bytes() == before
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 

@@ -40,16 +40,14 @@ def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
     theirs: Path, cli: Cli
 ) -> None:
     theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
-    ended = cli("maintain", theirs, "--consolidate", "--format", "hermes")
-    assert ended.code == 2
+    ended = cli("maintain", theirs, "--consolidate", "--format", "hermes").ends(2)
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     plan = planned(cli, theirs)
-    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json")
-    assert ended.code == 0
+    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json").ends(0)
     assert theirs.read_bytes() != before
     assert cli("undo", theirs, ended.json["run"]).code == 0
     assert theirs.read_bytes() == before
@@ -85,8 +83,7 @@ def test_another_agents_file_is_changed_when_its_proposals_are_approved(
     before = theirs.read_bytes()
     reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
     assert theirs.read_bytes() == before
-    ended = cli("review", theirs, "approve", "--all", "--json")
-    assert ended.code == 0
+    ended = cli("review", theirs, "approve", "--all", "--json").ends(0)
     assert theirs.read_bytes() != before
     assert cli("undo", theirs, ended.json["run"]).code == 0
     assert theirs.read_bytes() == before

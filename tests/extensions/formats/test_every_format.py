@@ -255,8 +255,7 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
     IN_THE_WAY[name](path)
     now = held(path)
     for more in ((), ("--dry-run",)):
-        ended = cli("undo", path, run, *more)
-        assert ended.code == 1
+        ended = cli("undo", path, run, *more).ends(1)
         assert all(f"'{item}' cannot be restored" in ended.err for item in gone)
         assert held(path) == now
     refused = json.loads(cli("undo", path, run, "--json").err)

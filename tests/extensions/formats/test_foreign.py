@@ -81,9 +81,7 @@ def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> N
 def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name: str) -> None:
     path = tmp_path / name
     path.write_text("- Use tabs.\n- Use tabs\n")
-    ended = cli("maintain", path, "--consolidate", "--format", "markdown")
-    assert ended.code == 10
-    assert "instructions" in ended.err
+    cli("maintain", path, "--consolidate", "--format", "markdown").ends(10, "instructions")
     assert path.read_text() == "- Use tabs.\n- Use tabs\n"
 
 
@@ -92,9 +90,7 @@ def test_the_first_run_that_writes_has_to_name_the_format(
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate")
-    assert ended.code == 2
-    assert f"--format {name}" in ended.err
+    cli("maintain", path, "--consolidate").ends(2, f"--format {name}")
     assert path.read_bytes() == before
     assert not state_of(path).exists()
 
@@ -186,9 +182,7 @@ def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
     before = path.read_bytes()
-    ended = cli("undo", path, run)
-    assert ended.code == 1
-    assert "was changed after the run" in ended.err
+    cli("undo", path, run).ends(1, "was changed after the run")
     assert path.read_bytes() == before
 
 
@@ -219,9 +213,7 @@ def test_what_is_not_there_is_told_with_the_name_of_the_file(
 ) -> None:
     _, path = sample
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
-        ended = cli(*command, path, "01234567")
-        assert ended.code == 1
-        assert f"in {path}." in ended.err
+        cli(*command, path, "01234567").ends(1, f"in {path}.")
 
 
 @of("markdown")
@@ -327,9 +319,7 @@ def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
     path = tmp_path / "MEMORY.md"
     path.write_bytes(content.encode(errors="surrogateescape"))
     before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate", "--format", name)
-    assert ended.code == 10
-    assert said in ended.err
+    cli("maintain", path, "--consolidate", "--format", name).ends(10, said)
     assert path.read_bytes() == before
     # The right format may still be named.
     assert not state_of(path).exists()
@@ -341,8 +331,7 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
     name, path = sample
     before = path.read_bytes()
     for item in sorted({*own_formats()} - {name}):
-        ended = cli("maintain", path, "--consolidate", "--format", item)
-        assert ended.code == 2
+        ended = cli("maintain", path, "--consolidate", "--format", item).ends(2)
         assert name in ended.err or "read-only" in ended.err
         assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert path.read_bytes() == before
@@ -383,10 +372,8 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
 
 
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
-    ended = cli("formats", memory_file)
-    assert (ended.code, "does not take --format" in ended.out) == (0, True)
-    missing = cli("formats", memory_file.with_name("missing.db"))
-    assert (missing.code, "There is no file" in missing.err) == (10, True)
+    cli("formats", memory_file).ends(0).says("does not take --format")
+    cli("formats", memory_file.with_name("missing.db")).ends(10, "There is no file")
 
 
 def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
@@ -416,8 +403,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
-    ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json").ends(0)
     assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
     assert cli("undo", path, ended.json["run"]).code == 0
     assert path.read_text() == before
@@ -428,9 +414,7 @@ def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     _, path = sample
-    ended = cli("maintain", path, "--consolidate", "--format", "frob")
-    assert ended.code == 1
-    assert "mcp-server-memory" in ended.err
+    cli("maintain", path, "--consolidate", "--format", "frob").ends(1, "mcp-server-memory")
 
 
 @of("hermes", "markdown")
@@ -449,8 +433,7 @@ def test_a_file_of_another_agent_is_imported_and_only_read(
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json")
-    assert ended.code == 0
+    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
     memories = cli("list", tmp_path / "own.db", "--json").json
     assert ended.json["imported"] == memories["count"] > 3
     assert path.read_bytes() == before
@@ -463,9 +446,7 @@ def test_nothing_but_its_own_agent_adds_to_a_file(
     name, path = sample
     before = path.read_bytes()
     for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
-        ended = cli(*command)
-        assert ended.code == 2
-        assert name in ended.err
+        cli(*command).ends(2, name)
     assert path.read_bytes() == before
 
 
@@ -488,6 +469,4 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
 def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        ended = cli("maintain", path, "--consolidate", "--dry-run")
-        assert ended.code == 10
-        assert "not a file" in ended.err
+        cli("maintain", path, "--consolidate", "--dry-run").ends(10, "not a file")

@@ -83,8 +83,7 @@ def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_t
 ) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
     (gone,) = cli(*run).json["expire"]["expired"]
-    ended = cli("undo", path, gone["id"])
-    assert ended.code == 0, ended.err
+    cli("undo", path, gone["id"]).ends(0)
     assert "paints the fence" in str(held(path))
     again = cli(*run)
     assert (again.code, again.json["expire"]["expired"]) == (0, [])
@@ -100,8 +99,7 @@ def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
     cli(*run)
     # An agent that had the file in memory writes it back whole.
     path.write_bytes(told)
-    again = cli(*run)
-    assert again.code == 0, again.err
+    cli(*run).ends(0)
     assert any("paints the fence" in content for content in contents(cli, path))
     assert rows(mirror_of(path), "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [
         {"n": len(FOUR_TEXTS)}
@@ -129,5 +127,4 @@ def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
     path, run = aged("mcp-memory-service", tmp_path / "agent", cli, "limit")
     run_id = cli(*run).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")
-    ended = cli("undo", path, run_id)
-    assert (ended.code, "Its agent deleted it" in ended.err) == (1, True)
+    cli("undo", path, run_id).ends(1, "Its agent deleted it")

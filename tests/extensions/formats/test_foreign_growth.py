@@ -91,8 +91,7 @@ def command(name: str, path: Path, model: Model) -> list[str]:
 
 
 def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:
-    ended = cli(*command(name, path, model))
-    assert ended.code == 0, ended.err
+    ended = cli(*command(name, path, model)).ends(0)
     assert ended.json["proposals"]
     assert {proposal["state"] for proposal in ended.json["proposals"]} == {"applied"}
     return str(ended.json["run"])

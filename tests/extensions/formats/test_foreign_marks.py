@@ -50,8 +50,7 @@ CONSOLIDATED = """\
 
 
 def consolidated(cli: Cli, path: Path, name: str = "markdown", model: Sequence[str] = ()) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model).ends(0)
     return str(ended.json["run"])
 
 

@@ -101,8 +101,7 @@ def test_an_undo_restores_any_file_to_the_byte(
         with TemporaryDirectory() as folder:
             path = Path(folder) / file
             path.write_bytes(before)
-            ended = cli("maintain", path, "--format", name, "--json")
-            assert ended.code == 0, ended.err
+            ended = cli("maintain", path, "--format", name, "--json").ends(0)
             run = ended.json
             texts = told_in(name, path)
             assert set(texts) <= {text for part in parts for text in part}
@@ -128,8 +127,7 @@ def test_a_file_above_its_limit_is_undone_but_not_made_fuller_than_it_was(
     path.write_text(f"{shorter}\n§\nIts agent added this, which takes the room.")
     fuller = path.read_text()
     for more in ((), ("--dry-run",)):
-        ended = cli("undo", path, run, *more)
-        assert (ended.code, "its agent reads 2200" in ended.err) == (10, True)
+        cli("undo", path, run, *more).ends(10, "its agent reads 2200")
     assert path.read_text() == fuller
     assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
     path.write_text(shorter)
@@ -171,8 +169,7 @@ def test_a_row_whose_text_is_none_does_not_end_a_night(tmp_path: Path, cli: Cli)
     path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
     execute(path, "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'")
     execute(path, "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'")
-    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
 
 

@@ -275,10 +275,7 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     )
     consolidated(cli, "langgraph", path)
     rested(cli, path)
-    ended = cli("undo", path, first)
-    assert ended.code == 1
-    assert "cannot be restored" in ended.err
-    assert f"now has another '{gone}'" in ended.err
+    cli("undo", path, first).ends(1, "cannot be restored", f"now has another '{gone}'")
     (one,) = talk(python, script, path, ("search", "x"))
     assert one[gone] == {"content": "Billing listens on port 9090."}
     assert one["c"] == {"content": "Plays the cello."}
@@ -312,8 +309,7 @@ def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
     profile = {"name": "Ravi", "likes": ["tea"]}
     talk(python, script, database.url, *puts, ("put", "x", "profile", profile))
     before, tenant = database.store(), database.of("memories.x")
-    ended = cli("maintain", tenant, "--format", "langgraph", "--json", *scripted)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", tenant, "--format", "langgraph", "--json", *scripted).ends(0)
     (found,) = talk(python, script, database.url, ("search", "x"))
     assert found.pop("profile") == profile
     (value,) = found.values()
@@ -354,8 +350,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     assert {text["memory"] for text in told} == set(texts.values())
     every = "SELECT id, vector::text, payload::text FROM mem0 ORDER BY 1"
     before, tenant = empty_database.rows(every), empty_database.of("user_id=ann")
-    ended = cli("maintain", tenant, "--format", "mem0", "--json", *scripted)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", tenant, "--format", "mem0", "--json", *scripted).ends(0)
     found, searched = talk(
         python, script, url, ("get_all", ann), ("search", "database pager", asked, ann)
     )
@@ -369,8 +364,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     # It goes on: one is changed, one deleted, and a night takes up what is there now.
     (known, *_, gone) = texts
     talk(python, script, url, ("update", known, "Rye is sour.", asked), ("delete", gone))
-    ended = cli("maintain", tenant, "--json", *scripted)
-    assert ended.code == 0, ended.err
+    cli("maintain", tenant, "--json", *scripted).ends(0)
     (found,) = talk(python, script, url, ("get_all", ann))
     assert {match["memory"] for match in found} >= {"Rye is sour."}
     assert "The moon is far." not in {match["memory"] for match in found}
@@ -385,8 +379,7 @@ def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
     talk(python, script, url, *calls)
     every = "SELECT to_jsonb(m)::text FROM ai.agno_memories m ORDER BY 1"
     before, tenant = empty_database.rows(every), empty_database.of("ann")
-    ended = cli("maintain", tenant, "--format", "agno", "--json", *scripted)
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", tenant, "--format", "agno", "--json", *scripted).ends(0)
     found, topics = talk(python, script, url, ("memories", "ann"), ("topics",))
     (new,) = found.keys() - texts.keys()
     assert len(found) == 2
@@ -397,8 +390,7 @@ def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
     (known, *_, gone) = texts
     again = ("tell", "ann", known, "Rye is sour.", None)
     talk(python, script, url, again, ("delete", gone))
-    ended = cli("maintain", tenant, "--json", *scripted)
-    assert ended.code == 0, ended.err
+    cli("maintain", tenant, "--json", *scripted).ends(0)
     (found,) = talk(python, script, url, ("memories", "ann"))
     assert "Rye is sour." in {text for text, _ in found.values()}
     assert "The moon is far." not in {text for text, _ in found.values()}

@@ -320,8 +320,7 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
         claude.delete("second-reader.md"),
     )
     edited = (claude.memory / "dark-mode.md").read_text()
-    second = cli("maintain", claude.memory, "--consolidate", "--json")
-    assert second.code == 0, second.err
+    cli("maintain", claude.memory, "--consolidate", "--json").ends(0)
     texts = claude.texts()
     assert "Plays the tuba on Thursdays." in texts
     assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
@@ -364,8 +363,7 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
         openclaw.edit("- Works from Tampere on Mondays\n", "- Plays the tuba on Thursdays\n"),
         openclaw.edit("## Billing\n\n", "## Billing\n\n- Billing listens on port 8080\n"),
     )
-    done = cli("maintain", openclaw.memory, "--consolidate", "--json")
-    assert done.code == 0, done.err
+    cli("maintain", openclaw.memory, "--consolidate", "--json").ends(0)
     texts = openclaw.texts()
     assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
     assert not any("Tampere" in text or "dark mode" in text for text in texts)

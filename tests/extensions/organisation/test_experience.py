@@ -41,8 +41,7 @@ def traced(memory_file: Path, cli: Cli) -> Path:
 
 
 def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
-    ended = cli("experience", path, "compress", "--json", *more)
-    assert ended.code == 0, ended.err
+    ended = cli("experience", path, "compress", "--json", *more).ends(0)
     return {item["task"]: item for item in ended.json["tasks"]}
 
 
@@ -94,8 +93,7 @@ def test_a_line_that_is_no_trace_stops_all_of_them(
 ) -> None:
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
-    ended = cli("experience", memory_file, "add", source)
-    assert (ended.code, output in ended.err, "Line 2" in ended.err) == (1, True, True), ended.err
+    cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
@@ -118,8 +116,7 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
     execute(traced, "UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
     archived = cli("recall", "--archived", traced, "deploy billing to production", "--json").json
     assert archived["hits"] == []
-    ended = cli("undo", traced, rows(traced, RAW)[0]["id"])
-    assert (ended.code, "kept only for audits" in ended.err) == (1, True)
+    cli("undo", traced, rows(traced, RAW)[0]["id"]).ends(1, "kept only for audits")
 
 
 # ---- compressed without a model ----
@@ -196,8 +193,7 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
     before = picture(traced)
     run = cli("experience", traced, "compress", "--json").json["run"]
     assert picture(traced) != before
-    ended = cli("undo", traced, run)
-    assert (ended.code, "same traces are not compressed again" in ended.err) == (0, True)
+    ended = cli("undo", traced, run).ends(0, "same traces are not compressed again")
     assert "--reconsider" not in ended.err
     assert picture(traced) == before
     assert DEPLOY not in compressed(cli, traced)

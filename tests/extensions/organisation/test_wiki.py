@@ -193,8 +193,7 @@ def test_what_a_person_wrote_or_changed_stays_and_is_named(
     mine.write_text("# my own page\n")
     changed.write_text(changed.read_text("utf-8") + "\nA remark.\n")
     execute(night, "UPDATE memories SET importance = 5 WHERE id = 'smoke-07'")
-    ended = cli("export", night, "--wiki", folder)
-    assert (ended.code, "raw/smoke-07.md" in ended.err) == (0, True)
+    cli("export", night, "--wiki", folder).ends(0, "raw/smoke-07.md")
     assert changed.read_text("utf-8").endswith("A remark.\n")
     assert mine.read_text("utf-8") == "# my own page\n"
 
@@ -240,8 +239,7 @@ def test_hostile_texts_and_names_stay_texts_and_names(
     fill(memory_file, [{"id": f"e{number}", **naming} for number in range(3)])
     folder = tmp_path / "deep" / "wiki"
     folder.parent.mkdir()
-    ended = cli("export", memory_file, "--wiki", folder)
-    assert ended.code == 0, ended.err
+    cli("export", memory_file, "--wiki", folder).ends(0)
     assert {entry.name for entry in tmp_path.iterdir()} <= {"deep", *_of(memory_file)}
     assert {candidate.name for candidate in folder.parent.iterdir()} == {"wiki"}
     found = pages(folder)
@@ -310,8 +308,7 @@ def test_a_link_within_the_folder_is_not_followed(
     outside.mkdir()
     (folder / place).parent.mkdir(parents=True)
     (folder / place).symlink_to(outside)
-    ended = cli("export", night, "--wiki", folder)
-    assert (ended.code, "another file is in the way" in ended.err) == (1, True)
+    cli("export", night, "--wiki", folder).ends(1, "another file is in the way")
     assert list(outside.iterdir()) == []
 
 
@@ -364,8 +361,7 @@ def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_no
     closed = Path("/sys")
     if not closed.is_dir():
         pytest.skip("this system has no folder that nobody may write in")
-    ended = cli("export", night, "--wiki", closed / "w")
-    assert (ended.code, "let this user write to it" in ended.err) == (1, True), ended.err
+    cli("export", night, "--wiki", closed / "w").ends(1, "let this user write to it")
 
 
 def test_of_two_exports_into_one_folder_one_is_refused(
@@ -416,8 +412,7 @@ def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_le
     (tmp_path / "file").write_text("")
     night = ("maintain", memory_file, "--consolidate", "--quiet", "--wiki")
     for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
-        ended = cli(*night, refused)
-        assert (ended.code, "Cannot write into" in ended.err) == (1, True)
+        cli(*night, refused).ends(1, "Cannot write into")
     assert rows(memory_file, "SELECT outcome FROM runs") == []
     wiki = tmp_path / "wiki"
     (wiki / "wiki").mkdir(parents=True)
@@ -446,8 +441,7 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
 
     def done(*command: object) -> Any:
         """Run a command, and see that the wiki says what came of it."""
-        ended = cli(*command, "--json")
-        assert ended.code == 0, ended.err
+        ended = cli(*command, "--json").ends(0)
         assert ended.json["wiki"]["folder"] == str(wiki)
         assert as_it_is_now(memory_file, wiki), command
         return ended.json

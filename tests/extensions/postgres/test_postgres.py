@@ -59,8 +59,7 @@ def filled(database: Database) -> Database:
 
 
 def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
-    ended = cli(*NIGHT, url, *model)
-    assert ended.code == 0, ended.err
+    ended = cli(*NIGHT, url, *model).ends(0)
     return dict(ended.json)
 
 
@@ -113,8 +112,7 @@ def test_an_agent_answers_about_a_tenant_in_rounds_which_the_mirror_keeps(
         assert filled.store() == before
         kinds += [question["kind"] for question in found["questions"]]
         answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
-        ended = cli("answer", url, answers, "--format", "langgraph", "--json")
-        assert ended.code == 0, ended.err
+        ended = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0)
         found = ended.json
     assert kinds[:2] == ["write", "check"]
     assert found["night"]["run"] is not None
@@ -157,10 +155,9 @@ def test_an_earlier_table_of_mirrors_is_brought_up_to_date_by_a_night(
     after, mirrors = filled.store(), filled.mirrors()
     filled.execute(EARLIER)
     for reading in (("log", filled.of(RAVI)), (*NIGHT, filled.of(RAVI), "--dry-run")):
-        ended = cli(*reading)
-        assert ended.code == 10
-        assert "is of an earlier version" in ended.err
-        assert "slowwave maintain URL --format langgraph" in ended.err
+        cli(*reading).ends(
+            10, "is of an earlier version", "slowwave maintain URL --format langgraph"
+        )
     assert night(cli, filled.of(RAVI))["proposals"] == []
     assert (filled.store(), filled.mirrors()) == (after, mirrors)
     assert filled.rows("SELECT source FROM slowwave_mirrors") == [("public.store",)]
@@ -192,9 +189,7 @@ def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refus
     mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"
     filled.execute(mem0, vector, json.dumps(payload))
     command = ("maintain", filled.of("user_id=ann"), "--consolidate", "--format", "mem0")
-    ended = cli(*command)
-    assert ended.code == 10
-    assert "DROP TABLE slowwave_mirrors" in ended.err
+    cli(*command).ends(10, "DROP TABLE slowwave_mirrors")
 
 
 def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
@@ -315,8 +310,7 @@ def test_of_two_nights_at_once_one_is_told_that_the_tenant_is_leased(
 ) -> None:
     before = filled.store()
     with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
-        ended = cli(*NIGHT, filled.of(RAVI))
-        assert ended.code == 11
+        ended = cli(*NIGHT, filled.of(RAVI)).ends(11)
         assert "has leased" in json.loads(ended.err)["error"]
         assert filled.store() == before
         assert cli(*NIGHT, filled.of("memories.eva")).code == 0
@@ -416,8 +410,7 @@ def test_every_command_that_reads_takes_the_url_and_never_shows_the_password(
         for json_too in ((), ("--json",)):
             if command[-1] == gone and json_too:
                 continue
-            ended = cli(*command, *json_too)
-            assert ended.code == 0, (command, ended.err)
+            ended = cli(*command, *json_too).ends(0)
             told += ended.out + ended.err
     assert "sesame" not in told
     assert f"/{filled.name}?host=" in told
@@ -428,8 +421,7 @@ def test_a_report_and_a_wiki_of_a_tenant_are_for_their_owner_alone(
     filled: Database, cli: Cli, tmp_path: Path
 ) -> None:
     report, wiki = tmp_path / "night.html", tmp_path / "wiki"
-    ended = cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki)
-    assert ended.code == 0, ended.err
+    cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki).ends(0)
     written = [report, *(item for item in wiki.rglob("*.md"))]
     assert len(written) > 3
     assert {stat.S_IMODE(item.stat().st_mode) for item in written} == {0o600}
@@ -477,8 +469,7 @@ def test_the_variable_of_the_file_may_be_a_url(
 def test_without_a_tenant_the_only_one_is_meant_and_of_several_none(
     filled: Database, cli: Cli
 ) -> None:
-    ended = cli("maintain", filled.url, "--consolidate", "--dry-run")
-    assert ended.code == 2
+    ended = cli("maintain", filled.url, "--consolidate", "--dry-run").ends(2)
     assert f"{RAVI}." in ended.err or f"{RAVI}," in ended.err
     assert "sesame" not in ended.err
     filled.execute("DELETE FROM store WHERE prefix = 'memories.eva'")
@@ -487,9 +478,7 @@ def test_without_a_tenant_the_only_one_is_meant_and_of_several_none(
 
 
 def test_the_first_run_that_writes_has_to_name_the_format(filled: Database, cli: Cli) -> None:
-    ended = cli("maintain", filled.of(RAVI), "--consolidate")
-    assert ended.code == 2
-    assert "--format langgraph" in ended.err
+    cli("maintain", filled.of(RAVI), "--consolidate").ends(2, "--format langgraph")
     night(cli, filled.of(RAVI))
     assert cli("maintain", filled.of(RAVI), "--consolidate").code == 0
     assert cli("maintain", filled.of(RAVI), "--consolidate", "--format", "hermes").code == 2
@@ -535,9 +524,7 @@ def test_what_cannot_be_reached_is_said_without_a_password(
 ) -> None:
     url_of, said, code = UNUSABLE[case]
     for dry_run in ((), ("--dry-run",)):
-        ended = cli(*NIGHT[:-1], url_of(server, filled), *dry_run)
-        assert ended.code == code, ended.err
-        assert said in ended.err
+        ended = cli(*NIGHT[:-1], url_of(server, filled), *dry_run).ends(code, said)
         assert "sesame" not in ended.err
         assert "ame-7" not in ended.err
     assert filled.rows("SELECT count(*) FROM store")[0] == (8,)
@@ -565,9 +552,7 @@ def test_a_refused_password_is_said_and_not_shown(
 
 def test_a_database_without_the_tables_is_refused(filled: Database, cli: Cli) -> None:
     filled.execute("ALTER TABLE store RENAME COLUMN prefix TO namespace")
-    ended = cli(*NIGHT, filled.of(RAVI))
-    assert ended.code == 10
-    assert "does not have the tables of" in ended.err
+    cli(*NIGHT, filled.of(RAVI)).ends(10, "does not have the tables of")
     filled.execute("DROP TABLE store CASCADE")
     assert cli(*NIGHT, filled.of(RAVI)).code == 10
 
@@ -590,9 +575,7 @@ def test_rows_that_the_database_hides_are_not_taken_for_deleted_ones(
     filled.execute("CREATE POLICY most ON store USING (key <> 'm0')")
     before = filled.store()
     for dry_run in ((), ("--dry-run",)):
-        ended = cli(*NIGHT, guest, *dry_run)
-        assert ended.code == 1
-        assert "row security" in ended.err
+        cli(*NIGHT, guest, *dry_run).ends(1, "row security")
     assert filled.store() == before
 
 
@@ -601,9 +584,7 @@ def test_a_user_that_may_not_make_the_table_of_mirrors_is_told(
 ) -> None:
     before = filled.store()
     assert cli(*NIGHT, guest, "--dry-run").code == 0
-    ended = cli(*NIGHT, guest)
-    assert ended.code == 1
-    assert "permission denied" in ended.err
+    cli(*NIGHT, guest).ends(1, "permission denied")
     assert filled.store() == before
 
 
@@ -759,8 +740,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
             assert database.fits_its_mirror(RAVI)
         if kept:  # as if its lease had run out
             database.execute("UPDATE slowwave_mirrors SET leased_until = now() - interval '1s'")
-        again = cli(*command)
-        assert again.code == 0, again.err
+        cli(*command).ends(0)
         assert len(database.texts(RAVI)) == len(texts)
         assert database.fits_its_mirror(RAVI)
         for run in reversed(cli("log", database.of(RAVI), "--json").json["runs"]):

@@ -88,8 +88,7 @@ class Package:
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
         command = ("maintain", self.of(user), "--consolidate", "--format", self.name, "--json")
-        ended = cli(*command, *more)
-        assert ended.code == 0, ended.err
+        ended = cli(*command, *more).ends(0)
         return dict(ended.json)
 
 
@@ -296,8 +295,7 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     moved = replace(package, table=f'"100%s".{table}')
     url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
     before = moved.rows()
-    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json").ends(0)
     assert len(moved.rows()) == 3
     assert cli("undo", url, ended.json["run"]).code == 0
     assert moved.rows() == before
@@ -317,9 +315,7 @@ def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
         gone[0].replace("8080", "9090").replace("second", "third"),
     )
     there, mirrors = package.rows(), package.database.mirrors()
-    ended = cli("undo", package.of("ravi"), done["run"])
-    assert ended.code == 1
-    assert "There is now another row" in ended.err
+    cli("undo", package.of("ravi"), done["run"]).ends(1, "There is now another row")
     assert (package.rows(), package.database.mirrors()) == (there, mirrors)
 
 
@@ -389,9 +385,7 @@ def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
     agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
     agno.tell("user_id=ravi", *TWINS)
     mem0.tell("ravi", *TWINS)
-    ended = cli("maintain", mem0.of("ravi"), "--consolidate", "--dry-run")
-    assert ended.code == 2
-    assert "may be mem0 or agno" in ended.err
+    cli("maintain", mem0.of("ravi"), "--consolidate", "--dry-run").ends(2, "may be mem0 or agno")
     mem0.night(cli, "ravi")
     # The one that has a mirror is meant from then on.
     assert cli("maintain", mem0.of("ravi"), "--consolidate", "--json").json["proposals"] == []
@@ -413,8 +407,7 @@ def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path:
         package.tell(user, *TWINS)
     fleet = ("fleet", "maintain", package.database.url, "--consolidate", "--workers", 1)
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
-    done = cli(*command)
-    assert done.code == 0, done.err
+    cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
     after = package.rows()
     assert cli(*command).code == 0

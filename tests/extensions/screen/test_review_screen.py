@@ -368,9 +368,7 @@ def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
 def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
     waiting: Path, cli: Cli, arguments: list[str], output: str
 ) -> None:
-    ended = cli("review", *arguments, waiting)
-    assert ended.code == 2
-    assert output in ended.err
+    cli("review", *arguments, waiting).ends(2, output)
     assert set(states(waiting).values()) == {"pending"}
 
 
