@@ -125,10 +125,7 @@ def test_a_derived_memory_whose_source_was_deleted_is_doubtful_for_good(
 def test_what_expires_or_fades_is_named_and_the_commands_retire_exactly_that(
     memory_file: Path, cli: Cli
 ) -> None:
-    fill(
-        memory_file,
-        [{"id": f"m{number}", "content": text} for number, text in enumerate(ROOMS)],
-    )
+    fill(memory_file, [{"id": f"m{number}", "content": text} for number, text in enumerate(ROOMS)])
     execute(memory_file, "UPDATE memories SET expires_at = '2020-01-01' WHERE id = 'm0'")
     execute(
         memory_file, "UPDATE memories SET expires_at = datetime('now', '+3 days') WHERE id = 'm1'"

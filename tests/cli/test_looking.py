@@ -22,7 +22,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("night") / "memory.db"
     assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
     with every_night_asks(answering(write_smoke, approval)):
-        assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+        assert run(["maintain", str(path), "--quiet"]) == 0
     return path
 
 
@@ -109,7 +109,7 @@ def test_diff_says_what_a_run_had_done_that_a_later_one_changed_or_an_undo(
     before = cli("log", "--diff", night, run, "--json").json["changes"]
     more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
     cli("add", night, more)
-    cli("maintain", night, "--consolidate")
+    cli("maintain", night)
     assert run_of(night) != run
     assert cli("log", "--diff", night, run, "--json").json["changes"] == before
     assert cli("undo", night, "--since", run).code == 0
@@ -121,7 +121,7 @@ def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path,
     memories = tmp_path / "memory.db"
     cli("import", memories, SMOKE)
     with every_night_asks(answering(write_smoke, approval)):
-        report = cli("maintain", memories, "--consolidate").out
+        report = cli("maintain", memories).out
     logged = cli("log", memories, run_of(memories)).out
     numbers = re.compile(r"^(\w+ \w{8}) .*; ([\d,]+ -> [\d,]+ tokens)", re.MULTILINE)
     assert len(numbers.findall(report)) == 3
@@ -134,7 +134,7 @@ def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path,
 
 def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TWINS, "twin"))
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
 
@@ -157,10 +157,10 @@ def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
 ) -> None:
     fill(memory_file, told(TWINS, "twin"))
     before = set(active(memory_file))
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     first = run_of(memory_file)
     cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     with sqlite3.connect(memory_file) as db:
         long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
         db.execute(long_ago, [first])
@@ -190,7 +190,7 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
 
     before = listed()
     assert before
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     superseded = rows(memory_file, "SELECT content FROM memories WHERE status = 'superseded'")
     assert f"{kept} 21 days." in {row["content"] for row in superseded}
     assert listed() == before

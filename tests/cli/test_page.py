@@ -146,7 +146,7 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
     page, text = tmp_path / "night.html", tmp_path / "night.md"
     before = memory_file.read_bytes()
     with served(oracle) as model:
-        maintain = ("maintain", memory_file, "--consolidate", *model, "--report")
+        maintain = ("maintain", memory_file, *model, "--report")
         assert cli(*maintain, page, "--dry-run", "--ask").code == 0
         assert memory_file.read_bytes() == before
         planned = page.read_text("utf-8")
@@ -180,7 +180,7 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
         ),
     )
     page = tmp_path / "night.html"
-    ended = cli("maintain", memory_file, "--consolidate", setting("report", page), "--json")
+    ended = cli("maintain", memory_file, setting("report", page), "--json")
     text = page.read_text("utf-8")
     assert ended.json["refused"]
     apart = text[text.index("kept apart") :]
@@ -192,7 +192,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     file, answers = tmp_path / "retold.db", FIXTURES / "retold.answers.jsonl"
     assert cli("import", file, FIXTURES / "retold.jsonl").code == 0
     text = tmp_path / "night.md"
-    night = ("maintain", file, "--consolidate", setting("replay", answers), setting("report", text))
+    night = ("maintain", file, setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
@@ -355,7 +355,7 @@ def test_a_report_is_written_over_nothing_but_a_report(
         given = (
             ("log", after_a_night, option, path)
             if command == "report"
-            else ("maintain", after_a_night, "--consolidate", setting("report", path))
+            else ("maintain", after_a_night, setting("report", path))
         )
         ended = cli(*given)
         assert (ended.code, ended.out) == (1, "")
@@ -370,7 +370,7 @@ def test_a_night_is_not_spent_on_a_report_that_cannot_be_written(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
-    maintain = ("maintain", memory_file, "--consolidate", "--report")
+    maintain = ("maintain", memory_file, "--report")
     nowhere = cli(*maintain, tmp_path / "none" / "night.html")
     assert (nowhere.code, nowhere.out) == (1, "")
     assert "no folder" in nowhere.err
@@ -385,7 +385,7 @@ def test_a_report_that_fails_in_the_end_leaves_the_night_and_says_so(
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     # A name that can be looked for, and to which nothing can be added.
     page = tmp_path / f"{'n' * 250}.html"
-    cli("maintain", memory_file, "--consolidate", setting("report", page)).ends(3, "Cannot write")
+    cli("maintain", memory_file, setting("report", page)).ends(3, "Cannot write")
     assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'")) == 1
     assert list(tmp_path.glob("*.html")) == []
 

@@ -71,7 +71,7 @@ def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
 
 def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Path) -> None:
     fill(memory_file, told(TWINS, "twin"))
-    done = json.loads(slowwave("maintain", memory_file, "--consolidate", "--json").stdout)
+    done = json.loads(slowwave("maintain", memory_file, "--json").stdout)
     before = memory_file.read_bytes()
     memory_file.chmod(0o444)
     memory_file.parent.chmod(0o555)

@@ -105,9 +105,9 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
     said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
-    dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
+    dry = cli("maintain", memory_file, "--dry-run").out
     assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
-    real = cli("maintain", memory_file, "--consolidate").out
+    real = cli("maintain", memory_file).out
     assert real.splitlines()[0] == f"{memory_file}: {said}"
     assert active_tokens(memory_file) == each
 
@@ -186,7 +186,7 @@ def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
 ) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as model:
-        dry = ("maintain", memory_file, "--consolidate", "--dry-run", "--ask", *model)
+        dry = ("maintain", memory_file, "--dry-run", "--ask", *model)
         report, lines = cli(*dry, "--json").json, cli(*dry).out.splitlines()
     (proposal,) = report["proposals"]
     assert f"  = {proposal['draft']}" in lines
@@ -210,10 +210,7 @@ def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
 
 def test_the_table_of_a_million_memories_fits_80_columns(memory_file: Path) -> None:
     many = replace(
-        HELD,
-        active=1_000_000,
-        superseded=1_000_000,
-        layers=dict.fromkeys(HELD.layers, 1_000_000),
+        HELD, active=1_000_000, superseded=1_000_000, layers=dict.fromkeys(HELD.layers, 1_000_000)
     )
     outcome = replace(an_outcome([a_result("applied")]), before=many, after=many)
     said = text_of(memory_file, outcome).splitlines()
@@ -275,7 +272,7 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
 ) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
     with served(lambda _: refuses(400, "no such model")) as model:
-        said = cli("maintain", memory_file, "--consolidate", *model).out
+        said = cli("maintain", memory_file, *model).out
     assert "The model was shown" not in said
     assert "  ! 1 question: " in said
 
@@ -283,7 +280,7 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
 def test_what_a_model_leaves_as_it_is_is_counted(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(answering(lambda _: groups())) as model:
-        said = cli("maintain", memory_file, "--consolidate", *model).out
+        said = cli("maintain", memory_file, *model).out
     shown = len(a_fact())
     assert f"The model was shown {shown} memories in 1 question" in said
     assert f"and left {shown} of them unchanged." in " ".join(said.split())
@@ -314,7 +311,7 @@ def test_a_night_at_rest_says_what_is_left_to_a_model_too(
         return replace(plan_tenant(*given), undecided=left)
 
     monkeypatch.setattr(planner, "plan_tenant", leaving_something)
-    run = ("maintain", memory_file, "--consolidate", "--json")
+    run = ("maintain", memory_file, "--json")
     assert cli(*run, "--dry-run").json["undecided"]["groups"] == 1
     first = cli(*run).json["undecided"]
     monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))

@@ -32,7 +32,7 @@ from slowwave.store.file import maintenance_lock, open_writing
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
 
-NIGHT_OF = ("maintain", "--consolidate", "--review", "always")
+NIGHT_OF = ("maintain", "--review", "always")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
     smoke: Path, cli: Cli
 ) -> None:
     before = picture(smoke, ["memories", "synthesized_from"])
-    planned = cli("maintain", smoke, "--consolidate", "--dry-run", "--ask", "--json").json
+    planned = cli("maintain", smoke, "--dry-run", "--ask", "--json").json
     ended = reviewed_night(cli, smoke, "always", "--json").ends(0)
     assert picture(smoke, ["memories", "synthesized_from"]) == before
     kept = {item["id"]: item["draft"] for item in queue(cli, smoke)}
@@ -258,7 +258,7 @@ def test_all_approved_a_file_is_as_after_a_night_without_review(
 ) -> None:
     other = tmp_path / "other.db"
     shutil.copy(smoke, other)
-    cli("maintain", other, "--consolidate")
+    cli("maintain", other)
     reviewed_night(cli, smoke)
     cli("review", "approve", smoke, "--all", "--json").ends(0)
     assert active(smoke) == active(other)
@@ -395,7 +395,7 @@ def test_what_a_night_applied_by_itself_does_not_wait_once_it_is_taken_back(
     back = "status = 'active', superseded_by = NULL, superseded_at = NULL"
     execute(waiting, f"UPDATE memories SET {back} WHERE status = 'superseded'")
     execute(waiting, "DELETE FROM synthesized_from")
-    night = cli("maintain", waiting, "--consolidate", "--reconsider", "--json").json
+    night = cli("maintain", waiting, "--reconsider", "--json").json
     assert MERGE in [
         proposal["id"][:8] for proposal in night["proposals"] if proposal["state"] == "applied"
     ]
@@ -516,7 +516,7 @@ def test_what_waits_goes_along_with_an_export(waiting: Path, tmp_path: Path, cli
 def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
     reviewed_night(cli, waiting, "always", "--reconsider")
     assert len(queue(cli, waiting)) == 3
-    cli("maintain", waiting, "--consolidate", "--reconsider")
+    cli("maintain", waiting, "--reconsider")
     assert queue(cli, waiting) == []
 
 
@@ -541,9 +541,9 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     assert cli("review", "approve", waiting, MERGE).code == 0
     assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
     assert UPDATE not in {item["id"][:8] for item in queue(cli, waiting)}
-    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", waiting, "--json").json["proposals"] == []
     dry = ("--dry-run", "--ask", "--json")
-    again = cli("maintain", waiting, "--consolidate", "--reconsider", *dry).json
+    again = cli("maintain", waiting, "--reconsider", *dry).json
     assert UPDATE in {proposal["id"][:8] for proposal in again["proposals"]}
     assert "It will not be proposed again" in cli("review", "decline", waiting, SYNTHESIS).err
 
@@ -683,7 +683,7 @@ def test_what_is_stale_is_shown_so_and_set_aside_by_the_next_night(waiting: Path
     execute(waiting, CHANGED)
     assert f"update {UPDATE} (stale)" in cli("review", waiting).out
     before = picture(waiting)
-    cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always").says(
+    cli("maintain", waiting, "--dry-run", "--review", "always").says(
         f"1 pending proposal would be withdrawn, since memories have changed: {UPDATE}"
     )
     assert picture(waiting) == before
@@ -729,14 +729,14 @@ def test_what_a_user_let_leave_though_it_is_protected_can_be_approved(
 
 def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, cli: Cli) -> None:
     for more in ((), ("--dry-run",)):
-        said = cli("maintain", waiting, "--consolidate", *more).out
+        said = cli("maintain", waiting, *more).out
         assert ": nothing new to do." in said
         assert f"3 proposals of earlier runs are pending: slowwave review {waiting}" in said
     cli("review", "decline", waiting, SYNTHESIS)
     cli("review", "approve", waiting, UPDATE)
-    assert cli("maintain", waiting, "--consolidate", "--json").json["waiting"] == 1
+    assert cli("maintain", waiting, "--json").json["waiting"] == 1
     cli("review", "approve", waiting, MERGE)
-    again = cli("maintain", waiting, "--consolidate")
+    again = cli("maintain", waiting)
     assert "wait" not in again.out
 
 
@@ -834,7 +834,7 @@ def test_the_next_night_withdraws_what_is_damaged_and_proposes_it_anew(
             f"WHERE key LIKE '{UPDATE}%'",
         )
     cli("check", waiting).ends(10).says("damaged proposal: pending proposal " + UPDATE)
-    cli("maintain", waiting, "--consolidate", "--dry-run", "--review", "always").says(
+    cli("maintain", waiting, "--dry-run", "--review", "always").says(
         f"1 pending proposal would be withdrawn, since the file is damaged there: {UPDATE} "
         "(it cannot be read: "
     )

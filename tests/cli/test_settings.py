@@ -57,18 +57,18 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     monkeypatch.chdir(tmp_path / "here")
     for named, command in (
         ("--wiki", ["export", memory_file, "--wiki", ""]),
-        ("--wiki", ["maintain", memory_file, "--consolidate", "--wiki", " "]),
-        ("--embedder", ["maintain", memory_file, "--consolidate", "--embedder", ""]),
-        ("--receipts", ["fleet", "maintain", ".", "--consolidate", "--receipts", ""]),
+        ("--wiki", ["maintain", memory_file, "--wiki", " "]),
+        ("--embedder", ["maintain", memory_file, "--embedder", ""]),
+        ("--receipts", ["fleet", "maintain", ".", "--receipts", ""]),
         ("FILE", ["import", "--empty", ""]),
-        ("FILE", ["maintain", memory_file, "", "--consolidate"]),
+        ("FILE", ["maintain", memory_file, ""]),
         ("RECEIPTS", ["fleet", "report", ""]),
     ):
         cli(*command).ends(2, named, "it is blank")
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file, "--consolidate").ends(2, f"{config}, {key}: ")
+        cli("maintain", memory_file).ends(2, f"{config}, {key}: ")
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -77,7 +77,7 @@ def test_the_memory_file_may_come_from_the_environment(
 ) -> None:
     fill(memory_file, told(TWINS, "twin"))
     monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
-    ended = cli("maintain", "--consolidate", "--dry-run", "--json")
+    ended = cli("maintain", "--dry-run", "--json")
     assert ended.json["file"] == str(memory_file)
     assert len(ended.json["proposals"]) == 1
 
@@ -139,12 +139,7 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("tenant", "nobody"),
-        ("format", "nosuch"),
-        ("wiki", "none of them/wiki"),
-    ],
+    ("key", "value"), [("tenant", "nobody"), ("format", "nosuch"), ("wiki", "none of them/wiki")]
 )
 def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
     key: str, value: str, memory_file: Path, cli: Cli
@@ -153,9 +148,9 @@ def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
     path = memory_file.with_name("slowwave.toml")
     path.write_text(f"{key} = '{value}'\n")
     place = f"{path}, {key}: "
-    ended = cli("maintain", memory_file, "--consolidate")
+    ended = cli("maintain", memory_file)
     assert (ended.code, ended.err.count(place)) == (1, 1), ended.err
-    assert place in json.loads(cli("maintain", memory_file, "--consolidate", "--json").err)["error"]
+    assert place in json.loads(cli("maintain", memory_file, "--json").err)["error"]
     # Not where the command line names it.
     message = cli("maintain", memory_file, setting(key, value)).err
     assert (place in message, value in message) == (False, True)
@@ -183,7 +178,7 @@ def test_a_config_for_runs_with_a_model_does_for_those_without_one(
 
 def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:
     memory_file.with_name("slowwave.toml").write_text("enabled = false\n")
-    ended = cli("fleet", "maintain", memory_file.parent, "--consolidate", "--json")
+    ended = cli("fleet", "maintain", memory_file.parent, "--json")
     assert (ended.code, ended.json["gate"]["name"]) == (0, "enabled")
     assert sorted(path.name for path in memory_file.parent.glob(".slowwave*")) == []
 

@@ -47,12 +47,12 @@ def events(err: str) -> list[dict[str, Any]]:
 def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
     filled: Path, cli: Cli
 ) -> None:
-    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--quiet")
+    ended = cli("maintain", filled, setting("log_format", "json"), "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
     assert all({"time", "level", "event"} <= line.keys() for line in lines)
     assert [line["event"] for line in lines if line["event"] != "stage"] == [
-        *("begin", "proposal", "proposal", "proposal", "outcome", "end"),
+        *("begin", "proposal", "proposal", "proposal", "outcome", "end")
     ]
     outcome = next(line for line in lines if line["event"] == "outcome")
     assert outcome["states"] == {"applied": 3}
@@ -63,7 +63,7 @@ def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
 
 
 def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--json")
+    ended = cli("maintain", filled, setting("log_format", "json"), "--json")
     assert ended.json["command"] == "maintain"
     assert events(ended.err)[-1]["event"] == "end"
 
@@ -72,17 +72,17 @@ def test_the_setting_may_stand_in_the_environment_or_the_config_file(
     filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (filled.parent / "slowwave.toml").write_text('log_format = "json"\n')
-    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    assert events(cli("maintain", filled, "--dry-run").err)
     (filled.parent / "slowwave.toml").unlink()
     monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
-    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
-    assert "Error: " in cli("maintain", filled, "--consolidate", setting("log_format", "xml")).err
+    assert events(cli("maintain", filled, "--dry-run").err)
+    assert "Error: " in cli("maintain", filled, setting("log_format", "xml")).err
 
 
 def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
     log = (setting("log_format", "json"),)
     with maintenance_lock(filled):
-        ended = cli("maintain", filled, "--consolidate", *log)
+        ended = cli("maintain", filled, *log)
     *_, end, error = events(ended.err)
     assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
@@ -97,13 +97,7 @@ def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli)
 def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
     cli("import", memory_file, RETOLD)
     ended = cli(
-        *(
-            "maintain",
-            memory_file,
-            "--consolidate",
-            setting("replay", ANSWERS),
-            setting("log_format", "json"),
-        ),
+        *("maintain", memory_file, setting("replay", ANSWERS), setting("log_format", "json")),
         *("--quiet", "--review", "always"),
     )
     lines = events(ended.err)
@@ -115,7 +109,7 @@ def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
 def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled), "--consolidate"]
+    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled)]
     with os.fdopen(theirs, "wb") as broken:
         ended = subprocess.run(
             command,
@@ -135,7 +129,7 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
     filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     path = tmp_path / "slowwave.prom"
-    arguments = ("maintain", filled, "--consolidate", setting("metrics_file", path))
+    arguments = ("maintain", filled, setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
     found = metrics(path)
     assert found["slowwave_run_exit_code"] == {(): 0}
@@ -156,7 +150,7 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
 ) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
-    cli("maintain", there, missing, "--consolidate", setting("metrics_file", path)).ends(10)
+    cli("maintain", there, missing, setting("metrics_file", path)).ends(10)
     codes = {
         each.labels["file"]: each.value
         for family in text_string_to_metric_families(path.read_text("utf-8"))
@@ -170,18 +164,13 @@ def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
     filled: Path, cli: Cli, tmp_path: Path
 ) -> None:
     before = filled.read_bytes()
-    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", filled))
+    ended = cli("maintain", filled, setting("metrics_file", filled))
     assert (ended.code, filled.read_bytes()) == (1, before)
     assert "does not contain metrics of slowwave" in ended.err
-    ended = cli(
-        "maintain", filled, "--consolidate", setting("metrics_file", tmp_path / "no" / "x.prom")
-    )
+    ended = cli("maintain", filled, setting("metrics_file", tmp_path / "no" / "x.prom"))
     assert (ended.code, filled.read_bytes()) == (1, before)
     path = tmp_path / "dry.prom"
-    assert (
-        cli("maintain", filled, "--consolidate", "--dry-run", setting("metrics_file", path)).code
-        == 0
-    )
+    assert cli("maintain", filled, "--dry-run", setting("metrics_file", path)).code == 0
     assert not path.exists()
 
 
@@ -195,9 +184,7 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
     import threading
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
-    cli("maintain", filled, "--consolidate", setting("metrics_file", path)).ends(
-        3, "Cannot write"
-    ).says("3 applied")
+    cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
 
 
 # ---- completion ----

@@ -173,8 +173,8 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
     twins = rows(filled, "SELECT status FROM memories WHERE id LIKE 'twin-%'")
     assert {each["status"] for each in twins} == {"active"}
     # No later run proposes it, unless it must reconsider.
-    assert cli("maintain", filled, "--consolidate", "--json").json["proposals"] == []
-    again = cli("maintain", filled, "--consolidate", "--reconsider", "--dry-run", "--json").json
+    assert cli("maintain", filled, "--json").json["proposals"] == []
+    again = cli("maintain", filled, "--reconsider", "--dry-run", "--json").json
     assert [proposal["operation"] for proposal in again["proposals"]] == ["merge"]
     assert cli("check", filled).code == 0
     assert cli("undo", filled, applied).code == 0
@@ -183,7 +183,7 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
 def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
     filled: Path, model: tuple[str, ...], cli: Cli
 ) -> None:
-    assert cli("maintain", filled, "--consolidate", "--review", "always", *model).code == 0
+    assert cli("maintain", filled, "--review", "always", *model).code == 0
     waiting = cli("review", filled, "--json").json["proposals"]
 
     async def conversation(client: Client) -> None:
@@ -233,7 +233,7 @@ def waiting_draft(waiting: list[dict[str, Any]], proposal: dict[str, Any]) -> st
 
 
 def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: Cli) -> None:
-    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    assert cli("maintain", filled, "--review", "always").code == 0
     execute(filled, "UPDATE memories SET content = 'Plants need light.' WHERE id = 'twin-00'")
 
     async def conversation(client: Client) -> None:
@@ -248,7 +248,7 @@ def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: 
 
 def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: Cli) -> None:
     fill(filled, told(WIKI, "wiki"))
-    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    assert cli("maintain", filled, "--review", "always").code == 0
     fill(filled, [row | {"tenant": "other"} for row in told(["Plants need light."], "plant")])
     waiting = cli("review", filled, "--json").json["proposals"][0]["id"]
 
@@ -478,7 +478,7 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
 
 def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> None:
     fill(filled, told(TWINS, "other", tenant="other"))
-    run = cli("maintain", filled, "--consolidate", "--json").json
+    run = cli("maintain", filled, "--json").json
     theirs = next(proposal["id"] for proposal in run["proposals"] if proposal["tenant"] == "other")
     before = picture(filled, ["memories"])
 
@@ -522,7 +522,7 @@ def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
 
 def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path, cli: Cli) -> None:
     fill(filled, told(TWINS, "other", tenant="other"))
-    run = cli("maintain", filled, "--consolidate", "--tenant", "other", "--json").json["run"]
+    run = cli("maintain", filled, "--tenant", "other", "--json").json["run"]
     missing = f"{run[:-4]}{'0000' if run[-4:] != '0000' else '1111'}"
 
     async def conversation(client: Client) -> None:

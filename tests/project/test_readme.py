@@ -64,14 +64,14 @@ def test_the_commands_of_a_review_work_one_after_the_other(
 
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
     assert cli("import", tmp_path / "smoke.db", SMOKE).code == 0
-    cli("maintain", tmp_path / "smoke.db", "--consolidate", "--dry-run", "--exit-code").ends(4)
+    cli("maintain", tmp_path / "smoke.db", "--dry-run", "--exit-code").ends(4)
 
 
 def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, cli: Cli) -> None:
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    maintained = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    maintained = ("maintain", memories, setting("replay", answers), "--json")
     night = cli(*maintained)
     assert (night.code, night.err) == (0, "")
     by_model = [proposal for proposal in night.json["proposals"] if proposal["by_model"]]
@@ -94,7 +94,7 @@ def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    night = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    night = ("maintain", memories, setting("replay", answers), "--json")
     planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
     drafts = [
         {

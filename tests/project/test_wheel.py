@@ -56,7 +56,7 @@ def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     slowwave = ("-m", "slowwave.cli")
     smoke = str(ROOT / "fixtures" / "smoke.jsonl")
     assert run(installed, *slowwave, "import", "memory.db", smoke).returncode == 0
-    night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
+    night = run(installed, *slowwave, "maintain", "memory.db")
     assert night.returncode == 0, night.stderr
     assert "9 -> 8 memories" in night.stdout
     page = run(installed, *slowwave, "log", "memory.db", "--html", "-")
@@ -102,7 +102,7 @@ def test_a_night_runs_from_the_core_without_an_extension(core: Path) -> None:
     slowwave = ("-m", "slowwave.cli")
     smoke = str(ROOT / "fixtures" / "smoke.jsonl")
     assert run(core, *slowwave, "import", "memory.db", smoke).returncode == 0
-    night = run(core, *slowwave, "maintain", "memory.db", "--consolidate")
+    night = run(core, *slowwave, "maintain", "memory.db")
     assert (night.returncode, "9 -> 8 memories" in night.stdout) == (0, True), night.stderr
     for command in (["check", "memory.db"], ["export", "memory.db", "--all"], ["--help"]):
         assert run(core, *slowwave, *command).returncode == 0
@@ -115,7 +115,7 @@ def test_the_core_refuses_what_needs_an_extension_before_it_does_anything(core: 
     assert run(core, *slowwave, "import", "other.db", smoke).returncode == 0
     before = (core.parent / "other.db").read_bytes()
     for command in (
-        ["maintain", "other.db", "--consolidate", "--wiki", "wiki"],
+        ["maintain", "other.db", "--wiki", "wiki"],
         ["export", "other.db", "--wiki", "wiki"],
         ["review", "other.db", "--tui"],
     ):

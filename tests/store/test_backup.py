@@ -11,29 +11,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import (
-    NOW,
-    a_memory,
-    copy_of,
-    of_version,
-    process,
-    put,
-    run_on_a_small_disk,
-    whole,
-)
+from builders import NOW, a_memory, copy_of, of_version, process, put, run_on_a_small_disk, whole
 from cli_calls import Cli
 from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.backup import (
-    back_up,
-    copied_to_try,
-    fingerprint,
-    list_backups,
-    verify_copy,
-)
+from slowwave.store.backup import back_up, copied_to_try, fingerprint, list_backups, verify_copy
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file
 
@@ -120,7 +105,7 @@ def test_a_run_that_finds_no_room_is_logged_as_failed_and_leaves_the_earlier_bac
 def test_the_command_tells_where_the_backup_lies(
     ripe_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["maintain", str(ripe_file), "--consolidate", "--backup", "--json"]) == 0
+    assert run(["maintain", str(ripe_file), "--backup", "--json"]) == 0
     output = json.loads(capsys.readouterr().out)["backup"]
     assert [output] == [str(item) for item in list_backups(ripe_file)]
     assert run(["check", output, "--quiet"]) == 0
@@ -260,7 +245,7 @@ def test_a_copy_to_try_that_differs_is_not_called_a_backup(ripe_file: Path) -> N
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     before, beside = ripe_file.read_bytes(), names_beside(ripe_file)
-    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--consolidate", "--backup")
+    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--backup")
     assert ended.returncode == 1, ended.stderr
     assert "The backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr

@@ -25,7 +25,7 @@ def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("crafted") / "memory.db"
     create_file(path)
     fill(path, [*told(TWINS, "twin"), *told(["Plants need light."], "plant")])
-    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    assert run(["maintain", str(path), "--quiet"]) == 0
     execute(path, "CREATE TABLE notes (id TEXT)")
     return path
 

@@ -321,10 +321,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
     "blank": (b'{"content": " \\n"}', "its text is blank"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
-    "deep metadata": (
-        b'{"content": "x", "metadata": ' + b'{"a":' * 999,
-        "nested too deeply",
-    ),
+    "deep metadata": (b'{"content": "x", "metadata": ' + b'{"a":' * 999, "nested too deeply"),
     "list": (b'["x"]', "should be an object"),
     "missing content": (b"{}", "content: field required"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
@@ -440,9 +437,7 @@ def test_a_successor_may_stand_in_the_file_already(memory_file: Path) -> None:
     assert take_in(memory_file, a_line(id="m-1", superseded_by="m-2")) == (1, [])
 
 
-def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(
-    memory_file: Path,
-) -> None:
+def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(memory_file: Path) -> None:
     added, skipped = take_in(
         memory_file,
         a_line(id="m-1", embedding=[0.0], embedding_model="m"),

@@ -470,10 +470,7 @@ def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
 
 def test_nothing_can_be_written_to_a_file_that_is_open_for_reading(memory_file: Path) -> None:
     before = memory_file.read_bytes()
-    with (
-        pytest.raises(StoreError, match="cannot be written"),
-        open_reading(memory_file) as file,
-    ):
+    with pytest.raises(StoreError, match="cannot be written"), open_reading(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
     assert memory_file.read_bytes() == before
 
@@ -563,11 +560,7 @@ def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    with (
-        changing(memory_file),
-        pytest.raises(FileHeld),
-        open_writing(memory_file) as another,
-    ):
+    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as another:
         add_memories(another, [a_memory("m-1")])
 
 

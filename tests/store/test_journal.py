@@ -738,11 +738,7 @@ def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
         undo(after_a_night)
     assert {
         (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
-    } == {
-        ("s", "tags", "run-2"),
-        ("d", "content", None),
-        ("b", None, None),
-    }
+    } == {("s", "tags", "run-2"), ("d", "content", None), ("b", None, None)}
     assert picture(after_a_night, EVERYTHING) == before
 
 

@@ -56,9 +56,7 @@ def test_a_moment_is_written_in_utc_whatever_its_offset() -> None:
     assert timestamp(moment) == "2026-03-10T07:00:00+00:00"
 
 
-@given(
-    moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2),
-)
+@given(moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2))
 def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
     item, another = moments
     assert (item < another) == (timestamp(item) < timestamp(another))

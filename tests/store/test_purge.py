@@ -462,10 +462,7 @@ def test_whatever_happens_no_text_is_ever_gone(
 
 
 def live(
-    path: Path,
-    pool: list[tuple[str, list[float]]],
-    embedder: SentenceEmbedder,
-    dice: random.Random,
+    path: Path, pool: list[tuple[str, list[float]]], embedder: SentenceEmbedder, dice: random.Random
 ) -> int:
     """Let a file live for some months, look at it after each day, and count what was purged."""
     waiting = dice.sample(pool, 60)

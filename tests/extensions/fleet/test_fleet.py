@@ -69,7 +69,7 @@ def folder_of(fleet: list[Path]) -> Path:
 
 def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> dict[str, object]:
     """Have a night done, and return what it says of itself."""
-    command = ("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", workers)
+    command = ("fleet", "maintain", folder_of(fleet), "--workers", workers)
     found: dict[str, object] = cli(*command, "--json", *more).json
     return found
 
@@ -82,7 +82,7 @@ def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
 ) -> None:
     alone = [Path(shutil.copy(item, tmp_path / f"alone-{at}.db")) for at, item in enumerate(fleet)]
     for item in alone:
-        assert cli("maintain", item, "--consolidate").code == 0
+        assert cli("maintain", item).code == 0
     found = maintained(cli, fleet)
     assert found["became"] == {"done": 4}
     assert [applied(item) for item in fleet] == [applied(entry) for entry in alone]
@@ -228,9 +228,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
         folder = tmp_path / f"agents-{kill}"
         files = fleet_of(folder, 6)
         command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
-        driver = subprocess.Popen(
-            [*command, "--consolidate", "--workers", "1" if kill % 2 == 0 else "2", "--quiet"]
-        )
+        driver = subprocess.Popen([*command, "--workers", "1" if kill % 2 == 0 else "2", "--quiet"])
         # Somewhere between the first file that it has begun and the last.
         begun = folder / f".{files[0].name}.maintenance.lock"
         for _ in range(600):
@@ -257,7 +255,7 @@ def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
     folder = tmp_path / "agents"
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
     driver = subprocess.Popen(
-        [*command, "--consolidate", "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
+        [*command, "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
     )
     for _ in range(600):
         if any(runs_of(file) for file in files):
@@ -370,7 +368,7 @@ def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
     damage(fleet[0])
     foreign(folder / "notes.db")
     with maintenance_lock(fleet[1]):
-        ended = cli("fleet", "maintain", folder, "--consolidate", "--workers", 1, "--json")
+        ended = cli("fleet", "maintain", folder, "--workers", 1, "--json")
     assert ended.code == 3
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
     cli("fleet", "report", folder / RECEIPTS).ends(0).says(
@@ -398,14 +396,14 @@ def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
     before = [path.read_bytes() for path in files]
-    ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
+    ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json")
     assert ended.code == 3
     assert ended.json["became"] == {"done": 1, "unusable": 6}
     told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
     assert len(applied(sound)) == 1
     for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
         assert sentence in told[path.name]
-        cli("maintain", path, "--consolidate").ends(10, sentence)
+        cli("maintain", path).ends(10, sentence)
     assert [path.read_bytes() for path in files] == before
 
 
@@ -416,7 +414,7 @@ def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
     assert maintained(cli, [path])["became"] == {"done": 1}
     path.write_bytes(b"\0" * 4096)
     for _ in range(2):
-        ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
+        ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json")
         assert ended.code == 1
         assert ended.json["became"] == {"unusable": 1}
         assert "no longer a memory file" in ended.json["troubles"][0]["why"]
@@ -424,9 +422,7 @@ def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
 
 def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
     with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
-        ended = cli(
-            "fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json"
-        )
+        ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json")
     (trouble,) = ended.json["troubles"]
     assert trouble == {
         "became": "held",
@@ -449,13 +445,11 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
     fleet: list[Path], cli: Cli, tmp_path: Path
 ) -> None:
     folder = folder_of(fleet)
-    pattern = cli(
-        "fleet", "maintain", f"{folder}/**/agent-[13].db", "--consolidate", "--workers", 1, "--json"
-    )
+    pattern = cli("fleet", "maintain", f"{folder}/**/agent-[13].db", "--workers", 1, "--json")
     assert pattern.json["files"] == 2
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
-    found = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1, "--json")
+    found = cli("fleet", "maintain", listed, "--workers", 1, "--json")
     assert found.json["became"] == {"done": 1, "missing": 1}
 
 
@@ -464,7 +458,7 @@ def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
 ) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
-    command = ("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    command = ("fleet", "maintain", listed, "--workers", 1)
     for became in ("1 maintained", "1 unchanged and not opened"):
         said = cli(*command)
         assert said.code == 3
@@ -484,9 +478,9 @@ def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_fil
 ) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("none.db\nneither.db\n")
-    cli("fleet", "maintain", listed, "--consolidate", "--workers", 1).ends(
-        10, "There is no memory file in"
-    ).says("  neither.db")
+    cli("fleet", "maintain", listed, "--workers", 1).ends(10, "There is no memory file in").says(
+        "  neither.db"
+    )
     assert cli("fleet", "report", tmp_path / RECEIPTS).code == 0
 
 
@@ -510,17 +504,17 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
-        (("SOURCE", "--consolidate", "--shard", "first"), 2, "must be I/N"),
-        (("SOURCE", "--consolidate", "--checker", "none"), 2, "requires --model"),
-        (("nowhere", "--consolidate"), 10, "There is no folder, list or file nowhere"),
-        (("ftp://host/files", "--consolidate"), 1, "Known kinds: s3://"),
-        (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
-        (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
-        (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
-        (("EMPTY", "--consolidate"), 10, "There is no memory file in"),
-        (("EMPTY", "--consolidate", "--quiet"), 10, "There is no memory file in"),
-        (("TEXT", "--consolidate"), 10, "There is no memory file in"),
+        (("SOURCE", "--shard", "2/2"), 2, "counts from 0"),
+        (("SOURCE", "--shard", "first"), 2, "must be I/N"),
+        (("SOURCE", "--checker", "none"), 2, "requires --model"),
+        (("nowhere"), 10, "There is no folder, list or file nowhere"),
+        (("ftp://host/files"), 1, "Known kinds: s3://"),
+        (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
+        (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
+        (("SOURCE", "--embedder", "no-such-model"), 1, "cannot be loaded"),
+        (("EMPTY"), 10, "There is no memory file in"),
+        (("EMPTY", "--quiet"), 10, "There is no memory file in"),
+        (("TEXT"), 10, "There is no memory file in"),
     ],
 )
 def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
@@ -588,10 +582,7 @@ def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
     maintained(cli, fleet)
     other = tmp_path / "notes.txt"
     other.write_text("Not a textfile.")
-    for command in (
-        ("fleet", "report", folder_of(fleet) / RECEIPTS),
-        ("fleet", "maintain", fleet, "--consolidate"),
-    ):
+    for command in (("fleet", "report", folder_of(fleet) / RECEIPTS), ("fleet", "maintain", fleet)):
         cli(*command, "--metrics", other).ends(1, "does not contain metrics of slowwave")
     assert other.read_text() == "Not a textfile."
 
@@ -607,7 +598,7 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
     assert (ended.code, ended.out) == (10, "")
     assert part.name in ended.err
     assert "Traceback" not in ended.err
-    ended = cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json")
+    ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json")
     assert ended.code == 0
     assert ended.json["became"] == {"done": 4}
     assert ended.json["applied"] == 6  # as the files themselves say
@@ -627,10 +618,7 @@ def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
     nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()
     for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.jsonl.gz"):
         part.write_bytes(b"nobody reads it")
-    assert (
-        "cannot be read"
-        not in cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1).err
-    )
+    assert "cannot be read" not in cli("fleet", "maintain", folder_of(fleet), "--workers", 1).err
 
 
 def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: Path) -> None:

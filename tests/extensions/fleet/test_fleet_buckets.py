@@ -30,12 +30,7 @@ from nights import fill, rows, told
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.commands.worker import writer_of
-from slowwave.extensions.fleet.objects import (
-    COPY,
-    answers_left,
-    working_folder,
-    working_root,
-)
+from slowwave.extensions.fleet.objects import COPY, answers_left, working_folder, working_root
 from slowwave.extensions.fleet.store import object_store
 
 Rounds = Callable[[int, int], int]
@@ -58,7 +53,7 @@ def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
 
 
 def maintain(cli: Cli, bucket: Bucket, *more: object) -> dict[str, object]:
-    command = ("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1, "--json")
+    command = ("fleet", "maintain", bucket.address, "--workers", 1, "--json")
     ended = cli(*command, *more)
     found: dict[str, object] = json.loads(ended.out)
     return found
@@ -68,7 +63,7 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
     keys = filled(bucket, tmp_path / "here", 3)
     shutil.copytree(tmp_path / "here", tmp_path / "alone")
     for key in keys:
-        assert cli("maintain", tmp_path / "alone" / key, "--consolidate").code == 0
+        assert cli("maintain", tmp_path / "alone" / key).code == 0
     assert maintain(cli, bucket)["became"] == {"done": 3}
     for key in keys:
         got = bucket.get(key, tmp_path / "got.db")
@@ -230,9 +225,7 @@ def test_a_folder_for_copies_that_others_can_read_is_refused(
 
 
 def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cli) -> None:
-    cli("fleet", "maintain", "s3://no-such-bucket/x", "--consolidate", "--workers", 1).ends(
-        1, "cannot be reached"
-    )
+    cli("fleet", "maintain", "s3://no-such-bucket/x", "--workers", 1).ends(1, "cannot be reached")
 
 
 def test_an_endpoint_without_tls_is_said_to_need_leave(
@@ -240,14 +233,14 @@ def test_an_endpoint_without_tls_is_said_to_need_leave(
 ) -> None:
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     object_store._store.cache_clear()
-    ended = cli("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1)
+    ended = cli("fleet", "maintain", bucket.address, "--workers", 1)
     assert ended.code == 1
     assert "set AWS_ALLOW_HTTP=true" in ended.err
 
 
 def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     filled(bucket, tmp_path / "here", 4)
-    command = ("--consolidate", "--workers", 1, "--dry-run", "--json")
+    command = ("--workers", 1, "--dry-run", "--json")
     for pattern, count in (("*.db", 2), ("**/*.db", 4), ("team/agent-[1-3].db", 2)):
         found = cli("fleet", "maintain", f"{bucket.address}/{pattern}", *command)
         assert found.json["files"] == count, pattern

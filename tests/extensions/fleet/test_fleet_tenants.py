@@ -25,7 +25,7 @@ __all__ = ["database", "empty_database", "server"]  # fixtures, asked for by nam
 
 TENANTS = ["memories.ann", "memories.bo", "memories.cy"]
 Rounds = Callable[[int, int], int]
-NIGHT = ("fleet", "maintain", "--consolidate", "--format", "langgraph", "--json", "--workers", 1)
+NIGHT = ("fleet", "maintain", "--format", "langgraph", "--json", "--workers", 1)
 
 
 def filled(database: Database) -> Database:
@@ -126,7 +126,7 @@ def test_what_goes_with_a_database_and_what_with_files_is_told_apart(
     database: Database, cli: Cli, tmp_path: Path
 ) -> None:
     url = filled(database).url
-    assert "--format" in cli("fleet", "maintain", url, "--consolidate").err
+    assert "--format" in cli("fleet", "maintain", url).err
     assert "--receipts" in cli(*NIGHT, url).err
     cli(*NIGHT, tmp_path).ends(2, "is for a database")
     gone = cli(*NIGHT, f"{url.replace(database.name, 'nowhere')}", "--receipts", tmp_path).ends(10)

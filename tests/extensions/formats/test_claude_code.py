@@ -47,7 +47,7 @@ def model() -> Iterator[tuple[str, ...]]:
 
 def consolidated(cli: Cli, folder: Path, *more: str) -> str:
     options = ("--format", "claude-code", "--json", *more)
-    ended = cli("maintain", folder, "--consolidate", *options).ends(0)
+    ended = cli("maintain", folder, *options).ends(0)
     return str(ended.json["run"])
 
 
@@ -161,7 +161,7 @@ def test_what_others_link_to_in_whatever_way_stays_and_is_named(
     linking = folder / file
     linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
     before = content(folder)
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code").ends(0)
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     (line,) = [line for line in ended.out.splitlines() if "that other files link to" in line]
     assert "port-of-billing.md" in line
     assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
@@ -238,9 +238,7 @@ def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
     make(folder)
     before = content(folder)
     for more in ((), ("--dry-run",)):
-        cli("maintain", folder, "--consolidate", "--format", "claude-code", *more).ends(
-            10, sentence, "2.1.330"
-        )
+        cli("maintain", folder, "--format", "claude-code", *more).ends(10, sentence, "2.1.330")
         assert content(folder) == before
 
 
@@ -253,7 +251,7 @@ def test_a_file_of_another_version_stays_and_is_named(
     path = folder / "port-of-billing.md"
     path.write_text(path.read_text().replace(key, other, 1))
     before = content(folder)["port-of-billing.md"]
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code").ends(0)
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
     (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
@@ -290,5 +288,5 @@ def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
     folder: Path, cli: Cli
 ) -> None:
     for name in ("MEMORY.md", "refunds.md"):
-        ended = cli("maintain", folder / name, "--consolidate", "--dry-run").ends(2)
+        ended = cli("maintain", folder / name, "--dry-run").ends(2)
         assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

@@ -75,10 +75,7 @@ def folder(tmp_path: Path) -> Path:
 def content(folder: Path) -> Content:
     """Return each file with its time; the index is written anew, so it has none."""
     return {
-        item.name: (
-            item.read_bytes(),
-            0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns,
-        )
+        item.name: (item.read_bytes(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
         for item in sorted(folder.iterdir())
     }
 

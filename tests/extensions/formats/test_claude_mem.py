@@ -20,11 +20,7 @@ FACTS = [
     ("billing", "Refunds need a second signature.", "2026-02-03T09:00:00+00:00"),
     ("billing", "Billing listens on port 9090 now.", "2026-02-09T09:00:00+00:00"),
     ("billing", "Refunds need a second signature", "2026-02-10T09:00:00+00:00"),
-    (
-        "wiki",
-        "The backup of the wiki runs at 02:30 every night.",
-        "2026-02-11T09:00:00+00:00",
-    ),
+    ("wiki", "The backup of the wiki runs at 02:30 every night.", "2026-02-11T09:00:00+00:00"),
 ]
 
 
@@ -52,14 +48,14 @@ def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
 
 def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: Cli) -> None:
     before = path.read_bytes()
-    dry_run = ("maintain", path, "--consolidate", "--dry-run", "--json")
+    dry_run = ("maintain", path, "--dry-run", "--json")
     with served(answering(latest_port, approval)) as model:
         ended = cli(*dry_run, "--ask", *model)
     assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge", "update"]
     ended = cli(*dry_run)
     assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge"]
     for more in ([], ["--format", "claude-mem"]):
-        cli("maintain", path, "--consolidate", *more).ends(2, "--from claude-mem")
+        cli("maintain", path, *more).ends(2, "--from claude-mem")
     assert path.read_bytes() == before
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 

@@ -26,13 +26,13 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
     theirs: Path, memory_file: Path, cli: Cli
 ) -> None:
     tables = "SELECT name FROM sqlite_schema WHERE name = 'links'"
-    assert cli("maintain", theirs, "--consolidate", "--format", "mcp-server-memory").code == 0
+    assert cli("maintain", theirs, "--format", "mcp-server-memory").code == 0
     mirror = Path(f"{theirs}.slowwave.db")
     assert len(rows(mirror, tables)) == 1
     execute(mirror, "DROP INDEX links_by_key")
     problems = cli("check", mirror, "--json").json["problems"]
     assert [problem["detail"] for problem in problems] == ["index links_by_key is missing"]
-    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert cli("maintain", memory_file).code == 0
     assert rows(memory_file, tables) == []
 
 
@@ -40,7 +40,7 @@ def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
     theirs: Path, cli: Cli
 ) -> None:
     theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
-    ended = cli("maintain", theirs, "--consolidate", "--format", "hermes").ends(2)
+    ended = cli("maintain", theirs, "--format", "hermes").ends(2)
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
@@ -67,7 +67,7 @@ def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
 
 def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cli) -> None:
     page = theirs.with_name("night.html")
-    maintain = ("maintain", theirs, "--consolidate", "--report", page)
+    maintain = ("maintain", theirs, "--report", page)
     assert cli(*maintain, "--dry-run").code == 0
     assert "What a run would do" in page.read_text("utf-8")
     assert cli(*maintain, "--format", "mcp-server-memory").code == 0

@@ -10,15 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import (
-    delete_text,
-    edit_text,
-    format_of,
-    held,
-    made,
-    nobody_writes,
-    told_in,
-)
+from agents_files import delete_text, edit_text, format_of, held, made, nobody_writes, told_in
 from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
@@ -47,7 +39,7 @@ def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte
 ) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
     before = held(path)
-    command = ("maintain", path, "--consolidate", "--json", *scripted)
+    command = ("maintain", path, "--json", *scripted)
     with nobody_writes(path):
         first, second = (cli(*command, "--dry-run", "--ask") for _ in "12")
     assert first.out == second.out
@@ -141,12 +133,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "kind", "is_often"), CASES)
 def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
-    name: str,
-    kind: str,
-    is_often: bool,
-    tmp_path: Path,
-    cli: Cli,
-    request: pytest.FixtureRequest,
+    name: str, kind: str, is_often: bool, tmp_path: Path, cli: Cli, request: pytest.FixtureRequest
 ) -> None:
     if not is_often:
         request.getfixturevalue("long_only")
@@ -161,7 +148,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
             put.append(held(path))
         return joining(GATE_ONCE)(asked)
 
-    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
     assert [held(path)] == put
@@ -211,7 +198,7 @@ def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
                 edit_text(path, changed, _EDITED)
         return joining(GATE_ONCE)(asked)
 
-    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
     assert ended.code == 0, ended.err
@@ -249,7 +236,7 @@ def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
     twins = (*_TWINS, "Refunds need a second signature.", "Refunds need a second signature")
     path = made(name, tmp_path / "agent", twins)
     before = told_in(name, path)
-    run = cli("maintain", path, "--consolidate", "--format", name, "--json").json["run"]
+    run = cli("maintain", path, "--format", name, "--json").json["run"]
     gone = [item for item in before if item not in told_in(name, path)]
     assert len(gone) == 2
     IN_THE_WAY[name](path)

@@ -81,7 +81,7 @@ def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> N
 def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name: str) -> None:
     path = tmp_path / name
     path.write_text("- Use tabs.\n- Use tabs\n")
-    cli("maintain", path, "--consolidate", "--format", "markdown").ends(10, "instructions")
+    cli("maintain", path, "--format", "markdown").ends(10, "instructions")
     assert path.read_text() == "- Use tabs.\n- Use tabs\n"
 
 
@@ -90,7 +90,7 @@ def test_the_first_run_that_writes_has_to_name_the_format(
 ) -> None:
     name, path = sample
     before = path.read_bytes()
-    cli("maintain", path, "--consolidate").ends(2, f"--format {name}")
+    cli("maintain", path).ends(2, f"--format {name}")
     assert path.read_bytes() == before
     assert not state_of(path).exists()
 
@@ -131,7 +131,7 @@ def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
     name, path = sample
     with served(answering(latest_port, approval)) as model:
         options = ("--format", name, "--json", *model)
-        done = cli("maintain", path, "--consolidate", *options).json
+        done = cli("maintain", path, *options).json
     (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
     assert update["state"] == "rejected"
     assert "nothing shows which value is the newer one" in update["why"]
@@ -191,7 +191,7 @@ def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path]
     consolidated(cli, name, path)
     short = path.read_bytes()
     path.write_bytes((FORMATS / name / SAMPLES[name]).read_bytes())
-    done = cli("maintain", path, "--consolidate", "--json").json
+    done = cli("maintain", path, "--json").json
     assert done["proposals"]
     assert sorted(path.read_text()) == sorted(short.decode())
 
@@ -249,7 +249,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
     # A night over Markdown is killed in test_foreign_marks.py.
     if (name, command) != ("markdown", "review approve") and rounds(1, 0):
         pytest.skip("in make test-long")
-    words = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    words = ["maintain", str(path), "--format", name, "--json"]
     if command != "maintain":
         cli(*words, "--review", "always")
         words = [*command.split(), str(path), "--all", "--json"]
@@ -276,7 +276,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
     write(said)
     with model_server(answer) as server:
         asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        command = ("maintain", path, "--consolidate", "--format", "mcp-server-memory", "--json")
+        command = ("maintain", path, "--format", "mcp-server-memory", "--json")
         ended = cli(*command, *asking)
         assert server.asked
     (proposal,) = ended.json["proposals"]
@@ -300,7 +300,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
     before = path.read_bytes()
     monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
     with filelock.FileLock(f"{path}.lock"):
-        ended = cli("maintain", path, "--consolidate", "--format", "hermes")
+        ended = cli("maintain", path, "--format", "hermes")
     assert ended.code == 11
     assert "locked by its agent" in ended.err
     assert path.read_bytes() == before
@@ -308,10 +308,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [
-        ("hermes", "one\n§\n two", "not in Hermes' format"),
-        ("hermes", "\udcff", "UTF-8"),
-    ],
+    [("hermes", "one\n§\n two", "not in Hermes' format"), ("hermes", "\udcff", "UTF-8")],
 )
 def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
     tmp_path: Path, cli: Cli, name: str, content: str, said: str
@@ -319,7 +316,7 @@ def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
     path = tmp_path / "MEMORY.md"
     path.write_bytes(content.encode(errors="surrogateescape"))
     before = path.read_bytes()
-    cli("maintain", path, "--consolidate", "--format", name).ends(10, said)
+    cli("maintain", path, "--format", name).ends(10, said)
     assert path.read_bytes() == before
     # The right format may still be named.
     assert not state_of(path).exists()
@@ -331,7 +328,7 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
     name, path = sample
     before = path.read_bytes()
     for item in sorted({*own_formats()} - {name}):
-        ended = cli("maintain", path, "--consolidate", "--format", item).ends(2)
+        ended = cli("maintain", path, "--format", item).ends(2)
         assert name in ended.err or "read-only" in ended.err
         assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert path.read_bytes() == before
@@ -346,7 +343,7 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
     before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--state", state, "--json")
+    ended = cli("maintain", path, "--format", name, "--state", state, "--json")
     assert ended.code == 0
     assert {item.name for item in path.parent.iterdir()} <= files
     assert cli("undo", path, ended.json["run"], "--state", state).code == 0
@@ -403,7 +400,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
-    ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json").ends(0)
+    ended = cli("maintain", path, "--format", "lines", "--json").ends(0)
     assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
     assert cli("undo", path, ended.json["run"]).code == 0
     assert path.read_text() == before
@@ -414,18 +411,18 @@ def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     _, path = sample
-    cli("maintain", path, "--consolidate", "--format", "frob").ends(1, "mcp-server-memory")
+    cli("maintain", path, "--format", "frob").ends(1, "mcp-server-memory")
 
 
 @of("hermes", "markdown")
 def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    done = cli("maintain", path, "--format", name, "--json").json
     budget = done["budget"]
     assert budget["used"] < budget["before"] < budget["most"]
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
     assert (budget["unit"], budget["most"]) == (unit, most)
-    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path, "--consolidate").out
+    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path).out
 
 
 def test_a_file_of_another_agent_is_imported_and_only_read(
@@ -457,7 +454,7 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
     consolidated(cli, name, path)
     linked = tmp_path / "linked.md"
     linked.symlink_to(path)
-    done = cli("maintain", linked, "--consolidate", "--json").json
+    done = cli("maintain", linked, "--json").json
     assert done["proposals"] == []
     assert linked.is_symlink()
     run = cli("log", linked, "--json").json["runs"][0]["id"]
@@ -469,4 +466,4 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
 def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        cli("maintain", path, "--consolidate", "--dry-run").ends(10, "not a file")
+        cli("maintain", path, "--dry-run").ends(10, "not a file")

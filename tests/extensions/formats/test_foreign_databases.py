@@ -76,7 +76,7 @@ def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
     assert set(after) < set(visible)
     assert len(table(name, path)) == len(before)
     changed = table(name, path)
-    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", path, "--json").json["proposals"] == []
     assert table(name, path) == changed
     assert cli("undo", path, run).code == 0
     assert table(name, path) == before
@@ -135,7 +135,7 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
         {"kind": "blob"}
     ]
-    again = cli("maintain", path, "--consolidate", "--json", *scripted)
+    again = cli("maintain", path, "--json", *scripted)
     assert again.json["proposals"] == []
     put_in_turn(path, more_of_it()[:1], len(texts) + 1)
     more = consolidated(cli, name, path, *scripted)
@@ -175,7 +175,7 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
     execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
     put_in_turn(path, each_adding_something())
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json", *scripted).json
+    done = cli("maintain", path, "--format", name, "--json", *scripted).json
     assert {proposal["operation"] for proposal in done["proposals"]} <= {"merge"}
     assert not [item for item in table(name, path) if item["key"].startswith("slowwave-")]
 
@@ -186,9 +186,7 @@ def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
 ) -> None:
     name, path = sample
     execute(path, "UPDATE memories SET embedding_pending = 1")
-    assert (
-        cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
-    )
+    assert cli("maintain", path, "--format", name, "--json").json["proposals"] == []
 
 
 @of_memory_service
@@ -212,7 +210,7 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     execute(path, "CREATE TABLE sync_events (id INTEGER)")
     execute(path, "INSERT INTO sync_events VALUES (1)")
     before = table(name, path)
-    cli("maintain", path, "--consolidate", "--format", name).ends(10, "replicas")
+    cli("maintain", path, "--format", name).ends(10, "replicas")
     assert table(name, path) == before
 
 
@@ -233,10 +231,10 @@ def test_a_newer_version_than_was_tried_is_remarked_upon(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    assert "has schema" not in cli("maintain", path, "--consolidate", "--dry-run").err
+    assert "has schema" not in cli("maintain", path, "--dry-run").err
     for statement in NEWER[name]:
         execute(path, statement)
-    cli("maintain", path, "--consolidate", "--format", name).ends(0, "has schema 99")
+    cli("maintain", path, "--format", name).ends(0, "has schema 99")
 
 
 def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
@@ -246,7 +244,7 @@ def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
     execute(path, WITHOUT_A_COLUMN[name])
     before = path.read_bytes()
     assert recognised(path) == []
-    cli("maintain", path, "--consolidate", "--format", name).ends(10, "is not ")
+    cli("maintain", path, "--format", name).ends(10, "is not ")
     assert path.read_bytes() == before
 
 
@@ -257,7 +255,7 @@ def test_what_the_agent_deletes_is_archived_and_stays_deleted(
     consolidated(cli, name, path)
     execute(path, DELETED[name])
     before = table(name, path)
-    assert cli("maintain", path, "--consolidate").code == 0
+    assert cli("maintain", path).code == 0
     assert table(name, path) == before
     gone = cli("list", path, "--status", "archived", "--json").json["memories"]
     assert gone
@@ -271,7 +269,7 @@ def test_a_database_that_its_agent_is_writing_to_is_waited_for_and_then_told(
     before = table(name, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as agent:
         agent.execute("BEGIN IMMEDIATE")
-        ended = cli("maintain", path, "--consolidate", "--format", name)
+        ended = cli("maintain", path, "--format", name)
         agent.execute("ROLLBACK")
     assert ended.code == 11
     assert table(name, path) == before
@@ -283,5 +281,5 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     name, path = sample
     if name != "langgraph" and rounds(1, 0):
         pytest.skip("in make test-long")
-    command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    command = ["maintain", str(path), "--format", name, "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(name, path), rounds)

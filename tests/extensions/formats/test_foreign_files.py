@@ -101,7 +101,7 @@ class Other:
 
     def night(self, fault: Fault | None = None, unprivileged: bool = False) -> Ended:
         """Maintain it, with something going wrong."""
-        command = ("maintain", str(self.path), "--consolidate", "--format", self.format, "--quiet")
+        command = ("maintain", str(self.path), "--format", self.format, "--quiet")
         fault = fault or Fault(str(self.folder))
         return run(Job(command, fault, unprivileged=unprivileged))
 
@@ -179,7 +179,7 @@ def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(
             folder.chmod(0o555)
         is_told(other.night(unprivileged=True), 1, 10)
         for more, codes in ((("--dry-run",), (0,)), (elsewhere, (1,))):
-            command = ("maintain", str(other.path), "--consolidate", "--quiet", *more)
+            command = ("maintain", str(other.path), "--quiet", *more)
             ended = run(Job(command, Fault(str(other.folder)), unprivileged=True))
             assert ended.code in codes, ended
         assert other.path.name in ended.err
@@ -206,7 +206,7 @@ def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(
 ) -> None:
     if other.name not in ("markdown", "langgraph") and rounds(1, 0):
         pytest.skip("in make test-long: here a file and a database")
-    night = ("maintain", other.path, "--consolidate", "--format", other.format, "--quiet")
+    night = ("maintain", other.path, "--format", other.format, "--quiet")
     command = [sys.executable, live_agent.__file__, other.format, str(other.path)]
     with subprocess.Popen(command) as agent:
         while agent.poll() is None:

@@ -87,7 +87,7 @@ Model = tuple[str, ...]
 
 def command(name: str, path: Path, model: Model) -> list[str]:
     options = ["--format", format_of(name), "--json", *model]
-    return ["maintain", str(path), "--consolidate", *options]
+    return ["maintain", str(path), *options]
 
 
 def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:

@@ -50,7 +50,7 @@ CONSOLIDATED = """\
 
 
 def consolidated(cli: Cli, path: Path, name: str = "markdown", model: Sequence[str] = ()) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model).ends(0)
+    ended = cli("maintain", path, "--format", name, "--json", *model).ends(0)
     return str(ended.json["run"])
 
 
@@ -69,7 +69,7 @@ def promoted(tmp_path: Path) -> Path:
 def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, cli: Cli) -> None:
     run = consolidated(cli, promoted)
     assert promoted.read_text() == CONSOLIDATED
-    assert cli("maintain", promoted, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", promoted, "--json").json["proposals"] == []
     assert promoted.read_text() == CONSOLIDATED
     assert cli("undo", promoted, run).code == 0
     assert promoted.read_text() == PROMOTED
@@ -162,7 +162,7 @@ def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path
 def test_a_kill_at_any_step_hands_marks_on_once(
     promoted: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
-    command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
+    command = ["maintain", str(promoted), "--format", "markdown", "--json"]
     assert_kills_leave_all_or_nothing(cli, command, promoted, promoted.read_text, rounds)
 
 

@@ -85,7 +85,7 @@ Model = tuple[str, ...]
 
 
 def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-service") -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model).ends(0)
+    ended = cli("maintain", path, "--format", name, "--json", *model).ends(0)
     return str(ended.json["run"])
 
 
@@ -174,7 +174,7 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     before, vectors = everything(service), vectors_in(service)
-    asking = ("maintain", service, "--consolidate", "--json", *scripted)
+    asking = ("maintain", service, "--json", *scripted)
     plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
     assert everything(service) == before
     run = consolidated(cli, service, scripted)
@@ -223,7 +223,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     make_memory_service(path, told(*of_one_thing(), *twins), turned)
     before, vectors = everything(path), vectors_in(path)
     options = ("--format", "mcp-memory-service", "--json", *scripted)
-    ended = cli("maintain", path, "--consolidate", *options).ends(0)
+    ended = cli("maintain", path, *options).ends(0)
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "merges only" in ended.err
     assert "not those of all-MiniLM-L6-v2" in ended.err

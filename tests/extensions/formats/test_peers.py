@@ -57,7 +57,7 @@ class Server:
 def rested(cli: Cli, path: Path) -> None:
     """Run once more, which writes nothing."""
     with nobody_writes(path):
-        assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
+        assert cli("maintain", path, "--json").json["proposals"] == []
 
 
 def test_the_mcp_memory_server_reads_what_stays_and_goes_on(
@@ -326,7 +326,7 @@ def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
     run_nights_beside(
         lambda: tell_langgraph(peers, database.url),
         cli,
-        *("maintain", tenant, "--consolidate", "--format", "langgraph", "-q"),
+        *("maintain", tenant, "--format", "langgraph", "-q"),
         is_there=lambda: database.rows("SELECT 1 FROM store"),
     )
     texts = [text.rstrip(".") for text in database.texts("memories.x")]
@@ -429,7 +429,7 @@ def test_a_package_that_writes_beside_the_nights_in_postgresql_loses_nothing(
         there = empty_database.rows("SELECT to_regclass(%s)", table) != [(None,)]
         return there and bool(empty_database.rows(f"SELECT 1 FROM {table}"))
 
-    night = ("maintain", empty_database.of(tenant), "--consolidate", "--format", name, "--quiet")
+    night = ("maintain", empty_database.of(tenant), "--format", name, "--quiet")
     run_nights_beside(
         lambda: tell(peers, empty_database.url, embedder), cli, *night, is_there=is_there
     )
@@ -482,12 +482,9 @@ def test_a_real_program_that_writes_all_the_while_loses_nothing(
     file, tell = WRITERS[name]
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
-    night = ("maintain", path, "--consolidate", "--format", name, "--quiet")
+    night = ("maintain", path, "--format", name, "--quiet")
     run_nights_beside(
-        lambda: tell(peers, path),
-        cli,
-        *night,
-        is_there=lambda: path.exists() and recognised(path),
+        lambda: tell(peers, path), cli, *night, is_there=lambda: path.exists() and recognised(path)
     )
     with format_named(name).opened(path, writes=False) as opened:
         texts = [record.text.rstrip(".") for record in opened.records]

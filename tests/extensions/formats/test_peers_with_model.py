@@ -320,7 +320,7 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
         claude.delete("second-reader.md"),
     )
     edited = (claude.memory / "dark-mode.md").read_text()
-    cli("maintain", claude.memory, "--consolidate", "--json").ends(0)
+    cli("maintain", claude.memory, "--json").ends(0)
     texts = claude.texts()
     assert "Plays the tuba on Thursdays." in texts
     assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
@@ -328,7 +328,7 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
     assert not any("second person" in text for text in texts)
     assert (claude.memory / "dark-mode.md").read_text() == edited
     before = claude.content()
-    assert cli("maintain", claude.memory, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", claude.memory, "--json").json["proposals"] == []
     assert claude.content() == before
     undo_all(cli, claude.memory)
     assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
@@ -363,13 +363,13 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
         openclaw.edit("- Works from Tampere on Mondays\n", "- Plays the tuba on Thursdays\n"),
         openclaw.edit("## Billing\n\n", "## Billing\n\n- Billing listens on port 8080\n"),
     )
-    cli("maintain", openclaw.memory, "--consolidate", "--json").ends(0)
+    cli("maintain", openclaw.memory, "--json").ends(0)
     texts = openclaw.texts()
     assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
     assert not any("Tampere" in text or "dark mode" in text for text in texts)
     assert len([text for text in texts if "8080" in text]) == 1
     before = openclaw.content()
-    assert cli("maintain", openclaw.memory, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", openclaw.memory, "--json").json["proposals"] == []
     assert openclaw.content() == before
     undo_all(cli, openclaw.memory)
     texts = openclaw.texts()
@@ -398,7 +398,7 @@ def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
 
 def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
     """Run nights all the while a program writes, then two more; return what is told then."""
-    night = ("maintain", program.memory, "--consolidate", "--format", program.format, "--quiet")
+    night = ("maintain", program.memory, "--format", program.format, "--quiet")
     run_nights_beside(lambda: program.session(*script), cli, *night)
     before = program.content()
     assert cli(*night).code == 0
@@ -434,10 +434,7 @@ def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
     assert f"claude-code        {claude.memory}" in preview.results[0]
     assert claude.content() == before
     dreamt = claude.session(
-        prompt="yes",
-        play=claude.dream(),
-        before=len(preview.script),
-        answer=answer_of_subagent,
+        prompt="yes", play=claude.dream(), before=len(preview.script), answer=answer_of_subagent
     )
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
     assert "Agent" in {call.tool for call in dreamt.script}

@@ -180,10 +180,7 @@ def test_a_second_time_does_nothing_until_there_are_new_traces(traced: Path, cli
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
     (earlier,) = rows(traced, "SELECT * FROM memories WHERE id = ?", first[DEPLOY]["memory"])
-    assert (earlier["status"], earlier["superseded_by"]) == (
-        "superseded",
-        again[DEPLOY]["memory"],
-    )
+    assert (earlier["status"], earlier["superseded_by"]) == ("superseded", again[DEPLOY]["memory"])
     assert cli("check", traced).code == 0
 
 

@@ -358,7 +358,7 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     outcome = night(org, embedder, include_protected=True)
     assert {result.proposal.tenant for result in outcome.results} == {"default"}
     assert rows(org, shared) == before
-    cli("maintain", org, "--consolidate", "--tenant", "shared").ends(1, "runs do not change")
+    cli("maintain", org, "--tenant", "shared").ends(1, "runs do not change")
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
@@ -470,7 +470,7 @@ def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
     cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
-    ended = cli("maintain", org, "--consolidate", setting("min_new", "1"), "--json")
+    ended = cli("maintain", org, setting("min_new", "1"), "--json")
     assert ended.json["gate"]["found"] == 0
 
 
@@ -500,9 +500,7 @@ def test_shared_facts_are_recalled_with_an_agents_own_memories_which_come_first(
     assert "shared" not in cli(*found).out
 
 
-def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(
-    tmp_path: Path,
-) -> None:
+def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
     for tenant in ("shared", "support"):

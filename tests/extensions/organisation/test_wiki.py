@@ -50,7 +50,7 @@ def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide the nine memories of the README after a night, made once: tests take copies."""
     path = tmp_path_factory.mktemp("night") / "memory.db"
     with every_night_asks(answering(write_smoke, approval)):
-        for command in (["import", path, SMOKE], ["maintain", path, "--consolidate", "--quiet"]):
+        for command in (["import", path, SMOKE], ["maintain", path, "--quiet"]):
             assert run([*map(str, command)]) == 0
     return path
 
@@ -123,7 +123,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
     fill(memory_file, a_rule())
     with model_server() as server:
         asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        cli("maintain", memory_file, "--consolidate", *asking)
+        cli("maintain", memory_file, *asking)
     cli("export", memory_file, "--wiki", tmp_path / "wiki")
     (name,) = [page for page in pages(tmp_path / "wiki") if page.startswith("wiki/rules/")]
     text = (tmp_path / "wiki" / name).read_text("utf-8")
@@ -345,7 +345,7 @@ def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
     folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
     cli("export", night, "--wiki", folder)
     before = pages(folder)
-    for command in (["export"], ["maintain", "--consolidate"]):
+    for command in (["export"], ["maintain"]):
         ended = cli(*command, other, "--wiki", folder)
         said = f"it contains the pages of {night.name}, not of {other.name}"
         assert (ended.code, said in ended.err) == (1, True), ended.err
@@ -389,9 +389,9 @@ def test_a_run_writes_the_wiki_where_the_config_says(
 ) -> None:
     cli("import", memory_file, SMOKE)
     memory_file.with_name("slowwave.toml").write_text(f'wiki = "{tmp_path / "wiki"}"\n')
-    cli("maintain", memory_file, "--consolidate", "--dry-run")
+    cli("maintain", memory_file, "--dry-run")
     assert not (tmp_path / "wiki").exists()
-    ended = cli("maintain", memory_file, "--consolidate", "--json")
+    ended = cli("maintain", memory_file, "--json")
     assert ended.json["wiki"]["written"] == len(pages(tmp_path / "wiki")) > 10
     assert cli("export", memory_file).out.startswith('{"content"')
 
@@ -410,7 +410,7 @@ def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_le
 ) -> None:
     cli("import", memory_file, SMOKE)
     (tmp_path / "file").write_text("")
-    night = ("maintain", memory_file, "--consolidate", "--quiet", "--wiki")
+    night = ("maintain", memory_file, "--quiet", "--wiki")
     for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
         cli(*night, refused).ends(1, "Cannot write into")
     assert rows(memory_file, "SELECT outcome FROM runs") == []
@@ -433,7 +433,7 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
     cli("import", memory_file, SMOKE)
     for text in ("The office closes at six.", "The office closes at six"):
         cli("add", memory_file, text)
-    maintain = ("maintain", memory_file, "--consolidate")
+    maintain = ("maintain", memory_file)
     cli(*maintain, "--dry-run", "--plan-out", plan)
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
@@ -465,10 +465,7 @@ def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_
     (wiki / "raw").write_text("in the way")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
-    for command in (
-        ["ingest", memory_file, chat],
-        ["experience", memory_file, "compress"],
-    ):
+    for command in (["ingest", memory_file, chat], ["experience", memory_file, "compress"]):
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)

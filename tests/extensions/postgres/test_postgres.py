@@ -44,7 +44,7 @@ TWINS = [
     "Refunds need a second signature",
     "Ravi prefers tea.",
 ]
-NIGHT = ("maintain", "--consolidate", "--format", "langgraph", "--json")
+NIGHT = ("maintain", "--format", "langgraph", "--json")
 PROFILE = {"name": "Ravi", "content": {"likes": ["tea"]}}
 
 
@@ -124,9 +124,7 @@ def test_a_dry_run_says_the_same_twice_and_leaves_nothing_in_the_database(
     filled: Database, cli: Cli
 ) -> None:
     before = filled.store()
-    first, second = (
-        cli("maintain", filled.of(RAVI), "--consolidate", "--dry-run", "--json") for _ in "12"
-    )
+    first, second = (cli("maintain", filled.of(RAVI), "--dry-run", "--json") for _ in "12")
     assert first.out == second.out
     planned = [proposal["id"] for proposal in first.json["proposals"]]
     assert filled.store() == before
@@ -168,7 +166,7 @@ def test_an_earlier_table_of_mirrors_is_brought_up_to_date_by_a_night(
 def test_a_fleet_takes_the_tenants_of_an_earlier_table_of_mirrors(
     filled: Database, cli: Cli, tmp_path: Path
 ) -> None:
-    fleet = ("fleet", "maintain", filled.url, "--consolidate", "--format", "langgraph", "--json")
+    fleet = ("fleet", "maintain", filled.url, "--format", "langgraph", "--json")
     options = ("--workers", 1, "--receipts", tmp_path)
     cli(*fleet, *options)
     after, mirrors = filled.store(), filled.mirrors()
@@ -188,7 +186,7 @@ def test_an_earlier_table_of_mirrors_without_the_store_that_they_are_of_is_refus
     vector = str([0.0] * 384)
     mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"
     filled.execute(mem0, vector, json.dumps(payload))
-    command = ("maintain", filled.of("user_id=ann"), "--consolidate", "--format", "mem0")
+    command = ("maintain", filled.of("user_id=ann"), "--format", "mem0")
     cli(*command).ends(10, "DROP TABLE slowwave_mirrors")
 
 
@@ -275,9 +273,7 @@ def test_what_its_agent_writes_beside_the_night_is_all_there_afterwards(
     writer.start()
     try:
         codes = {
-            cli(
-                "maintain", "--consolidate", "--format", "langgraph", "--quiet", database.of(RAVI)
-            ).code
+            cli("maintain", "--format", "langgraph", "--quiet", database.of(RAVI)).code
             for _ in range(3)
         }
     finally:
@@ -463,25 +459,25 @@ def test_the_variable_of_the_file_may_be_a_url(
     filled: Database, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWWAVE_FILE", filled.of(RAVI))
-    assert cli("maintain", "--consolidate", "--dry-run", "--json").json["proposals"]
+    assert cli("maintain", "--dry-run", "--json").json["proposals"]
 
 
 def test_without_a_tenant_the_only_one_is_meant_and_of_several_none(
     filled: Database, cli: Cli
 ) -> None:
-    ended = cli("maintain", filled.url, "--consolidate", "--dry-run").ends(2)
+    ended = cli("maintain", filled.url, "--dry-run").ends(2)
     assert f"{RAVI}." in ended.err or f"{RAVI}," in ended.err
     assert "sesame" not in ended.err
     filled.execute("DELETE FROM store WHERE prefix = 'memories.eva'")
-    ended = cli("maintain", filled.url, "--consolidate", "--dry-run", "--json")
+    ended = cli("maintain", filled.url, "--dry-run", "--json")
     assert ended.json["file"].endswith(f"#{RAVI}")
 
 
 def test_the_first_run_that_writes_has_to_name_the_format(filled: Database, cli: Cli) -> None:
-    cli("maintain", filled.of(RAVI), "--consolidate").ends(2, "--format langgraph")
+    cli("maintain", filled.of(RAVI)).ends(2, "--format langgraph")
     night(cli, filled.of(RAVI))
-    assert cli("maintain", filled.of(RAVI), "--consolidate").code == 0
-    assert cli("maintain", filled.of(RAVI), "--consolidate", "--format", "hermes").code == 2
+    assert cli("maintain", filled.of(RAVI)).code == 0
+    assert cli("maintain", filled.of(RAVI), "--format", "hermes").code == 2
 
 
 UNUSABLE: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
@@ -505,11 +501,7 @@ UNUSABLE: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
         "not a valid PostgreSQL URL",
         10,
     ),
-    "a mark in a password": (
-        lambda *_: "postgresql://u:ses#ame-7@h/db",
-        "%23",
-        2,
-    ),
+    "a mark in a password": (lambda *_: "postgresql://u:ses#ame-7@h/db", "%23", 2),
     "no such tenant": (
         lambda _, database: database.of("memories.nobody"),
         "no memories of a tenant 'memories.nobody'",
@@ -607,7 +599,7 @@ def test_without_psycopg_it_is_said_what_to_install(
     cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    ended = cli("maintain", "postgresql://h/db#a", "--consolidate", "--dry-run")
+    ended = cli("maintain", "postgresql://h/db#a", "--dry-run")
     assert ended.code == 1
     assert "pip install -c constraints.txt '.[postgres]'" in ended.err
 
@@ -637,7 +629,7 @@ ASTRAY: list[tuple[str, ...]] = [
     ("ingest", "own.db", "URL"),
     ("formats", "URL"),
     ("fleet", "report", "URL"),
-    ("maintain", "own.db", "--consolidate", "--report=URL"),
+    ("maintain", "own.db", "--report=URL"),
 ]
 
 

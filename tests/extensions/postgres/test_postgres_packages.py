@@ -87,7 +87,7 @@ class Package:
         return sorted(match["memory"] for match in found if match["user_id"] == user)
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
-        command = ("maintain", self.of(user), "--consolidate", "--format", self.name, "--json")
+        command = ("maintain", self.of(user), "--format", self.name, "--json")
         ended = cli(*command, *more).ends(0)
         return dict(ended.json)
 
@@ -224,7 +224,7 @@ def test_what_mem0_finds_apart_or_by_itself_is_not_joined(
 
 def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package, cli: Cli) -> None:
     mem0.tell("", *TWINS, agent_id="helper")
-    ended = cli("maintain", mem0.database.url, "--consolidate", "--dry-run", "--json")
+    ended = cli("maintain", mem0.database.url, "--dry-run", "--json")
     assert ended.json["file"].endswith("#agent_id=helper")
     assert len(ended.json["proposals"]) == 2
 
@@ -295,7 +295,7 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     moved = replace(package, table=f'"100%s".{table}')
     url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
     before = moved.rows()
-    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json").ends(0)
+    ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
     assert len(moved.rows()) == 3
     assert cli("undo", url, ended.json["run"]).code == 0
     assert moved.rows() == before
@@ -354,7 +354,7 @@ def test_a_schema_that_is_not_known_is_refused_and_nothing_is_written(
     empty_database.execute(change)
     before = package.rows()
     for dry_run in ((), ("--dry-run",)):
-        ended = cli("maintain", package.of("ravi"), "--consolidate", "--format", name, *dry_run)
+        ended = cli("maintain", package.of("ravi"), "--format", name, *dry_run)
         assert ended.code == 10, ended.err
         assert said in ended.err
     assert package.rows() == before
@@ -374,7 +374,7 @@ def test_a_schema_in_the_url_says_which_of_two_is_meant(agno: Package, cli: Cli)
     agno.database.execute("CREATE TABLE agno_memories (LIKE ai.agno_memories)")
     agno.tell("ravi", *TWINS)
     url = agno.of("ravi").replace("#", "&options=-csearch_path%3Dai#")
-    ended = cli("maintain", url, "--consolidate", "--format", "agno", "--dry-run", "--json")
+    ended = cli("maintain", url, "--format", "agno", "--dry-run", "--json")
     assert len(ended.json["proposals"]) == 2
 
 
@@ -385,10 +385,10 @@ def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
     agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
     agno.tell("user_id=ravi", *TWINS)
     mem0.tell("ravi", *TWINS)
-    cli("maintain", mem0.of("ravi"), "--consolidate", "--dry-run").ends(2, "may be mem0 or agno")
+    cli("maintain", mem0.of("ravi"), "--dry-run").ends(2, "may be mem0 or agno")
     mem0.night(cli, "ravi")
     # The one that has a mirror is meant from then on.
-    assert cli("maintain", mem0.of("ravi"), "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", mem0.of("ravi"), "--json").json["proposals"] == []
     assert len(agno.night(cli, "user_id=ravi")["proposals"]) == 2
     assert len(empty_database.mirrors()) == 2
     assert len(mem0.texts("ravi")) == len(agno.texts("user_id=ravi")) == 3
@@ -397,7 +397,7 @@ def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
 def test_a_schema_of_agno_that_is_newer_than_the_one_tried_is_said(agno: Package, cli: Cli) -> None:
     agno.tell("ravi", *TWINS)
     agno.database.execute("UPDATE ai.agno_schema_versions SET version = '4.0.0'")
-    ended = cli("maintain", agno.of("ravi"), "--consolidate", "--format", "agno", "--dry-run")
+    ended = cli("maintain", agno.of("ravi"), "--format", "agno", "--dry-run")
     assert ended.code == 0
     assert "schema 4 of agno, newer than 3" in ended.err
 
@@ -405,7 +405,7 @@ def test_a_schema_of_agno_that_is_newer_than_the_one_tried_is_said(agno: Package
 def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path: Path) -> None:
     for user in ("ann", "bo"):
         package.tell(user, *TWINS)
-    fleet = ("fleet", "maintain", package.database.url, "--consolidate", "--workers", 1)
+    fleet = ("fleet", "maintain", package.database.url, "--workers", 1)
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
     cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]

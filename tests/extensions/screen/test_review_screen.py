@@ -113,17 +113,8 @@ def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
 ) -> None:
     assert cli("review", "approve", waiting, UPDATE).code == 0
     cli("add", waiting, "The backup of the wiki now runs at 04:45 every night.")
-    assert cli("maintain", waiting, "--consolidate", "--review", "always").code == 0
-    shown = drive(
-        waiting,
-        embedder,
-        [
-            "slash",
-            '"04:45',
-            "enter",
-            "l",
-        ],
-    )
+    assert cli("maintain", waiting, "--review", "always").code == 0
+    shown = drive(waiting, embedder, ["slash", '"04:45', "enter", "l"])
     assert "1 of 1" in shown.lines[0]
     assert any(
         "└── update: The backup of the wiki" in line or "── update: " in line
@@ -171,7 +162,7 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
         found | {"decided_at": ""} for found in queued
     ]
     # The decision can be made once more, and the night does not propose it a second time.
-    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", waiting, "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
