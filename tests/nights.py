@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -167,6 +167,15 @@ def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list
         )
         for table in tables
     }
+
+
+@contextmanager
+def unchanged(read: Callable[..., object], *arguments: object) -> Iterator[None]:
+    """Check that the block changes nothing that is read so."""
+    before = read(*arguments)
+    yield
+    # Two files of megabytes are not to be printed.
+    assert read(*arguments) == before, read
 
 
 # Three things, of which a night without a model knows that they were said twice.

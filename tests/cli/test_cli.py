@@ -13,7 +13,7 @@ from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, execute, fill, of_one_thing, picture, rows, told
+from nights import TWINS, execute, fill, of_one_thing, picture, rows, told, unchanged
 from readme import every_command
 
 from slowwave.store.file import create_file
@@ -112,9 +112,8 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
 def test_wrong_usage_ends_with_2_and_changes_nothing(
     arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
-    before = rows(filled, "SELECT * FROM memories")
-    cli(*(filled if part == "FILE" else part for part in arguments)).ends(2, sentence)
-    assert rows(filled, "SELECT * FROM memories") == before
+    with unchanged(rows, filled, "SELECT * FROM memories"):
+        cli(*(filled if part == "FILE" else part for part in arguments)).ends(2, sentence)
 
 
 @pytest.mark.parametrize(
@@ -138,9 +137,8 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
 def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
     arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
-    before = rows(filled, "SELECT * FROM memories")
-    cli(*(filled if part == "FILE" else part for part in arguments)).ends(1, sentence)
-    assert rows(filled, "SELECT * FROM memories") == before
+    with unchanged(rows, filled, "SELECT * FROM memories"):
+        cli(*(filled if part == "FILE" else part for part in arguments)).ends(1, sentence)
 
 
 def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
@@ -257,11 +255,10 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 
 
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
-    before = rows(filled, "SELECT * FROM memories ORDER BY id")
-    run_id = cli("maintain", filled, "--json").json["run"]
-    undone = cli("undo", filled, run_id[:18]).ends(0)
-    assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
-    assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
+    with unchanged(rows, filled, "SELECT * FROM memories ORDER BY id"):
+        run_id = cli("maintain", filled, "--json").json["run"]
+        undone = cli("undo", filled, run_id[:18]).ends(0)
+        assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
     cli("undo", filled, run_id).ends(1, "already undone")
 
 

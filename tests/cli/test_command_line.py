@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from nights import TWINS, age_runs, execute, fill, rows, told
+from nights import TWINS, age_runs, execute, fill, rows, told, unchanged
 from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
 
@@ -198,9 +198,8 @@ def test_a_purge_as_the_last_run_is_not_passed_over_by_undo(filled: Path, cli: C
     cli("maintain", filled)
     age_runs(filled)
     assert cli("maintain", filled, "--phase", "purge", "--json").json["purged"]
-    before = rows(filled, "SELECT * FROM memories")
-    cli("undo", filled).ends(1, "was a purge")
-    assert rows(filled, "SELECT * FROM memories") == before
+    with unchanged(rows, filled, "SELECT * FROM memories"):
+        cli("undo", filled).ends(1, "was a purge")
 
 
 @pytest.mark.parametrize(("answer", "code", "outcome"), [("n", 1, "done"), ("y", 0, "undone")])
@@ -312,12 +311,11 @@ def test_the_log_says_what_is_known_of_a_run_without_an_end(filled: Path, cli: C
 
 def test_an_undo_is_rehearsed_while_another_run_holds_the_file(filled: Path, cli: Cli) -> None:
     run = cli("maintain", filled, "--json").json["run"]
-    before = rows(filled, "SELECT * FROM memories")
-    with maintenance_lock(filled):
-        ended = cli("undo", filled, run, "--dry-run")
-        assert cli("undo", filled, run).code == 11
-    assert (ended.code, ended.err) == (0, "")
-    assert rows(filled, "SELECT * FROM memories") == before
+    with unchanged(rows, filled, "SELECT * FROM memories"):
+        with maintenance_lock(filled):
+            ended = cli("undo", filled, run, "--dry-run")
+            assert cli("undo", filled, run).code == 11
+        assert (ended.code, ended.err) == (0, "")
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 

@@ -12,7 +12,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import TWINS, active, fill, rows, told
+from nights import TWINS, active, fill, rows, told, unchanged
 
 from slowwave.cli.app import run
 
@@ -141,10 +141,9 @@ def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
 def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it_and_changes_nothing(
     night: Path, cli: Cli
 ) -> None:
-    before = rows(night, "SELECT * FROM memories")
-    ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
-    assert len(ended.json["proposals"]) == 3
-    assert rows(night, "SELECT * FROM memories") == before
+    with unchanged(rows, night, "SELECT * FROM memories"):
+        ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
+        assert len(ended.json["proposals"]) == 3
     assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
     (made, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
     with sqlite3.connect(night) as db:

@@ -13,6 +13,7 @@ from cli_calls import Cli
 from commands import setting
 from model_nights import Agent, near_pairs
 from model_server import ModelServer, answering, approval, groups, refuses, says
+from nights import unchanged
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
@@ -136,12 +137,11 @@ def test_a_missing_key_and_an_unknown_name_are_told_before_anything_is_loaded(
     command: str, model: str, message: str, agent: Agent
 ) -> None:
     agent.remember(near_pairs(1))
-    before = agent.picture()
-    file = [agent.path] if command == "maintain" else []
-    code, err, modules = ended_with(command, *file, "--model", model)
-    assert message in err
-    assert (code, modules) == (1, ["litellm"])
-    assert agent.picture() == before
+    with unchanged(agent.picture):
+        file = [agent.path] if command == "maintain" else []
+        code, err, modules = ended_with(command, *file, "--model", model)
+        assert message in err
+        assert (code, modules) == (1, ["litellm"])
 
 
 def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from commands import setting
-from nights import TWINS, fill, picture, rows, told
+from nights import TWINS, fill, picture, rows, told, unchanged
 from places import FIXTURES
 from readme import every_command
 
@@ -222,14 +222,13 @@ def test_a_config_file_with_the_old_keys_of_phases_still_names_the_phases(
     places: dict[str, str], cli: Cli
 ) -> None:
     config = Path(places["FILE"]).with_name("slowwave.toml")
-    before = picture(Path(places["FILE"]))
-    plans = []
-    for text in ("expire = true\npurge = true\n", "phase = ['expire', 'purge']\n"):
-        config.write_text(text)
-        plans.append(cli("maintain", places["FILE"], "--dry-run", "--json").json)
-    assert plans[0] == plans[1]
-    assert plans[0]["expire"] is not None
-    assert picture(Path(places["FILE"])) == before
+    with unchanged(picture, Path(places["FILE"])):
+        plans = []
+        for text in ("expire = true\npurge = true\n", "phase = ['expire', 'purge']\n"):
+            config.write_text(text)
+            plans.append(cli("maintain", places["FILE"], "--dry-run", "--json").json)
+        assert plans[0] == plans[1]
+        assert plans[0]["expire"] is not None
 
 
 def test_every_hidden_option_is_tried_here() -> None:

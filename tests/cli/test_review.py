@@ -20,7 +20,7 @@ from builders import copy_of, until_closed
 from cli_calls import Cli
 from model_nights import SMOKE, a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import active, execute, fill, picture, rows, told
+from nights import active, execute, fill, picture, rows, told, unchanged
 from numpy.typing import NDArray
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
@@ -86,10 +86,9 @@ def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
 def test_with_always_nothing_is_applied_and_everything_waits_with_its_draft(
     smoke: Path, cli: Cli
 ) -> None:
-    before = picture(smoke, ["memories", "synthesized_from"])
-    planned = cli("maintain", smoke, "--dry-run", "--ask", "--json").json
-    ended = reviewed_night(cli, smoke, "always", "--json").ends(0)
-    assert picture(smoke, ["memories", "synthesized_from"]) == before
+    with unchanged(picture, smoke, ["memories", "synthesized_from"]):
+        planned = cli("maintain", smoke, "--dry-run", "--ask", "--json").json
+        ended = reviewed_night(cli, smoke, "always", "--json").ends(0)
     kept = {item["id"]: item["draft"] for item in queue(cli, smoke)}
     assert kept == {proposal["id"]: proposal["draft"] for proposal in planned["proposals"]}
     assert {proposal["state"] for proposal in ended.json["proposals"]} == {"pending"}
@@ -315,51 +314,47 @@ def test_a_source_without_a_vector_does_not_stand_in_the_way_of_an_approval(
 
 def test_with_vectors_of_another_model_nothing_is_approved(waiting: Path, cli: Cli) -> None:
     execute(waiting, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
-    before = picture(waiting)
-    refused = cli("review", "approve", waiting, "--all")
-    assert refused.code == 1
-    assert "have 1 dimensions, but the model returns 384" in refused.err
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        refused = cli("review", "approve", waiting, "--all")
+        assert refused.code == 1
+        assert "have 1 dimensions, but the model returns 384" in refused.err
 
 
 @pytest.mark.parametrize("way", [["approve", "--all"], ["decline", "--all"]])
 def test_while_another_run_holds_the_file_nothing_is_decided_and_that_is_said(
     waiting: Path, cli: Cli, way: list[str]
 ) -> None:
-    before = picture(waiting)
-    with maintenance_lock(waiting):
-        ended = cli("review", *way, waiting)
-    assert (ended.code, ended.out) == (11, "")
-    assert "Another maintenance run has locked" in ended.err
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        with maintenance_lock(waiting):
+            ended = cli("review", *way, waiting)
+        assert (ended.code, ended.out) == (11, "")
+        assert "Another maintenance run has locked" in ended.err
 
 
 def test_while_an_agent_writes_for_long_nothing_is_decided_and_that_is_said(
     waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    before = picture(waiting)
-    with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
-        agent.execute("BEGIN IMMEDIATE")
-        ended = cli("review", "approve", waiting, "--all")
-        agent.execute("ROLLBACK")
-    assert (ended.code, ended.out) == (11, "")
-    assert "is locked by another program" in ended.err
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        with closing(sqlite3.connect(waiting, isolation_level=None)) as agent:
+            agent.execute("BEGIN IMMEDIATE")
+            ended = cli("review", "approve", waiting, "--all")
+            agent.execute("ROLLBACK")
+        assert (ended.code, ended.out) == (11, "")
+        assert "is locked by another program" in ended.err
 
 
 def test_one_is_approved_by_the_start_of_its_id_and_undone_to_the_bit(
     waiting: Path, cli: Cli
 ) -> None:
-    before = picture(waiting)
-    (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
-    ended = cli("review", "approve", waiting, UPDATE[:4])
-    assert ended.code == 0
-    assert f"Undo it with: slowwave undo {waiting} {UPDATE}" in ended.out
-    assert shown["draft"] in active(waiting)
-    assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
-    assert cli("undo", waiting, UPDATE).code == 0
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
+        ended = cli("review", "approve", waiting, UPDATE[:4])
+        assert ended.code == 0
+        assert f"Undo it with: slowwave undo {waiting} {UPDATE}" in ended.out
+        assert shown["draft"] in active(waiting)
+        assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
+        assert cli("undo", waiting, UPDATE).code == 0
 
 
 @pytest.mark.parametrize("which", ["the proposal", "the run"])
@@ -413,11 +408,10 @@ def test_those_of_one_operation_are_approved_together_as_a_run(waiting: Path, cl
 def test_what_is_stale_is_told_and_nothing_is_changed(waiting: Path, cli: Cli) -> None:
     execute(waiting, "UPDATE memories SET content = 'It is gone.' WHERE content LIKE '%03:30%'")
     tables = ("memories", "proposals", "runs", "journal")
-    before = picture(waiting, tables)
-    cli("review", "approve", waiting, UPDATE).ends(1).says(
-        "was changed since the plan was made", "Nothing was changed."
-    )
-    assert picture(waiting, tables) == before
+    with unchanged(picture, waiting, tables):
+        cli("review", "approve", waiting, UPDATE).ends(1).says(
+            "was changed since the plan was made", "Nothing was changed."
+        )
     listed = cli("review", waiting).out
     assert f"update {UPDATE} (stale)" in listed
     assert "! memory smoke-06 was changed since the plan was made" in listed
@@ -524,11 +518,10 @@ def test_what_was_proposed_anew_waits_once(waiting: Path, cli: Cli) -> None:
 
 
 def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cli) -> None:
-    before = picture(waiting)
-    ended = cli("review", "decline", waiting, UPDATE, "--reason", "the wiki is gone", "--json")
-    assert ended.code == 0
-    assert [proposal["state"] for proposal in ended.json["proposals"]] == ["declined"]
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        ended = cli("review", "decline", waiting, UPDATE, "--reason", "the wiki is gone", "--json")
+        assert ended.code == 0
+        assert [proposal["state"] for proposal in ended.json["proposals"]] == ["declined"]
     run = rows(waiting, "SELECT id FROM runs")[0]["id"]
     assert "declined by a person: the wiki is gone" in cli("log", waiting, run).out
     shown = cli("review", "show", waiting, UPDATE).out
@@ -618,9 +611,8 @@ def test_a_persons_words_that_their_sources_do_not_bear_out_are_not_written(
     waiting: Path, cli: Cli, text: str, fault: str
 ) -> None:
     tables = ("memories", "proposals", "runs", "journal")
-    before = picture(waiting, tables)
-    cli("review", "edit", waiting, SYNTHESIS, "--text", text).ends(1).says(fault)
-    assert picture(waiting, tables) == before
+    with unchanged(picture, waiting, tables):
+        cli("review", "edit", waiting, SYNTHESIS, "--text", text).ends(1).says(fault)
 
 
 def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
@@ -709,11 +701,10 @@ def test_what_became_protected_since_is_not_replaced_and_no_longer_waits(
     waiting: Path, cli: Cli, protection: str
 ) -> None:
     execute(waiting, f"UPDATE memories SET {protection} WHERE content LIKE '%02:30%'")
-    before = active(waiting)
-    ended = cli("review", "approve", waiting, UPDATE)
-    assert ended.code == 1
-    assert "became human, pinned or core since the plan was made" in ended.out
-    assert active(waiting) == before
+    with unchanged(active, waiting):
+        ended = cli("review", "approve", waiting, UPDATE)
+        assert ended.code == 1
+        assert "became human, pinned or core since the plan was made" in ended.out
     (aside,) = reviewed_night(cli, waiting, "always", "--json").json["set_aside"]
     assert aside["proposal"].startswith(UPDATE)
 

@@ -28,7 +28,7 @@ from mcp_client import (
 from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
-from nights import TWINS, execute, fill, picture, rows, told
+from nights import TWINS, execute, fill, picture, rows, told, unchanged
 
 READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pending"}
 # Offered with leave to write: without that, nobody could answer.
@@ -81,15 +81,14 @@ async def hints(client: Client) -> dict[str, tuple[bool, bool, bool]]:
 
 
 def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None:
-    before = picture(filled)
+    with unchanged(picture, filled):
 
-    async def conversation(client: Client) -> str:
-        assert await hints(client) == dict.fromkeys(READING, (True, False, True))
-        await ask(client, "consolidate_pending")
-        return await refusal(client, "remember", text="Plants need light.")
+        async def conversation(client: Client) -> str:
+            assert await hints(client) == dict.fromkeys(READING, (True, False, True))
+            await ask(client, "consolidate_pending")
+            return await refusal(client, "remember", text="Plants need light.")
 
-    assert "remember" in in_this_process(conversation, filled)
-    assert picture(filled) == before
+        assert "remember" in in_this_process(conversation, filled)
     assert rows(filled, "SELECT * FROM runs") == []
 
 
@@ -693,12 +692,11 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
         assert (await ask(client, "undo", run_or_proposal=done["run"]))["undone"]
         return done
 
-    before = picture(memory_file, ["memories"])
-    with model_server() as server:
-        done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
-    assert done["model"]["name"] == "openai/scripted"
-    assert any(proposal["state"] == "applied" for proposal in done["proposals"])
-    assert picture(memory_file, ["memories"]) == before
+    with unchanged(picture, memory_file, ["memories"]):
+        with model_server() as server:
+            done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
+        assert done["model"]["name"] == "openai/scripted"
+        assert any(proposal["state"] == "applied" for proposal in done["proposals"])
 
 
 def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from builders import NOW, a_memory, copy_of, of_version, process, put, run_on_a_small_disk, whole
 from cli_calls import Cli
 from figures import Figures
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -257,10 +257,8 @@ def test_a_backup_whose_name_is_in_the_way_stops_the_run(
     ripe_file: Path, embedder: SentenceEmbedder
 ) -> None:
     (ripe_file.parent / "memory.db.backup-unfinished").mkdir()
-    before = picture(ripe_file)
-    with pytest.raises(StoreError, match="Cannot remove"):
+    with unchanged(picture, ripe_file), pytest.raises(StoreError, match="Cannot remove"):
         night(ripe_file, embedder, keep_backups=7)
-    assert picture(ripe_file) == before
 
 
 def test_a_damaged_file_is_neither_changed_nor_backed_up(
@@ -269,10 +267,8 @@ def test_a_damaged_file_is_neither_changed_nor_backed_up(
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     # An index that no longer agrees with its table: reading memories does not notice.
     damage_index(ripe_file)
-    before = ripe_file.read_bytes()
-    with pytest.raises(UnusableFile, match="is damaged"):
+    with unchanged(ripe_file.read_bytes), pytest.raises(UnusableFile, match="is damaged"):
         night(ripe_file, embedder, keep_backups=7)
-    assert ripe_file.read_bytes() == before
     assert list_backups(ripe_file) == []
 
 
@@ -294,9 +290,8 @@ def test_a_damaged_file_is_not_changed_by_undo(
     run_id = night(ripe_file, embedder).run_id
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     damage_index(ripe_file)
-    before = ripe_file.read_bytes()
-    assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
-    assert ripe_file.read_bytes() == before
+    with unchanged(ripe_file.read_bytes):
+        assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
 
 
 def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(

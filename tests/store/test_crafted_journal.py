@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builders import copy_of
 from cli_calls import Cli
-from nights import TWINS, execute, fill, picture, rows, told
+from nights import TWINS, execute, fill, picture, rows, told, unchanged
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file
@@ -56,11 +56,10 @@ def add_entry(
 def refused(path: Path, cli: Cli) -> str:
     """See that check names the journal and nothing is undone, and return what check says."""
     (night,) = rows(path, "SELECT id FROM runs")
-    before = picture(path, TABLES)
-    checked, undone = cli("check", path), cli("undo", path, night["id"])
-    assert (checked.code, undone.code) == (10, 10), undone.err
-    assert "journal" in undone.err
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        checked, undone = cli("check", path), cli("undo", path, night["id"])
+        assert (checked.code, undone.code) == (10, 10), undone.err
+        assert "journal" in undone.err
     return checked.out
 
 
@@ -172,10 +171,9 @@ def test_entries_by_which_memories_supersede_each_other_are_not_undone(
         was = json.dumps({"status": "superseded", "superseded_by": successor})
         now = json.dumps({"status": "active", "superseded_by": None})
         add_entry(night, "memories", json.dumps({"id": item}), was, now)
-    before = picture(night, TABLES)
-    (made,) = rows(night, "SELECT id FROM runs")
-    cli("undo", night, made["id"]).ends(10, "its own successor")
-    assert picture(night, TABLES) == before
+    with unchanged(picture, night, TABLES):
+        (made,) = rows(night, "SELECT id FROM runs")
+        cli("undo", night, made["id"]).ends(10, "its own successor")
 
 
 def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:

@@ -26,7 +26,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store.check import check_file
 from slowwave.store.entities import keep_entities, read_memory_entities
@@ -393,14 +393,13 @@ def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
 ) -> None:
     line, reason = BAD_LINES[kind]
     path = copy_of(begun, tmp_path / "memory.db")
-    before = picture(path)
-    with pytest.raises(InvalidLine) as raised:
-        take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
-    assert raised.value.message.startswith("Line 4 is not valid: ")
-    assert reason in raised.value.message
-    assert raised.value.message.endswith("Nothing was imported.")
-    assert "--skip-invalid" in raised.value.hint
-    assert picture(path) == before
+    with unchanged(picture, path):
+        with pytest.raises(InvalidLine) as raised:
+            take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
+        assert raised.value.message.startswith("Line 4 is not valid: ")
+        assert reason in raised.value.message
+        assert raised.value.message.endswith("Nothing was imported.")
+        assert "--skip-invalid" in raised.value.hint
 
 
 def test_bad_lines_can_be_left_out(begun: Path, tmp_path: Path) -> None:

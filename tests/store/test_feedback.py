@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from model_nights import LEASE, Agent, a_fact, texts_of
-from nights import TWINS, execute, fill, night, picture, rows, told
+from nights import TWINS, execute, fill, night, picture, rows, told, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -99,12 +99,11 @@ def test_a_word_on_a_memory_does_not_keep_its_run_from_being_taken_back(
     memory: AgentMemory, memory_file: Path, agent: Agent
 ) -> None:
     fill(memory_file, a_fact())
-    before = picture(memory_file, ["memories"])
-    outcome = agent.sleep()
-    memory.feedback(made(memory_file), helpful=True)
-    assert outcome.run_id is not None
-    memory.undo(outcome.run_id)
-    assert picture(memory_file, ["memories"]) == before
+    with unchanged(picture, memory_file, ["memories"]):
+        outcome = agent.sleep()
+        memory.feedback(made(memory_file), helpful=True)
+        assert outcome.run_id is not None
+        memory.undo(outcome.run_id)
 
 
 def test_a_memory_of_another_tenant_is_not_there(memory: AgentMemory, memory_file: Path) -> None:

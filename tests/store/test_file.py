@@ -19,7 +19,7 @@ from threading import Barrier
 import pytest
 from builders import NOW, a_memory, all_memories, changing, process, put, with_steps
 from figures import Figures
-from nights import execute, rows
+from nights import execute, rows, unchanged
 
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -696,10 +696,9 @@ def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     item.keep_vectors(vector)
     replaced(memory_file)
-    before = memory_file.read_bytes()
-    with pytest.raises(UnusableFile, match="removed or replaced"):
+    raised = pytest.raises(UnusableFile, match="removed or replaced")
+    with unchanged(memory_file.read_bytes), raised:
         item.keep_vectors(vector)
-    assert memory_file.read_bytes() == before
 
 
 def test_a_file_that_is_open_for_writing_is_set_to_outlast_a_loss_of_power(

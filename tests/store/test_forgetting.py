@@ -19,7 +19,7 @@ from conversations import asking, repeating
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import ModelServer
-from nights import age_runs, execute, night, rows, states
+from nights import age_runs, execute, night, rows, states, unchanged
 from places import FIXTURES
 
 from benchmarks.quality.life import replaying
@@ -98,9 +98,8 @@ def everything(path: Path) -> dict[str, set[str]]:
 def test_no_byte_is_left_of_what_was_forgotten(
     what: tuple[str, ...], needs_derived: bool, path: Path, cli: Cli
 ) -> None:
-    before = path.read_bytes()
-    planned = cli("forget", path, *what, "--dry-run", "--json").json
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        planned = cli("forget", path, *what, "--dry-run", "--json").json
     assert bool(planned["derived"]) is needs_derived
     memories = [*planned["memories"], *planned["derived"]]
     claims = rows(
@@ -123,9 +122,8 @@ def test_derived_memories_are_named_and_go_only_on_request(path: Path, cli: Cli)
     (derived,) = rows(
         path, "SELECT derived_id AS id FROM synthesized_from WHERE source_id = ?", SOURCE
     )
-    before = everything(path)
-    cli("forget", path, SOURCE, "--yes").ends(1, derived["id"], "--derived")
-    assert everything(path) == before
+    with unchanged(everything, path):
+        cli("forget", path, SOURCE, "--yes").ends(1, derived["id"], "--derived")
     sources = rows(
         path, "SELECT source_id AS id FROM synthesized_from WHERE derived_id = ?", derived["id"]
     )
@@ -138,13 +136,12 @@ def test_derived_memories_are_named_and_go_only_on_request(path: Path, cli: Cli)
 
 
 def test_nothing_is_forgotten_without_a_confirmation(path: Path, cli: Cli) -> None:
-    before = path.read_bytes()
-    assert cli("forget", path, DUPLICATE).code == 2
-    assert cli("forget", path, "--yes").code == 2
-    assert cli("forget", path, "--matching", " ", "--yes").code == 2
-    assert cli("forget", path, DUPLICATE, "--matching", NAME, "--yes").code == 2
-    assert cli("forget", path, "--matching", "no such words", "--yes").code == 1
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        assert cli("forget", path, DUPLICATE).code == 2
+        assert cli("forget", path, "--yes").code == 2
+        assert cli("forget", path, "--matching", " ", "--yes").code == 2
+        assert cli("forget", path, DUPLICATE, "--matching", NAME, "--yes").code == 2
+        assert cli("forget", path, "--matching", "no such words", "--yes").code == 1
     rows_before = everything(path)
     cli("forget", path, "--matching", NAME, "--yes", "--reason", "priya asked").ends(1, "reason")
     assert everything(path) == rows_before
@@ -237,12 +234,11 @@ def test_a_text_that_nothing_contains_is_not_forgotten_after_another_was(
     path: Path, cli: Cli
 ) -> None:
     assert cli("forget", path, DUPLICATE, "--yes").code == 0
-    before = everything(path)
-    done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
-    assert (done.code, done.out) == (1, "")
-    assert "contains this text" in done.err
-    assert cli("forget", path, "--matching", f"{NAME}x", "--dry-run").code == 1
-    assert everything(path) == before
+    with unchanged(everything, path):
+        done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
+        assert (done.code, done.out) == (1, "")
+        assert "contains this text" in done.err
+        assert cli("forget", path, "--matching", f"{NAME}x", "--dry-run").code == 1
     with AgentMemory(path) as memory, pytest.raises(StoreError, match="contains this text"):
         memory.forget(matching=f"{NAME}x")
 

@@ -25,7 +25,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
@@ -213,12 +213,11 @@ def test_after_any_changes_undo_gives_every_row_back(
     made: list[tuple[str, Change]], seed: Path
 ) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
-    before = picture(path, TABLES)
-    with changing(path) as file:
-        for proposal, change in made:
-            change(file, proposal)
-    assert undo(path) == ["one", "two"]
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        with changing(path) as file:
+            for proposal, change in made:
+                change(file, proposal)
+        assert undo(path) == ["one", "two"]
 
 
 @settings(max_examples=examples(40))
@@ -237,15 +236,13 @@ def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
     looked: list[Change], first: list[Change], second: list[Change], seed: Path
 ) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
-    before = picture(path, TABLES)
-    make(path, "", looked)
-    make(path, "one", first)
-    between = picture(path, TABLES)
-    make(path, "two", second)
-    undo_one(path, "two")
-    assert picture(path, TABLES) == between
-    assert undo(path) == ["one"]
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        make(path, "", looked)
+        make(path, "one", first)
+        with unchanged(picture, path, TABLES):
+            make(path, "two", second)
+            undo_one(path, "two")
+        assert undo(path) == ["one"]
 
 
 # ---- one night, and what happened after it ----
@@ -424,14 +421,13 @@ def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
     after_a_night: Path, sql: str, message: str
 ) -> None:
     execute(after_a_night, sql)
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(ChangedSince) as raised:
-        undo(after_a_night)
-    (obstacle,) = raised.value.obstacles
-    assert message in raised.value.message
-    assert (obstacle.why, obstacle.run) == (raised.value.message, None)
-    assert "single memories" in raised.value.hint
-    assert picture(after_a_night, EVERYTHING) == before
+    with unchanged(picture, after_a_night, EVERYTHING):
+        with pytest.raises(ChangedSince) as raised:
+            undo(after_a_night)
+        (obstacle,) = raised.value.obstacles
+        assert message in raised.value.message
+        assert (obstacle.why, obstacle.run) == (raised.value.message, None)
+        assert "single memories" in raised.value.hint
 
 
 def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Path) -> None:
@@ -662,10 +658,9 @@ def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Pat
 
 def test_a_name_that_no_memory_mentions_any_more_stays_with_its_run(searched: Path) -> None:
     execute(searched, "DELETE FROM memories")
-    before = picture(searched, TABLES)
-    a_run(searched)
-    undo(searched)
-    assert picture(searched, TABLES) == before
+    with unchanged(picture, searched, TABLES):
+        a_run(searched)
+        undo(searched)
 
 
 # ---- several runs, one after the other ----
@@ -733,13 +728,12 @@ def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
     later_change(after_a_night, "s", {"importance": 5, "tags": '["x"]'})
     execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'd'")
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(ChangedSince) as raised:
-        undo(after_a_night)
-    assert {
-        (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
-    } == {("s", "tags", "run-2"), ("d", "content", None), ("b", None, None)}
-    assert picture(after_a_night, EVERYTHING) == before
+    with unchanged(picture, after_a_night, EVERYTHING):
+        with pytest.raises(ChangedSince) as raised:
+            undo(after_a_night)
+        assert {
+            (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
+        } == {("s", "tags", "run-2"), ("d", "content", None), ("b", None, None)}
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
@@ -836,7 +830,6 @@ def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> Non
         "CREATE TRIGGER interrupting BEFORE UPDATE OF outcome ON runs "
         "BEGIN SELECT raise(ABORT, 'in the middle'); END",
     )
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(Exception, match="in the middle"):
+    raised = pytest.raises(Exception, match="in the middle")
+    with unchanged(picture, after_a_night, EVERYTHING), raised:
         undo(after_a_night)
-    assert picture(after_a_night, EVERYTHING) == before

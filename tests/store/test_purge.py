@@ -16,7 +16,7 @@ from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval
-from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -223,10 +223,9 @@ def test_a_text_that_is_no_utf8_stands_in_the_lineage_to_the_byte(path: Path) ->
 def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> None:
     a_run(path)
     execute(path, "DROP TRIGGER memories_leave")
-    before = picture(path)
-    with pytest.raises(StoreError, match="would be lost"), open_writing(path) as file:
+    raised = pytest.raises(StoreError, match="would be lost")
+    with unchanged(picture, path), raised, open_writing(path) as file:
         purge(file, "run-1", ["old"], Blockers(NOW))
-    assert picture(path) == before
 
 
 def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
@@ -300,10 +299,9 @@ def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
     file_of_a_month: Path, embedder: SentenceEmbedder
 ) -> None:
-    before = picture(file_of_a_month, ("memories", "runs", "journal"))
-    outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
-    assert outcome.purged.ids == ()
-    assert picture(file_of_a_month, ("memories", "runs", "journal")) == before
+    with unchanged(picture, file_of_a_month, ("memories", "runs", "journal")):
+        outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
+        assert outcome.purged.ids == ()
 
 
 def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
@@ -419,10 +417,9 @@ def test_the_command_shows_what_would_go_and_then_deletes_it(
 ) -> None:
     put(path, gone("pinned", pinned=True))
     arguments = ["maintain", str(path), "--phase", "purge"]
-    before = path.read_bytes()
-    assert run([*arguments, "--dry-run", "--exit-code"]) == 4
-    assert "To be purged: 1 memory" in capsys.readouterr().out
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        assert run([*arguments, "--dry-run", "--exit-code"]) == 4
+        assert "To be purged: 1 memory" in capsys.readouterr().out
     assert run([*arguments, "--json"]) == 0
     output = json.loads(capsys.readouterr().out)
     assert output["purged"] == ["old"]

@@ -22,7 +22,7 @@ from builders import (
     run_on_a_small_disk,
     with_steps,
 )
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
@@ -383,15 +383,14 @@ def test_a_migration_that_fails_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[[Any], None], error: str | None
 ) -> None:
     path = of_version(2, tmp_path)
-    before = path.read_bytes()
-    with monkeypatch.context() as newer:
-        with_steps(newer, version_next, step)
-        expected: type[BaseException] = StoreError if error else KeyboardInterrupt
-        message = f"migrated .* {len(schema_of_file.STEPS)}: .*{error}" if error else None
-        with pytest.raises(expected, match=message) as raised, open_writing(path):
-            pytest.fail("it was opened")
-    assert not isinstance(raised.value, UnusableFile)
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        with monkeypatch.context() as newer:
+            with_steps(newer, version_next, step)
+            expected: type[BaseException] = StoreError if error else KeyboardInterrupt
+            message = f"migrated .* {len(schema_of_file.STEPS)}: .*{error}" if error else None
+            with pytest.raises(expected, match=message) as raised, open_writing(path):
+                pytest.fail("it was opened")
+        assert not isinstance(raised.value, UnusableFile)
     assert list(tmp_path.iterdir()) == [path]
     with open_writing(path) as file:
         assert check_file(file).problems == ()
@@ -434,14 +433,13 @@ def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_a
     assert before["notes"]
     assert before["my_view"]
     own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
-    had = rows(path, own)
-    with open_writing(path) as file:
-        assert schema_version(file) == len(schema_of_file.STEPS)
-        assert file.value("PRAGMA foreign_keys") == 1
-        assert check_file(file).problems == ()
-    assert list(tmp_path.iterdir()) == [path]
-    assert picture(path, tables) == before
-    assert rows(path, own) == had
+    with unchanged(rows, path, own):
+        with open_writing(path) as file:
+            assert schema_version(file) == len(schema_of_file.STEPS)
+            assert file.value("PRAGMA foreign_keys") == 1
+            assert check_file(file).problems == ()
+        assert list(tmp_path.iterdir()) == [path]
+        assert picture(path, tables) == before
     assert rows(path, "PRAGMA foreign_key_list(notes)")[0]["table"] == "proposals"
     assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
     parts = parts_in(path).keys()
@@ -534,14 +532,12 @@ with open_writing(Path(sys.argv[1])):
 def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     execute(path, "PRAGMA journal_mode = WAL")
-    before = picture(path, EVERY_TABLE)
-    with ExitStack() as stack:
+    with unchanged(picture, path, EVERY_TABLE), ExitStack() as stack:
         many = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
         for item in many:
             assert item.stdin is not None
             item.stdin.write("go\n")
             item.stdin.flush()
         assert [item.wait(timeout=60) for item in many] == [0, 0, 0]
-    assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
     assert names == sorted(schema_of_file.STEPS)

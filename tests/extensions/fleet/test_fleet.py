@@ -396,8 +396,7 @@ def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
     before = [path.read_bytes() for path in files]
-    ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json")
-    assert ended.code == 3
+    ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json").ends(3)
     assert ended.json["became"] == {"done": 1, "unusable": 6}
     told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
     assert len(applied(sound)) == 1
@@ -414,8 +413,7 @@ def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
     assert maintained(cli, [path])["became"] == {"done": 1}
     path.write_bytes(b"\0" * 4096)
     for _ in range(2):
-        ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json")
-        assert ended.code == 1
+        ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json").ends(1)
         assert ended.json["became"] == {"unusable": 1}
         assert "no longer a memory file" in ended.json["troubles"][0]["why"]
 

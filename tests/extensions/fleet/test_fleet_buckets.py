@@ -233,9 +233,7 @@ def test_an_endpoint_without_tls_is_said_to_need_leave(
 ) -> None:
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     object_store._store.cache_clear()
-    ended = cli("fleet", "maintain", bucket.address, "--workers", 1)
-    assert ended.code == 1
-    assert "set AWS_ALLOW_HTTP=true" in ended.err
+    cli("fleet", "maintain", bucket.address, "--workers", 1).ends(1, "set AWS_ALLOW_HTTP=true")
 
 
 def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:

@@ -11,6 +11,7 @@ from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
+from nights import unchanged
 from places import FORMATS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -187,15 +188,14 @@ def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_wr
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
     more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
-    before = content(folder)
-    mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
-    mirror.make()
-    mirror.settle(NOW)
-    write_rule(mirror.state, embedder)
-    stale = mirror.settle(NOW)
-    assert list(stale) == ["proposal-1"]
-    assert "its agent reads 200" in stale["proposal-1"]
-    assert content(folder) == before
+    with unchanged(content, folder):
+        mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
+        mirror.make()
+        mirror.settle(NOW)
+        write_rule(mirror.state, embedder)
+        stale = mirror.settle(NOW)
+        assert list(stale) == ["proposal-1"]
+        assert "its agent reads 200" in stale["proposal-1"]
     assert mirror.settle(NOW) == {}
 
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
+from nights import unchanged
 from texts import sources
 
 from slowwave.consolidation.model import prompts
@@ -210,22 +211,20 @@ def test_a_dry_run_with_a_model_gives_the_size_of_the_index_after_the_night(
 def test_a_file_that_is_linked_since_the_last_run_stays(folder: Path, cli: Cli) -> None:
     assert cli("maintain", folder, "--format", "claude-code").code == 0
     (folder / "readme.md").write_text("See [[no-mocks]] and [[database-tests]].\n")
-    before = content(folder)
-    maintained(cli, folder, JOINED)
-    assert content(folder) == before
+    with unchanged(content, folder):
+        maintained(cli, folder, JOINED)
 
 
 def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cli: Cli) -> None:
     (folder / "readme.md").write_text("See [[database-tests]].\n")
-    before = content(folder)
-    run = maintained(cli, folder, JOINED)["run"]
-    assert not (folder / "no-mocks.md").exists()
-    text = (folder / "database-tests.md").read_text()
-    assert text.endswith(
-        f"  modified: 2026-02-02T09:00:00+00:00\n  slowwave: true\n---\n\n{JOINED}\n"
-    )
-    assert cli("undo", folder, run).code == 0
-    assert content(folder) == before
+    with unchanged(content, folder):
+        run = maintained(cli, folder, JOINED)["run"]
+        assert not (folder / "no-mocks.md").exists()
+        text = (folder / "database-tests.md").read_text()
+        assert text.endswith(
+            f"  modified: 2026-02-02T09:00:00+00:00\n  slowwave: true\n---\n\n{JOINED}\n"
+        )
+        assert cli("undo", folder, run).code == 0
 
 
 @pytest.mark.usefixtures("long_only")
@@ -310,14 +309,13 @@ def test_what_memories_or_the_projects_instructions_say_as_well_is_named(
         "- Be kind to\n  others.\n\n"
         "```\nCI of orders-api runs these stages:\n```\n"
     )
-    before = instructions.read_bytes()
-    report = cli("maintain", folder, "--dry-run", "--json").json
-    places = {tuple(sorted(statement["places"])) for statement in report["repeated"]}
-    assert ("CLAUDE.md (Rules)", "database-tests.md") in places
-    assert ("database-tests.md", "no-mocks.md") in places
-    assert ("port-again.md (Production)", "ports.md (Staging)") in places
-    assert not any("pipeline.md" in place for found in places for place in found)
-    assert instructions.read_bytes() == before
+    with unchanged(instructions.read_bytes):
+        report = cli("maintain", folder, "--dry-run", "--json").json
+        places = {tuple(sorted(statement["places"])) for statement in report["repeated"]}
+        assert ("CLAUDE.md (Rules)", "database-tests.md") in places
+        assert ("database-tests.md", "no-mocks.md") in places
+        assert ("port-again.md (Production)", "ports.md (Staging)") in places
+        assert not any("pipeline.md" in place for found in places for place in found)
 
 
 def test_the_project_of_a_folder_is_found_by_its_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
-from nights import execute
+from nights import execute, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
@@ -37,13 +37,12 @@ def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
     path: Path, tmp_path: Path, cli: Cli
 ) -> None:
     assert [item.name for item in recognised(path)] == ["claude-mem"]
-    before = path.read_bytes()
-    ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
-    assert ended.json["imported"] == len(FACTS)
-    memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
-    told = [(memory["tenant"], memory["content"], memory["observed_at"]) for memory in memories]
-    assert sorted(told) == sorted(FACTS)
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
+        assert ended.json["imported"] == len(FACTS)
+        memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
+        told = [(memory["tenant"], memory["content"], memory["observed_at"]) for memory in memories]
+        assert sorted(told) == sorted(FACTS)
 
 
 def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: Cli) -> None:

@@ -17,7 +17,7 @@ from commands import setting
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
-from nights import of_one_thing, picture
+from nights import of_one_thing, picture, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import own_formats, recognised
@@ -89,9 +89,8 @@ def test_the_first_run_that_writes_has_to_name_the_format(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    before = path.read_bytes()
-    cli("maintain", path).ends(2, f"--format {name}")
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("maintain", path).ends(2, f"--format {name}")
     assert not state_of(path).exists()
 
 
@@ -181,9 +180,8 @@ def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
     run = consolidated(cli, "mcp-server-memory", path, *scripted)
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
-    before = path.read_bytes()
-    cli("undo", path, run).ends(1, "was changed after the run")
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("undo", path, run).ends(1, "was changed after the run")
 
 
 def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
@@ -200,11 +198,10 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place(
     sample: tuple[str, Path], cli: Cli
 ) -> None:
     name, path = sample
-    before = path.read_bytes()
-    consolidated(cli, name, path)
-    for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
-        assert cli("undo", path, gone["id"]).code == 0
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        consolidated(cli, name, path)
+        for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
+            assert cli("undo", path, gone["id"]).code == 0
 
 
 @of("markdown")
@@ -297,13 +294,12 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
 ) -> None:
     shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
     path = tmp_path / "hermes" / SAMPLES["hermes"]
-    before = path.read_bytes()
-    monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
-    with filelock.FileLock(f"{path}.lock"):
-        ended = cli("maintain", path, "--format", "hermes")
-    assert ended.code == 11
-    assert "locked by its agent" in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
+        with filelock.FileLock(f"{path}.lock"):
+            ended = cli("maintain", path, "--format", "hermes")
+        assert ended.code == 11
+        assert "locked by its agent" in ended.err
 
 
 @pytest.mark.parametrize(
@@ -315,9 +311,8 @@ def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
 ) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_bytes(content.encode(errors="surrogateescape"))
-    before = path.read_bytes()
-    cli("maintain", path, "--format", name).ends(10, said)
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("maintain", path, "--format", name).ends(10, said)
     # The right format may still be named.
     assert not state_of(path).exists()
 
@@ -326,12 +321,11 @@ def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_wo
     sample: tuple[str, Path], tmp_path: Path, cli: Cli
 ) -> None:
     name, path = sample
-    before = path.read_bytes()
-    for item in sorted({*own_formats()} - {name}):
-        ended = cli("maintain", path, "--format", item).ends(2)
-        assert name in ended.err or "read-only" in ended.err
-        assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        for item in sorted({*own_formats()} - {name}):
+            ended = cli("maintain", path, "--format", item).ends(2)
+            assert name in ended.err or "read-only" in ended.err
+            assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert [item.name for item in path.parent.iterdir()] == [path.name]
     assert not (tmp_path / "own.db").exists()
     consolidated(cli, name, path)
@@ -342,12 +336,10 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
     name, path = sample
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
-    before = path.read_bytes()
-    ended = cli("maintain", path, "--format", name, "--state", state, "--json")
-    assert ended.code == 0
-    assert {item.name for item in path.parent.iterdir()} <= files
-    assert cli("undo", path, ended.json["run"], "--state", state).code == 0
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        ended = cli("maintain", path, "--format", name, "--state", state, "--json").ends(0)
+        assert {item.name for item in path.parent.iterdir()} <= files
+        assert cli("undo", path, ended.json["run"], "--state", state).code == 0
 
 
 def test_formats_lists_them_and_says_which_one_a_file_is(
@@ -429,11 +421,10 @@ def test_a_file_of_another_agent_is_imported_and_only_read(
     sample: tuple[str, Path], tmp_path: Path, cli: Cli
 ) -> None:
     name, path = sample
-    before = path.read_bytes()
-    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
-    memories = cli("list", tmp_path / "own.db", "--json").json
-    assert ended.json["imported"] == memories["count"] > 3
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
+        memories = cli("list", tmp_path / "own.db", "--json").json
+        assert ended.json["imported"] == memories["count"] > 3
     assert not state_of(path).exists()
 
 
@@ -441,10 +432,9 @@ def test_nothing_but_its_own_agent_adds_to_a_file(
     sample: tuple[str, Path], tmp_path: Path, cli: Cli
 ) -> None:
     name, path = sample
-    before = path.read_bytes()
-    for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
-        cli(*command).ends(2, name)
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
+            cli(*command).ends(2, name)
 
 
 @of("markdown")

@@ -10,7 +10,7 @@ import pytest
 from agents_files import FOUR_TEXTS, format_of, held, made, nobody_writes
 from cli_calls import Cli
 from commands import setting
-from nights import execute, rows
+from nights import execute, rows, unchanged
 
 from benchmarks.quality.formats import WRITERS
 
@@ -111,14 +111,13 @@ def test_all_phases_with_a_rule_and_a_limit_are_taken_back_one_by_one(
     name: str, tmp_path: Path, cli: Cli
 ) -> None:
     path, _ = aged(name, tmp_path / "agent", cli)
-    before = held(path)
-    done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
-               "--format", format_of(name), "--json")  # fmt: skip
-    assert done.code == 0, done.err
-    assert len(contents(cli, path)) <= 2
-    for phase in ("expire", "limit"):
-        assert cli("undo", path, done.json[phase]["run"]).code == 0
-    assert held(path) == before
+    with unchanged(held, path):
+        done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
+                   "--format", format_of(name), "--json")  # fmt: skip
+        assert done.code == 0, done.err
+        assert len(contents(cli, path)) <= 2
+        for phase in ("expire", "limit"):
+            assert cli("undo", path, done.json[phase]["run"]).code == 0
 
 
 def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(

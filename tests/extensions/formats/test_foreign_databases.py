@@ -13,7 +13,7 @@ import pytest
 from agents_files import consolidated
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
-from nights import each_adding_something, execute, more_of_it, rows
+from nights import each_adding_something, execute, more_of_it, rows, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
@@ -75,9 +75,8 @@ def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
     assert len(after) < len(visible)
     assert set(after) < set(visible)
     assert len(table(name, path)) == len(before)
-    changed = table(name, path)
-    assert cli("maintain", path, "--json").json["proposals"] == []
-    assert table(name, path) == changed
+    with unchanged(table, name, path):
+        assert cli("maintain", path, "--json").json["proposals"] == []
     assert cli("undo", path, run).code == 0
     assert table(name, path) == before
 
@@ -159,11 +158,10 @@ def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_come
         item["key"] for item in table(name, path) if item["prefix"] == "memories.helvi"
     }
     put(path, gone, "The api listens on port 8080.", "2026-02-05")
-    before = table(name, path)
-    runs.append(consolidated(cli, name, path))
-    assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
-    assert cli("undo", path, runs[1]).code == 0
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        runs.append(consolidated(cli, name, path))
+        assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
+        assert cli("undo", path, runs[1]).code == 0
 
 
 @of_langgraph
@@ -209,9 +207,8 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     execute(path, "DROP TABLE IF EXISTS sync_events")
     execute(path, "CREATE TABLE sync_events (id INTEGER)")
     execute(path, "INSERT INTO sync_events VALUES (1)")
-    before = table(name, path)
-    cli("maintain", path, "--format", name).ends(10, "replicas")
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        cli("maintain", path, "--format", name).ends(10, "replicas")
 
 
 NEWER = {
@@ -242,10 +239,9 @@ def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
 ) -> None:
     name, path = sample
     execute(path, WITHOUT_A_COLUMN[name])
-    before = path.read_bytes()
-    assert recognised(path) == []
-    cli("maintain", path, "--format", name).ends(10, "is not ")
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        assert recognised(path) == []
+        cli("maintain", path, "--format", name).ends(10, "is not ")
 
 
 def test_what_the_agent_deletes_is_archived_and_stays_deleted(
@@ -254,9 +250,8 @@ def test_what_the_agent_deletes_is_archived_and_stays_deleted(
     name, path = sample
     consolidated(cli, name, path)
     execute(path, DELETED[name])
-    before = table(name, path)
-    assert cli("maintain", path).code == 0
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        assert cli("maintain", path).code == 0
     gone = cli("list", path, "--status", "archived", "--json").json["memories"]
     assert gone
 
@@ -266,13 +261,12 @@ def test_a_database_that_its_agent_is_writing_to_is_waited_for_and_then_told(
 ) -> None:
     name, path = sample
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    before = table(name, path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as agent:
-        agent.execute("BEGIN IMMEDIATE")
-        ended = cli("maintain", path, "--format", name)
-        agent.execute("ROLLBACK")
-    assert ended.code == 11
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        with closing(sqlite3.connect(path, isolation_level=None)) as agent:
+            agent.execute("BEGIN IMMEDIATE")
+            ended = cli("maintain", path, "--format", name)
+            agent.execute("ROLLBACK")
+        assert ended.code == 11
 
 
 def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from agents_files import format_of, held, killed, made, told_in
 from cli_calls import Cli
-from nights import execute, more_of_it, of_one_thing, rows
+from nights import execute, more_of_it, of_one_thing, rows, unchanged
 from real_vec0 import store_like_the_package, with_extension
 from search_tables import check_search_tables, vectors_in
 
@@ -129,9 +129,8 @@ def test_a_text_that_grew_stands_once_and_each_night_is_taken_back(
     assert now["id"] == memory["id"]
     assert now["content"] != memory["content"]
     assert told_in(name, path) == [now["content"]]
-    again = everything(name, path)
-    assert cli(*command(name, path, scripted)).json["proposals"] == []
-    assert everything(name, path) == again
+    with unchanged(everything, name, path):
+        assert cli(*command(name, path, scripted)).json["proposals"] == []
     assert cli("undo", path, second).code == 0
     assert everything(name, path) == before
     assert cli("undo", path, first).code == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
-from nights import of_one_thing
+from nights import of_one_thing, unchanged
 
 # As OpenClaw's dreaming writes it.
 PROMOTED = """\
@@ -203,9 +203,8 @@ def content(folder: Path) -> dict[str, tuple[str, int]]:
 
 
 def test_equal_facts_with_other_reasons_are_left_to_a_model(folder: Path, cli: Cli) -> None:
-    before = content(folder)
-    consolidated(cli, folder, "claude-code")
-    assert content(folder) == before
+    with unchanged(content, folder):
+        consolidated(cli, folder, "claude-code")
 
 
 def test_a_file_with_a_key_of_somebodys_own_stays(folder: Path, cli: Cli) -> None:

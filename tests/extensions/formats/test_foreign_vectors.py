@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cli_calls import Cli
-from nights import execute, of_one_thing, rows
+from nights import execute, of_one_thing, rows, unchanged
 from numpy.typing import NDArray
 from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
@@ -186,9 +186,8 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
         assert nearest(service, vector, 1) == [item["content"]]
         assert np.allclose(np.frombuffer(vectors_in(service)[item["id"]], "<f4"), vector, atol=1e-6)
     check_search_tables(service)
-    after = everything(service)
-    assert cli(*asking).json["proposals"] == []
-    assert everything(service) == after
+    with unchanged(everything, service):
+        assert cli(*asking).json["proposals"] == []
     assert cli("undo", service, run).code == 0
     assert everything(service) == before
     assert vectors_in(service) == vectors

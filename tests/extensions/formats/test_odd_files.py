@@ -16,7 +16,7 @@ from agents_files import held, made, told_in
 from cli_calls import Cli
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from nights import execute
+from nights import execute, unchanged
 
 from slowwave.extensions.formats.known_formats import format_named, recognised
 
@@ -125,10 +125,9 @@ def test_a_file_above_its_limit_is_undone_but_not_made_fuller_than_it_was(
     run = cli("maintain", path, "--format", "hermes", "--json").json["run"]
     shorter = path.read_text()
     path.write_text(f"{shorter}\n§\nIts agent added this, which takes the room.")
-    fuller = path.read_text()
-    for more in ((), ("--dry-run",)):
-        cli("undo", path, run, *more).ends(10, "its agent reads 2200")
-    assert path.read_text() == fuller
+    with unchanged(path.read_text):
+        for more in ((), ("--dry-run",)):
+            cli("undo", path, run, *more).ends(10, "its agent reads 2200")
     assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
     path.write_text(shorter)
     assert cli("undo", path, run).code == 0
@@ -229,11 +228,10 @@ def test_a_write_that_would_lose_a_memory_is_refused(
 ) -> None:
     path = made(name, tmp_path / "agent", _TEXTS)
     execute(path, f"CREATE TRIGGER loses AFTER {loses}")
-    before = held(path)
-    ended = cli("maintain", path, "--format", name)
-    assert ended.code != 0
-    assert f"lose 1 of its memories, such as '{_TEXTS[4]}'" in " ".join(ended.err.split())
-    assert held(path) == before
+    with unchanged(held, path):
+        ended = cli("maintain", path, "--format", name)
+        assert ended.code != 0
+        assert f"lose 1 of its memories, such as '{_TEXTS[4]}'" in " ".join(ended.err.split())
     execute(path, "DROP TRIGGER loses")
     assert cli("maintain", path, "--format", name).code == 0
     assert len(told_in(name, path)) == len(_TEXTS) - 1

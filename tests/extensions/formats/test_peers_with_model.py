@@ -20,6 +20,7 @@ from cli_calls import Cli
 from disturbed import run_nights_beside, undo_all
 from model_nights import GATE
 from model_server import Asked, honest
+from nights import unchanged
 from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, Play, ScriptedModel, scripted_model
 from places import FORMATS, ROOT
@@ -319,17 +320,15 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
         claude.edit("dark-mode.md", old, old.replace("dark", "light")),
         claude.delete("second-reader.md"),
     )
-    edited = (claude.memory / "dark-mode.md").read_text()
-    cli("maintain", claude.memory, "--json").ends(0)
-    texts = claude.texts()
-    assert "Plays the tuba on Thursdays." in texts
-    assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
-    assert "User prefers light mode in every editor" in texts
-    assert not any("second person" in text for text in texts)
-    assert (claude.memory / "dark-mode.md").read_text() == edited
-    before = claude.content()
-    assert cli("maintain", claude.memory, "--json").json["proposals"] == []
-    assert claude.content() == before
+    with unchanged((claude.memory / "dark-mode.md").read_text):
+        cli("maintain", claude.memory, "--json").ends(0)
+        texts = claude.texts()
+        assert "Plays the tuba on Thursdays." in texts
+        assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
+        assert "User prefers light mode in every editor" in texts
+        assert not any("second person" in text for text in texts)
+    with unchanged(claude.content):
+        assert cli("maintain", claude.memory, "--json").json["proposals"] == []
     undo_all(cli, claude.memory)
     assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
     texts = claude.texts()
@@ -340,14 +339,13 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
 
 
 def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw, cli: Cli) -> None:
-    before = openclaw.memory.read_bytes()
-    run_id = consolidated(cli, openclaw.format, openclaw.memory)
-    after = openclaw.session(openclaw.read())
-    assert after.results == [openclaw.memory.read_text()]
-    prompt = json.dumps(after.requests[0], ensure_ascii=False)
-    assert prompt.count("User prefers dark mode in every editor") == 1
-    assert cli("undo", openclaw.memory, run_id).code == 0
-    assert openclaw.memory.read_bytes() == before
+    with unchanged(openclaw.memory.read_bytes):
+        run_id = consolidated(cli, openclaw.format, openclaw.memory)
+        after = openclaw.session(openclaw.read())
+        assert after.results == [openclaw.memory.read_text()]
+        prompt = json.dumps(after.requests[0], ensure_ascii=False)
+        assert prompt.count("User prefers dark mode in every editor") == 1
+        assert cli("undo", openclaw.memory, run_id).code == 0
 
 
 def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
@@ -368,9 +366,8 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
     assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
     assert not any("Tampere" in text or "dark mode" in text for text in texts)
     assert len([text for text in texts if "8080" in text]) == 1
-    before = openclaw.content()
-    assert cli("maintain", openclaw.memory, "--json").json["proposals"] == []
-    assert openclaw.content() == before
+    with unchanged(openclaw.content):
+        assert cli("maintain", openclaw.memory, "--json").json["proposals"] == []
     undo_all(cli, openclaw.memory)
     texts = openclaw.texts()
     # Told twice at first, and once more since.
@@ -400,9 +397,8 @@ def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[st
     """Run nights all the while a program writes, then two more; return what is told then."""
     night = ("maintain", program.memory, "--format", program.format, "--quiet")
     run_nights_beside(lambda: program.session(*script), cli, *night)
-    before = program.content()
-    assert cli(*night).code == 0
-    assert program.content() == before
+    with unchanged(program.content):
+        assert cli(*night).code == 0
     return sorted(text.rstrip(".") for text in program.texts() if "kiln" in text)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from agents_files import made
 from cli_calls import Cli
-from nights import fill, told
+from nights import fill, told, unchanged
 from places import FORMATS, ROOT
 from readme import every_command
 
@@ -208,9 +208,8 @@ def test_an_openclaw_workspace_and_a_memory_file_are_found(
     workspace = session.home / ".openclaw" / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("".join(f"- {text}\n" for text in DOZEN))
-    before = session.files()
-    assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
-    assert session.files() == before
+    with unchanged(session.files):
+        assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
     fill(memory_file, told(DOZEN, "chairs"))
     memory_file.rename(session.project / "memory.db")
     assert "project/memory.db is due" in session.hear("SessionEnd")

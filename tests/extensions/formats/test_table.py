@@ -13,7 +13,7 @@ from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import served, told_once
 from model_server import Answer, Asked, answering, approval
-from nights import each_adding_something, execute, more_of_it, of_one_thing, rows
+from nights import each_adding_something, execute, more_of_it, of_one_thing, rows, unchanged
 
 from slowwave.extensions.formats.conformance import faults
 from slowwave.extensions.formats.known_formats import format_named
@@ -201,11 +201,10 @@ def test_a_table_or_column_that_does_not_exist_is_named_and_nothing_is_made(
 
 
 def test_a_memory_file_is_not_a_table_of_ones_own(memory_file: Path, cli: Cli) -> None:
-    before = memory_file.read_bytes()
-    refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
-    assert refused.code == 2
-    assert "omit --table" in refused.err
-    assert memory_file.read_bytes() == before
+    with unchanged(memory_file.read_bytes):
+        refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
+        assert refused.code == 2
+        assert "omit --table" in refused.err
 
 
 def test_a_table_is_described_once_and_another_description_is_refused(
@@ -238,9 +237,8 @@ def test_a_table_that_does_not_keep_the_mark_is_refused_before_the_run(
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
     if more:
         execute(path, more)
-    before = rows(path, "SELECT * FROM notes")
-    cli("maintain", path, "--table", "notes:said,deleted=gone").ends(10, "gone")
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        cli("maintain", path, "--table", "notes:said,deleted=gone").ends(10, "gone")
     assert cli("log", path, "--table", "notes:said,deleted=gone", "--json").json["runs"] == []
 
 
@@ -252,10 +250,9 @@ def test_a_row_that_needs_more_than_a_text_is_never_added(
     execute(path, f"CREATE TABLE notes (said TEXT, gone INT, {column})")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes VALUES (?, 0, x'01')", text)
-    before = rows(path, "SELECT * FROM notes")
-    ended = cli("maintain", path, "--table", "notes:said,deleted=gone", *scripted).ends(0)
-    assert column.split()[0] in ended.err + ended.out
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        ended = cli("maintain", path, "--table", "notes:said,deleted=gone", *scripted).ends(0)
+        assert column.split()[0] in ended.err + ended.out
 
 
 def test_a_new_row_that_the_table_refuses_makes_its_proposal_stale_not_the_file_stuck(
@@ -265,10 +262,9 @@ def test_a_new_row_that_the_table_refuses_makes_its_proposal_stale_not_the_file_
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
-    before = rows(path, "SELECT * FROM notes")
-    command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
-    assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
+        assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
     assert cli("maintain", path).code == 0
 
 
@@ -306,9 +302,7 @@ def test_a_database_that_is_being_written_is_held_and_not_changed(
     path = tmp_path / "my.db"
     name = made(path, "integers", SAME)
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    before = table(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as owner:
+    with unchanged(table, path), closing(sqlite3.connect(path, isolation_level=None)) as owner:
         owner.execute("BEGIN IMMEDIATE")
         assert cli("maintain", path, "--format", name).code == 11
         owner.execute("ROLLBACK")
-    assert table(path) == before

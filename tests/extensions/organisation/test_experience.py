@@ -19,7 +19,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
 from places import ROOT
 
 from slowwave.consolidation.reports.key_facts import key_facts
@@ -163,19 +163,17 @@ def test_it_links_to_every_trace_and_says_how_it_was_made(traced: Path, cli: Cli
 
 
 def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli: Cli) -> None:
-    before = picture(traced)
-    done = compressed(cli, traced, "--min-ratio", "50")
-    assert {item["state"] for item in done.values()} == {"discarded"}
-    assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
-    assert picture(traced) == before
+    with unchanged(picture, traced):
+        done = compressed(cli, traced, "--min-ratio", "50")
+        assert {item["state"] for item in done.values()} == {"discarded"}
+        assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
     assert rows(traced, "SELECT * FROM runs") == []
 
 
 def test_a_second_time_does_nothing_until_there_are_new_traces(traced: Path, cli: Cli) -> None:
     first = compressed(cli, traced)
-    before = picture(traced)
-    assert DEPLOY not in compressed(cli, traced)
-    assert picture(traced) == before
+    with unchanged(picture, traced):
+        assert DEPLOY not in compressed(cli, traced)
     added(cli, traced, attempt())
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
@@ -197,10 +195,9 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
 
 
 def test_a_dry_run_says_what_would_be_written_and_writes_nothing(traced: Path, cli: Cli) -> None:
-    before = traced.read_bytes()
-    planned = compressed(cli, traced, "--dry-run")
-    assert planned[DEPLOY]["state"] == "planned"
-    assert traced.read_bytes() == before
+    with unchanged(traced.read_bytes):
+        planned = compressed(cli, traced, "--dry-run")
+        assert planned[DEPLOY]["state"] == "planned"
     assert compressed(cli, traced)[DEPLOY]["text"] == planned[DEPLOY]["text"]
 
 
@@ -208,10 +205,9 @@ def test_a_night_leaves_what_was_learned_as_it_is(
     traced: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     compressed(cli, traced)
-    before = rows(traced, LEARNED)
-    fill(traced, told(["Deployed one pod after the other, a minute apart."] * 3, "own"))
-    night(traced, embedder)
-    assert rows(traced, LEARNED) == before
+    with unchanged(rows, traced, LEARNED):
+        fill(traced, told(["Deployed one pod after the other, a minute apart."] * 3, "own"))
+        night(traced, embedder)
     block = cli("recall", traced, "how to deploy billing", "--block", "--json").json["block"]
     assert "Drained the queue" in block["text"]
 
@@ -337,36 +333,33 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(deploys: Path, cli
 def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
     deploys: Path, cli: Cli
 ) -> None:
-    before = picture(deploys)
-    found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
-    assert found["tasks"][0]["state"] == "failed"
-    assert picture(deploys) == before
+    with unchanged(picture, deploys):
+        found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
+        assert found["tasks"][0]["state"] == "failed"
     found, _ = learned(cli, deploys, answer(SOUND))
     assert found["tasks"][0]["state"] == "applied"
 
 
 def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path, cli: Cli) -> None:
-    before = picture(deploys)
-    with model_server(reading(answer(SOUND))) as server:
-        planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
-        assert server.asked == []
-        tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
-    assert (planned[DEPLOY]["state"], planned[DEPLOY]["text"]) == ("planned", None)
-    assert planned[DEPLOY]["estimated_tokens"] > 500
-    assert "Worked: Deployed one pod after the other." in tried[DEPLOY]["text"]
-    assert picture(deploys) == before
+    with unchanged(picture, deploys):
+        with model_server(reading(answer(SOUND))) as server:
+            planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
+            assert server.asked == []
+            tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
+        assert (planned[DEPLOY]["state"], planned[DEPLOY]["text"]) == ("planned", None)
+        assert planned[DEPLOY]["estimated_tokens"] > 500
+        assert "Worked: Deployed one pod after the other." in tried[DEPLOY]["text"]
 
 
 @pytest.mark.parametrize("limit", ["--max-calls", "--max-time"])
 def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
     deploys: Path, cli: Cli, limit: str
 ) -> None:
-    before = picture(deploys, ["memories", "runs"])
-    with model_server(reading(answer(SOUND))) as server:
-        ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
-    (task,) = ended.json["tasks"]
-    assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
-    assert picture(deploys, ["memories", "runs"]) == before
+    with unchanged(picture, deploys, ["memories", "runs"]):
+        with model_server(reading(answer(SOUND))) as server:
+            ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
+        (task,) = ended.json["tasks"]
+        assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
     quiet = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--quiet")
     assert (quiet.out, "the traces of 1 task require a model" in quiet.err) == ("", True)
 

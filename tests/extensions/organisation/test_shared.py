@@ -11,7 +11,7 @@ import pytest
 from builders import copy_of, of_version
 from cli_calls import Cli
 from commands import setting
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -157,10 +157,9 @@ def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
 
 
 def test_who_was_not_admitted_writes_nothing(org: Path, cli: Cli) -> None:
-    before = picture(org, ("memories", "shared_log"))
-    output = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
-    assert "it was never admitted" in output
-    assert picture(org, ("memories", "shared_log")) == before
+    with unchanged(picture, org, ("memories", "shared_log")):
+        output = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
+        assert "it was never admitted" in output
 
 
 @pytest.mark.parametrize(
@@ -321,14 +320,14 @@ def test_a_log_of_an_older_file_is_kept_from_statements_that_replace_rows(tmp_pa
         request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
         admit(file, request, "aino", "human", None)
         publish(file, request, "port", PORT)
-    before = picture(path, ("memories", "shared_log"))
-    for sql in (
-        f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
-        "REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories WHERE tenant = 'shared'",
-    ):
-        with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
-            execute(path, sql)
-    assert picture(path, ("memories", "shared_log")) == before
+    with unchanged(picture, path, ("memories", "shared_log")):
+        for sql in (
+            f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
+            "REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories "
+            "WHERE tenant = 'shared'",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
+                execute(path, sql)
 
 
 def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -> None:
@@ -354,10 +353,9 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
         Run(org, cli)("publish", f"oncall/{number}", text, by="aino")
     fill(org, told(of_one_thing(), "own"))
     shared = "SELECT * FROM memories WHERE tenant = 'shared' ORDER BY id"
-    before = rows(org, shared)
-    outcome = night(org, embedder, include_protected=True)
-    assert {result.proposal.tenant for result in outcome.results} == {"default"}
-    assert rows(org, shared) == before
+    with unchanged(rows, org, shared):
+        outcome = night(org, embedder, include_protected=True)
+        assert {result.proposal.tenant for result in outcome.results} == {"default"}
     cli("maintain", org, "--tenant", "shared").ends(1, "runs do not change")
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from model_nights import SMOKE, a_rule, every_night_asks, write_smoke
 from model_server import answering, approval, model_server
-from nights import execute, fill, rows
+from nights import execute, fill, rows, unchanged
 from places import ROOT
 
 from slowwave.cli.app import run
@@ -203,11 +203,10 @@ def test_a_page_that_a_crash_left_empty_or_unfinished_is_written_anew(
 ) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
-    whole = pages(folder)
-    (folder / "raw" / "smoke-01.md").write_text("")
-    (folder / "raw" / ".slowwave-new").write_text("half of a pa")
-    cli("export", night, "--wiki", folder)
-    assert pages(folder) == whole
+    with unchanged(pages, folder):
+        (folder / "raw" / "smoke-01.md").write_text("")
+        (folder / "raw" / ".slowwave-new").write_text("half of a pa")
+        cli("export", night, "--wiki", folder)
 
 
 def test_the_pages_are_for_those_who_may_read_the_file(
@@ -344,12 +343,11 @@ def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
 ) -> None:
     folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
     cli("export", night, "--wiki", folder)
-    before = pages(folder)
-    for command in (["export"], ["maintain"]):
-        ended = cli(*command, other, "--wiki", folder)
-        said = f"it contains the pages of {night.name}, not of {other.name}"
-        assert (ended.code, said in ended.err) == (1, True), ended.err
-    assert pages(folder) == before
+    with unchanged(pages, folder):
+        for command in (["export"], ["maintain"]):
+            ended = cli(*command, other, "--wiki", folder)
+            said = f"it contains the pages of {night.name}, not of {other.name}"
+            assert (ended.code, said in ended.err) == (1, True), ended.err
     (folder / "index.md").unlink()
     for _ in range(2):
         assert cli("export", other, "--wiki", folder).code == 0

@@ -23,7 +23,7 @@ from commands import setting
 from databases import Database, Server, database, empty_database, server
 from model_nights import Agent, told_once
 from model_server import answering, approval
-from nights import each_adding_something, more_of_it, of_one_thing, rows
+from nights import each_adding_something, more_of_it, of_one_thing, rows, unchanged
 from nights import night as a_night
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -123,11 +123,10 @@ def test_an_agent_answers_about_a_tenant_in_rounds_which_the_mirror_keeps(
 def test_a_dry_run_says_the_same_twice_and_leaves_nothing_in_the_database(
     filled: Database, cli: Cli
 ) -> None:
-    before = filled.store()
-    first, second = (cli("maintain", filled.of(RAVI), "--dry-run", "--json") for _ in "12")
-    assert first.out == second.out
-    planned = [proposal["id"] for proposal in first.json["proposals"]]
-    assert filled.store() == before
+    with unchanged(filled.store):
+        first, second = (cli("maintain", filled.of(RAVI), "--dry-run", "--json") for _ in "12")
+        assert first.out == second.out
+        planned = [proposal["id"] for proposal in first.json["proposals"]]
     assert filled.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
     assert [proposal["id"] for proposal in night(cli, filled.of(RAVI))["proposals"]] == planned
 
@@ -447,12 +446,11 @@ def test_what_is_told_again_and_again_under_one_name_leaves_each_time_and_comes_
         "SELECT key, value FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1"
     )
     filled.put(RAVI, name, value)
-    before = filled.store()
-    again = night(cli, filled.of(RAVI))
-    assert [proposal["state"] for proposal in again["proposals"]] == ["applied"]
-    assert len(filled.rows(archive)) == len(gone) + 1
-    assert cli("undo", filled.of(RAVI), again["run"]).code == 0
-    assert filled.store() == before
+    with unchanged(filled.store):
+        again = night(cli, filled.of(RAVI))
+        assert [proposal["state"] for proposal in again["proposals"]] == ["applied"]
+        assert len(filled.rows(archive)) == len(gone) + 1
+        assert cli("undo", filled.of(RAVI), again["run"]).code == 0
 
 
 def test_the_variable_of_the_file_may_be_a_url(
@@ -565,19 +563,17 @@ def test_rows_that_the_database_hides_are_not_taken_for_deleted_ones(
     filled.execute("ALTER TABLE store ENABLE ROW LEVEL SECURITY")
     filled.execute("GRANT CREATE ON SCHEMA public TO guest")
     filled.execute("CREATE POLICY most ON store USING (key <> 'm0')")
-    before = filled.store()
-    for dry_run in ((), ("--dry-run",)):
-        cli(*NIGHT, guest, *dry_run).ends(1, "row security")
-    assert filled.store() == before
+    with unchanged(filled.store):
+        for dry_run in ((), ("--dry-run",)):
+            cli(*NIGHT, guest, *dry_run).ends(1, "row security")
 
 
 def test_a_user_that_may_not_make_the_table_of_mirrors_is_told(
     filled: Database, guest: str, cli: Cli
 ) -> None:
-    before = filled.store()
-    assert cli(*NIGHT, guest, "--dry-run").code == 0
-    cli(*NIGHT, guest).ends(1, "permission denied")
-    assert filled.store() == before
+    with unchanged(filled.store):
+        assert cli(*NIGHT, guest, "--dry-run").code == 0
+        cli(*NIGHT, guest).ends(1, "permission denied")
 
 
 def test_a_database_that_is_read_only_is_refused_and_can_be_looked_at(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from databases import Database, Embed, empty_database, server
-from nights import each_adding_something, more_of_it, of_one_thing
+from nights import each_adding_something, more_of_it, of_one_thing, unchanged
 from psycopg.sql import Identifier
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -165,12 +165,11 @@ def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
     assert ours not in texts
     told = package.rows()
     package.tell("ravi", *more_of_it(), first=len(texts))
-    grown = package.rows()
-    second = package.night(cli, "ravi", *scripted)
-    (fuller,) = package.texts("ravi")
-    assert len(fuller) > len(ours)
-    assert cli("undo", package.of("ravi"), second["run"]).code == 0
-    assert package.rows() == grown
+    with unchanged(package.rows):
+        second = package.night(cli, "ravi", *scripted)
+        (fuller,) = package.texts("ravi")
+        assert len(fuller) > len(ours)
+        assert cli("undo", package.of("ravi"), second["run"]).code == 0
     package.database.execute(
         f"DELETE FROM {package.table} m WHERE to_jsonb(m)::text <> ALL(%s)",
         [row for (row,) in told],
@@ -217,9 +216,8 @@ def test_what_mem0_finds_apart_or_by_itself_is_not_joined(
 ) -> None:
     for number, more in enumerate(APART[case]):
         mem0.tell("ravi", TWINS[number], first=number, **more)
-    before = mem0.rows()
-    assert mem0.night(cli, "ravi")["proposals"] == []
-    assert mem0.rows() == before
+    with unchanged(mem0.rows):
+        assert mem0.night(cli, "ravi")["proposals"] == []
 
 
 def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package, cli: Cli) -> None:
@@ -280,11 +278,10 @@ def test_a_row_comes_back_with_the_columns_of_its_owner(
     said = "payload ->> 'data'" if package.name == "mem0" else "memory #>> '{}'"
     added = OWN_COLUMNS[columns].replace("{said}", said)
     package.database.execute(f"ALTER TABLE {package.table} {added}")
-    before = package.rows()
-    done = package.night(cli, "ravi")
-    assert len(package.rows()) == 3
-    assert cli("undo", package.of("ravi"), done["run"]).code == 0
-    assert package.rows() == before
+    with unchanged(package.rows):
+        done = package.night(cli, "ravi")
+        assert len(package.rows()) == 3
+        assert cli("undo", package.of("ravi"), done["run"]).code == 0
 
 
 def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None:
@@ -294,11 +291,10 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
     moved = replace(package, table=f'"100%s".{table}')
     url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
-    before = moved.rows()
-    ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
-    assert len(moved.rows()) == 3
-    assert cli("undo", url, ended.json["run"]).code == 0
-    assert moved.rows() == before
+    with unchanged(moved.rows):
+        ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
+        assert len(moved.rows()) == 3
+        assert cli("undo", url, ended.json["run"]).code == 0
 
 
 def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
@@ -352,12 +348,9 @@ def test_a_schema_that_is_not_known_is_refused_and_nothing_is_written(
     package = made(name, empty_database, embedder.encode)
     package.tell("ravi", *TWINS)
     empty_database.execute(change)
-    before = package.rows()
-    for dry_run in ((), ("--dry-run",)):
-        ended = cli("maintain", package.of("ravi"), "--format", name, *dry_run)
-        assert ended.code == 10, ended.err
-        assert said in ended.err
-    assert package.rows() == before
+    with unchanged(package.rows):
+        for dry_run in ((), ("--dry-run",)):
+            cli("maintain", package.of("ravi"), "--format", name, *dry_run).ends(10, said)
     assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
 
 
@@ -409,9 +402,8 @@ def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path:
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
     cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
-    after = package.rows()
-    assert cli(*command).code == 0
-    assert package.rows() == after
+    with unchanged(package.rows):
+        assert cli(*command).code == 0
 
 
 def test_the_formats_of_databases_are_listed_and_named_in_help(cli: Cli) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from nights import active, execute, picture, rows
+from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pictures, waiting_file
 
@@ -192,9 +192,8 @@ def test_what_another_program_decided_stops_all_and_nothing_is_applied(
     session = Session(Place(waiting), embedder, Choice((), None, False))
     session.load()
     assert cli("review", "decline", waiting, UPDATE).code == 0
-    before = picture(waiting, WRITTEN)
-    drive(waiting, embedder, ["A", "@#yes"], session=session)
-    assert picture(waiting, WRITTEN) == before
+    with unchanged(picture, waiting, WRITTEN):
+        drive(waiting, embedder, ["A", "@#yes"], session=session)
     drive(waiting, embedder, ["A", "@#yes"], session=session)
     assert sorted(states(waiting).values()) == ["applied", "applied", "declined"]
 
@@ -251,11 +250,10 @@ def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
     waiting: Path, embedder: SentenceEmbedder
 ) -> None:
     execute(waiting, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
-    before = picture(waiting, WRITTEN)
-    shown = drive(waiting, embedder, ["n", "n", "a"])
-    assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
-    assert " stale     update" in shown.text
-    assert picture(waiting, WRITTEN) == before
+    with unchanged(picture, waiting, WRITTEN):
+        shown = drive(waiting, embedder, ["n", "n", "a"])
+        assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
+        assert " stale     update" in shown.text
 
 
 @pytest.mark.parametrize("keys", [["a"], ["d", "@#yes"]])
@@ -265,13 +263,12 @@ def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
     session = Session(Place(waiting), embedder, Choice((), None, False))
     session.load()
     drive(waiting, embedder, ["a", "n", "a"])
-    before = picture(waiting)
-    shown = drive(waiting, embedder, [*keys, "a"], session=session)
-    assert "It was decided by another program." in shown.said
-    assert f"{MERGE} is no longer pending: another program decided it." in shown.said
-    assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
-    assert session.summary() == "1 proposal pending."
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        shown = drive(waiting, embedder, [*keys, "a"], session=session)
+        assert "It was decided by another program." in shown.said
+        assert f"{MERGE} is no longer pending: another program decided it." in shown.said
+        assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
+        assert session.summary() == "1 proposal pending."
 
 
 def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
