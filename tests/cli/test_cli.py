@@ -56,9 +56,7 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     ],
     ids=" ".join,
 )
-def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
-    kind: str, command: tuple[str, ...], tmp_path: Path, cli: Cli
-) -> None:
+def test_bad_files_exit_10(kind: str, command: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "some.db"
     make, sentence = BAD_FILES[kind]
     make(path)
@@ -109,9 +107,7 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
         (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
     ],
 )
-def test_wrong_usage_ends_with_2_and_changes_nothing(
-    arguments: list[object], sentence: str, filled: Path, cli: Cli
-) -> None:
+def test_misuse_ends_with_2(arguments: list[object], sentence: str, filled: Path, cli: Cli) -> None:
     with unchanged(rows, filled, "SELECT * FROM memories"):
         cli(*(filled if part == "FILE" else part for part in arguments)).ends(2, sentence)
 
@@ -134,9 +130,7 @@ def test_wrong_usage_ends_with_2_and_changes_nothing(
         (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
     ],
 )
-def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
-    arguments: list[object], sentence: str, filled: Path, cli: Cli
-) -> None:
+def test_errors_end_with_1(arguments: list[object], sentence: str, filled: Path, cli: Cli) -> None:
     with unchanged(rows, filled, "SELECT * FROM memories"):
         cli(*(filled if part == "FILE" else part for part in arguments)).ends(1, sentence)
 
@@ -237,9 +231,7 @@ def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
     assert cli("maintain", filled, "--quiet") == Ended(0, "", "")
 
 
-def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_lineage_leads_from_a_source_to_its_result_and_back(memory_file: Path, cli: Cli) -> None:
     report = by_a_model(memory_file, cli)
     (synthesis,) = report["proposals"]
     down = cli("show", "--lineage", memory_file, synthesis["derived"], "--json").json
@@ -286,9 +278,7 @@ def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
     assert {name: row[name] for name in expected} == expected
 
 
-def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
-    filled: Path, cli: Cli
-) -> None:
+def test_an_import_of_everything_keeps_what_undo_needs(filled: Path, cli: Cli) -> None:
     before = picture(filled)
     cli("maintain", filled)
     source = filled.with_name("all.jsonl")
@@ -306,9 +296,7 @@ def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
     assert rows(copy, "SELECT * FROM embeddings WHERE run_id IS NOT NULL") == []
 
 
-def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
-    filled: Path, cli: Cli
-) -> None:
+def test_history_is_not_imported_into_a_file_with_memories(filled: Path, cli: Cli) -> None:
     cli("maintain", filled)
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
@@ -322,9 +310,7 @@ def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
     assert len(rows(second, "SELECT id FROM memories")) == imported.json["imported"] + 1
 
 
-def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
-    filled: Path, cli: Cli
-) -> None:
+def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) -> None:
     cli("maintain", filled)
     second = filled.with_name("second.db")
     cli("import", "--empty", second)
@@ -351,9 +337,7 @@ def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
         ('{"table": ["runs"], "row": {}}', "unknown table of the history"),
     ],
 )
-def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
-    line: str, why: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_invalid_line_of_history_is_named(line: str, why: str, tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "odd.jsonl"
     source.write_text('{"content": "A fact."}\n' + line + "\n")
     ended = cli("import", tmp_path / "new.db", source)

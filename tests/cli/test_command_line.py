@@ -49,9 +49,7 @@ def test_slowwave_alone_shows_its_help(arguments: list[str], cli: Cli) -> None:
     assert "Usage: slowwave" in ended.out
 
 
-def test_wrong_usage_of_a_command_points_at_the_help_of_that_command(
-    filled: Path, cli: Cli
-) -> None:
+def test_wrong_usage_points_at_the_help_of_its_command(filled: Path, cli: Cli) -> None:
     assert "slowwave show --help" in cli("show", filled, "--depth", 3).err
     assert cli("show", "-h").out.split()[:3] == ["Usage:", "slowwave", "show"]
 
@@ -90,9 +88,7 @@ def test_an_ascii_terminal_gets_escapes_that_json_has_too(memory_file: Path) -> 
     assert json.loads(ended.stdout)["content"] == message
 
 
-def test_a_defect_shows_where_it_happened_with_debug_alone(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_debug_shows_a_traceback(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     # What no test can bring about otherwise.
     monkeypatch.setattr("slowwave.store.check.check_file", lambda file: 1 / 0)
     assert "Traceback" not in cli("check", filled).err
@@ -131,9 +127,7 @@ def test_an_option_without_effect_is_told(option: str, needed: str, filled: Path
     cli("maintain", filled, "--dry-run", option, 3).ends(0, option, needed)
 
 
-def test_of_several_files_each_is_maintained_and_the_worst_code_counts(
-    filled: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_of_many_files_the_worst_code_counts(filled: Path, tmp_path: Path, cli: Cli) -> None:
     none, second = tmp_path / "none.db", tmp_path / "other.db"
     second.write_bytes(filled.read_bytes())
     ended = cli("maintain", filled, none, second, "--json").ends(10)
@@ -154,9 +148,7 @@ def test_undo_is_named_so_that_a_shell_can_read_it(filled: Path, tmp_path: Path,
     cli("maintain", spaced).says(f"slowwave undo '{spaced}' ")
 
 
-def test_who_is_asked_and_says_no_has_done_nothing_wrong(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_declining_changes_nothing(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     cli("maintain", filled)
     run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
     monkeypatch.setattr("slowwave.cli.commands.undo._MAX_UNASKED", 0)
@@ -180,9 +172,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
     return asked
 
 
-def test_undo_alone_takes_back_the_last_run_that_changed_something_and_names_it(
-    filled: Path, cli: Cli
-) -> None:
+def test_undo_alone_reverts_the_last_run_that_changed_something(filled: Path, cli: Cli) -> None:
     first = cli("maintain", filled, "--json").json["run"]
     fill(filled, told(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
     second = cli("maintain", filled, "--json").json["run"]
@@ -220,9 +210,7 @@ def test_undo_alone_asks_at_a_terminal_and_names_the_run(
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": outcome}]
 
 
-def test_undo_with_yes_or_a_named_run_does_not_ask(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_yes_or_a_run_asks_nobody(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = at_a_terminal(monkeypatch, "n")
     for options in ("--yes", "--last"):
         cli("maintain", filled, "--reconsider")
@@ -264,9 +252,7 @@ def test_help_that_nobody_reads_to_the_end_is_no_failure() -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_json_that_the_environment_asks_for_holds_for_wrong_usage_too(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_setting_json_covers_wrong_usage(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWWAVE_JSON", "1")
     assert json.loads(cli("list").err)["code"] == 2
 
@@ -410,9 +396,7 @@ def test_the_first_help_screen_has_panels_and_three_examples(cli: Cli) -> None:
     assert all(command in shown for commands in MORE.values() for command in commands)
 
 
-def test_the_examples_of_the_help_are_accepted(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_examples_are_valid(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(filled.parent)
     for command in ((), ("maintain",)):
         help_lines = cli(*command, "--help").out.splitlines()

@@ -33,9 +33,7 @@ def ports(memory_file: Path) -> Path:
         (["tea-00", "--unpin"], set()),
     ],
 )
-def test_a_persons_word_is_a_run_that_undo_restores(
-    options: list[str], left: set[str], ports: Path, cli: Cli
-) -> None:
+def test_undo_reverts_correct(options: list[str], left: set[str], ports: Path, cli: Cli) -> None:
     before = picture(ports, GIVEN_BACK)
     dry = cli("correct", ports, *options, "--dry-run", "--json").json
     assert picture(ports, GIVEN_BACK) == before
@@ -111,9 +109,7 @@ def test_a_conflict_is_settled_for_either_memory_or_for_both(ports: Path, cli: C
     cli("conflicts", ports, "resolve", found["id"], "--both").ends(0, "conflicts resolve FILE")
 
 
-def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
-    ports: Path, cli: Cli
-) -> None:
+def test_add_names_duplicates_and_contradictions(ports: Path, cli: Cli) -> None:
     added = cli("add", ports, RIGHT)
     assert (added.code, len(added.out.splitlines())) == (0, 1)
     assert added.err.count("Contradicts ") == 2
@@ -122,9 +118,7 @@ def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
     assert cli("add", ports, "Whales sing at night.", "--json").json["similar"] == []
 
 
-def test_undo_says_what_is_not_proposed_again_and_by_which_model(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_undo_names_the_model_that_does_not_propose_it_again(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as options:
         assert cli("maintain", memory_file, *options).code == 0

@@ -130,9 +130,7 @@ def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
 
 
-def test_a_night_counts_and_a_killed_one_with_the_answers_that_it_kept(
-    priced: Agent, cli: Cli
-) -> None:
+def test_a_night_counts_and_a_killed_one_by_its_kept_answers(priced: Agent, cli: Cli) -> None:
     ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
     spent = ended.json["model"]["cost_usd"]
     assert (ended.code, ended.err, spent > 0) == (0, "", True)
@@ -159,9 +157,7 @@ def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
-def test_a_budget_that_cannot_be_read_is_wrong_usage(
-    budget: str, memory_file: Path, cli: Cli
-) -> None:
+def test_a_malformed_budget_is_wrong_usage(budget: str, memory_file: Path, cli: Cli) -> None:
     configure(memory_file, monthly_budget=budget)
     cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
     assert rows(memory_file, "SELECT * FROM runs") == []

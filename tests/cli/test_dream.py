@@ -49,9 +49,7 @@ def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ended.out.splitlines()]
 
 
-def test_questions_and_answers_bring_a_file_to_what_a_replay_does(
-    retold: Path, tmp_path: Path, cli: Cli, give: Give
-) -> None:
+def test_answers_do_what_a_replay_does(retold: Path, tmp_path: Path, cli: Cli, give: Give) -> None:
     replayed = tmp_path / "replayed.db"
     copyfile(retold, replayed)
     cli("maintain", replayed, setting("replay", ANSWERS))
@@ -97,9 +95,7 @@ def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give
     assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
 
 
-def test_an_answer_may_be_an_object_have_a_short_id_and_come_from_stdin(
-    retold: Path, cli: Cli
-) -> None:
+def test_an_answer_may_be_an_object_with_a_short_id_on_stdin(retold: Path, cli: Cli) -> None:
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
     line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
@@ -107,9 +103,7 @@ def test_an_answer_may_be_an_object_have_a_short_id_and_come_from_stdin(
     assert ended.json["kept"] == [question["id"]]
 
 
-def test_answers_that_cannot_be_used_are_told_with_their_reason(
-    retold: Path, cli: Cli, give: Give
-) -> None:
+def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give: Give) -> None:
     (question,) = asked(cli, retold)
     ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
     assert ended.code == 3

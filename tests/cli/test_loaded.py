@@ -135,9 +135,7 @@ def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
-    dry: list[str], embedded: Path, embedder: SentenceEmbedder
-) -> None:
+def test_rest_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
     night(embedded, embedder)
     reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
     arguments = ["maintain", embedded, *dry]

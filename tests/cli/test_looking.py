@@ -53,9 +53,7 @@ def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) 
         (["--status", "any", "--limit", "0"], "1"),
     ],
 )
-def test_list_takes_what_is_asked_for(
-    arguments: list[str], where: str, night: Path, cli: Cli
-) -> None:
+def test_list_applies_its_filters(arguments: list[str], where: str, night: Path, cli: Cli) -> None:
     listed = cli("list", night, *arguments, "--json").json
     wanted = {row["id"] for row in rows(night, f"SELECT id FROM memories WHERE {where}")}
     assert {memory["id"] for memory in listed["memories"]} == wanted
@@ -102,9 +100,7 @@ def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> Non
 NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
 
 
-def test_diff_says_what_a_run_had_done_that_a_later_one_changed_or_an_undo(
-    night: Path, cli: Cli
-) -> None:
+def test_a_diff_stays_the_same_after_a_later_run_or_an_undo(night: Path, cli: Cli) -> None:
     run = run_of(night)
     before = cli("log", "--diff", night, run, "--json").json["changes"]
     more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
@@ -138,9 +134,7 @@ def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
     assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
 
-def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it_and_changes_nothing(
-    night: Path, cli: Cli
-) -> None:
+def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it(night: Path, cli: Cli) -> None:
     with unchanged(rows, night, "SELECT * FROM memories"):
         ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
         assert len(ended.json["proposals"]) == 3
@@ -151,9 +145,7 @@ def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it_and_changes_nothin
     cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
 
 
-def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TWINS, "twin"))
     before = set(active(memory_file))
     cli("maintain", memory_file)
@@ -172,9 +164,7 @@ def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
     assert cli("undo", memory_file, "--since", first).code == 1
 
 
-def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_memory(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:
     kept = "The log retention configured in Loki is"
     message = [
         f"{kept} 12 days.",
@@ -205,9 +195,7 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
         (["maintain", "{file}", "--tenant", "shared"], "'slowwave shared {file}'"),
     ],
 )
-def test_a_hint_names_the_file_of_the_command(
-    arguments: list[str], hint: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_hint_names_the_file(arguments: list[str], hint: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my memory.db"
     assert cli("import", path, "--empty").code == 0
     assert cli("add", path, "The lift is old.").code == 0
@@ -226,9 +214,7 @@ def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: 
         path.touch()
 
 
-def test_check_of_a_damaged_file_counts_what_can_be_read_and_names_the_way_out(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_check_counts_what_is_readable_in_a_damaged_file(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(["The lift is old."], "lift"))
     (root,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
     with memory_file.open("r+b") as stream:

@@ -58,9 +58,7 @@ def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: Mod
     assert (found["checker"], len(server.asked)) == (None, 1)
 
 
-def test_an_answer_in_another_form_is_asked_for_once_more_and_then_named(
-    cli: Cli, server: ModelServer
-) -> None:
+def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: ModelServer) -> None:
     server.responder = lambda _: says("Certainly! Both are about backups.")
     ended = cli(*check(server)).ends(1)
     (line,) = ended.err.splitlines()
@@ -133,9 +131,7 @@ def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
         ("model-check", "nonsense", "litellm does not know the model 'nonsense'."),
     ],
 )
-def test_a_missing_key_and_an_unknown_name_are_told_before_anything_is_loaded(
-    command: str, model: str, message: str, agent: Agent
-) -> None:
+def test_unready_models_end_at_once(command: str, model: str, message: str, agent: Agent) -> None:
     agent.remember(near_pairs(1))
     with unchanged(agent.picture):
         file = [agent.path] if command == "maintain" else []
@@ -168,9 +164,7 @@ def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
         ("ollama/llama3.2", "http://127.0.0.1:11434", {}),
     ],
 )
-def test_a_model_that_tables_and_environment_settle_imports_no_litellm(
-    model: str, api_base: str | None, variables: dict[str, str]
-) -> None:
+def test_litellm_is_not_loaded(model: str, api_base: str | None, variables: dict[str, str]) -> None:
     code = (
         "import sys\n"
         "from slowwave.consolidation.model.litellm_model import Endpoint\n"

@@ -35,9 +35,7 @@ def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -
     assert f"found by what it replaced: {TEXTS[0]}; derived from 2" in shown
 
 
-def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
-    filled: Path, cli: Cli
-) -> None:
+def test_json_has_ranks_and_sources_and_nothing_is_written(filled: Path, cli: Cli) -> None:
     before = picture(filled), filled.read_bytes()
     found = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
     assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
@@ -79,9 +77,7 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
         (["wiki", "--kind", "nope"], "'nope' is not one of 'fact'"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(
-    arguments: list[str], message: str, filled: Path, cli: Cli
-) -> None:
+def test_bad_values_are_misuse(arguments: list[str], message: str, filled: Path, cli: Cli) -> None:
     ended = cli("recall", filled, *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
@@ -92,9 +88,7 @@ def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
     assert (ended.code, "Error: There is no tenant 'absent' in " in ended.err) == (1, True)
 
 
-def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
-    filled: Path, cli: Cli
-) -> None:
+def test_a_block_is_text_lines_messages_or_empty(filled: Path, cli: Cli) -> None:
     block = ("recall", filled, "wiki backup", "--block", "--min-relevance", "0")
     text = cli(*block).out
     assert text.startswith("<memories>\n")
@@ -111,9 +105,7 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     assert "No memory was found for the question." in nothing.err
 
 
-def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decides(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_listed_conflict_is_a_contradiction_until_resolved(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
     dispute(memory_file, *TEXTS[:2])
     question = ("recall", memory_file, "wiki backup", "--session", "m-0")
@@ -129,9 +121,7 @@ def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decide
     assert (hit["newer"], hit["later"], hit["contradicts"]) == (named, "m-01", None)
 
 
-def test_a_contradiction_is_shown_until_a_person_finds_both_right(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_contradiction_ends_when_a_person_finds_both_right(memory_file: Path, cli: Cli) -> None:
     ports = [f"The staging database listens on port {port}." for port in (5432, 5433)]
     fill(memory_file, told(ports, "m"))
     assert f"contradicts m-01, 2026-02-02: {ports[1]}" in cli("recall", memory_file, ports[0]).out
@@ -145,9 +135,7 @@ def test_a_contradiction_is_shown_until_a_person_finds_both_right(
     assert "contradicts" not in cli("recall", memory_file, ports[0]).out
 
 
-def test_where_the_embedder_cannot_be_loaded_words_answer_and_that_is_said(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_without_an_embedder_only_words_are_searched(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TEXTS, "m"))
     ended = cli("recall", memory_file, "wiki backup", "--embedder", "no-such-model", "--json")
     assert ended.code == 0
@@ -179,9 +167,7 @@ def test_that_many_vectors_were_computed_and_not_kept_is_said(memory_file: Path,
     assert "100 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
 
 
-def test_the_time_of_an_undated_memory_is_null_and_takes_no_room(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_an_undated_memory_has_no_time_in_any_output(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(["The lift is old."], "lift", observed_at=UNDATED))
     found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
     listed = cli("list", memory_file, "--json").json["memories"][0]

@@ -99,9 +99,7 @@ def active_tokens(path: Path) -> int:
 # ----------------------------------------------------------------- worth
 
 
-def test_the_report_begins_with_memories_and_tokens_before_and_after(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_report_begins_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
     said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
@@ -114,9 +112,7 @@ def test_the_report_begins_with_memories_and_tokens_before_and_after(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"origin": "human"}, {"pinned": True}])
-def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
-    fields: dict[str, Any], memory_file: Path, agent: Agent
-) -> None:
+def test_a_dry_run_predicts_totals(fields: dict[str, Any], memory_file: Path, agent: Agent) -> None:
     operations = set()
     lock = texts_of(LEASE)
     more = f"{lock[0].removesuffix('.')} from a lock file on worker-7."
@@ -142,9 +138,7 @@ def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
         assert {("synthesize", True), ("synthesize", False), ("merge", False)} <= operations
 
 
-def test_what_the_proposals_save_comes_to_what_the_night_saves(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_proposals_save_what_the_night_saves(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
     outcome = night(memory_file, embedder)
     worths = [result.worth for result in outcome.results if result.worth is not None]
@@ -153,9 +147,7 @@ def test_what_the_proposals_save_comes_to_what_the_night_saves(
     assert saved == outcome.before.tokens - outcome.after.tokens
 
 
-def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, told(TWINS, "twin", trust=0.9))
     fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
@@ -165,9 +157,7 @@ def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
         assert proposal["cohesion"] == proposal["similarity"]["mean"]
 
 
-def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_dry_run_estimates_its_questions(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, told(FACT, "fact"))
     writer = ModelWriter(Endpoint("none/none", None))
     planned = night(memory_file, embedder, dry_run=True, writer=writer)
@@ -181,9 +171,7 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     assert f"{len(shown)} memories in 1 question, {tokens}" in said
 
 
-def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_proposal_is_shown_whole_with_what_goes_and_stays(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as model:
         dry = ("maintain", memory_file, "--dry-run", "--ask", *model)
@@ -197,9 +185,7 @@ def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
     assert any(line.endswith(tokens) for line in lines)
 
 
-def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
-    memory_file: Path,
-) -> None:
+def test_a_rejected_draft_is_shown_with_its_reason_and_removes_nothing(memory_file: Path) -> None:
     put(memory_file, a_memory("a", "It runs at noon."), a_memory("b", "Noon it is."))
     lost = replace(a_result("rejected"), why="lost: noon")
     said = text_of(memory_file, an_outcome([lost]))
@@ -267,9 +253,7 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     )
 
 
-def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_model_that_did_not_answer_was_shown_nothing(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
     with served(lambda _: refuses(400, "no such model")) as model:
         said = cli("maintain", memory_file, *model).out
@@ -300,9 +284,7 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
     assert (text in line) != is_terminal
 
 
-def test_a_night_at_rest_says_what_is_left_to_a_model_too(
-    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rest_lists_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory_file, told([TWINS[0], "The kettle is new."], "m"))
     plan_tenant = planner.plan_tenant
     left = (an_undecided("m-00", "m-01"),)
@@ -333,9 +315,7 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went(
-    memory_file: Path,
-) -> None:
+def test_only_verbose_lists_refused_pairs_whose_memories_are_both_left(memory_file: Path) -> None:
     refused = refusals(memory_file, ["value", "day"])
     result = a_result("applied")
     merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
@@ -408,9 +388,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     assert shorter.endswith("all of them: slowwave conflicts FILE")
 
 
-def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
-    memory_file: Path,
-) -> None:
+def test_values_in_conflict_are_listed_once_and_a_report_has_a_limit(memory_file: Path) -> None:
     pairs = [a_conflict(*pair) for pair in combinations("abcdef", 2)]
     put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
@@ -448,15 +426,11 @@ def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
         ([], "done"),
     ],
 )
-def test_a_run_is_partial_only_where_a_person_should_look(
-    results: list[Result], expected: str
-) -> None:
+def test_a_run_is_partial_if_a_person_should_look(results: list[Result], expected: str) -> None:
     assert an_outcome(results).verdict == expected
 
 
-def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_terminal_marks_differing_words_and_a_pipe_none(monkeypatch: pytest.MonkeyPatch) -> None:
     merge = a_result("applied", operation="merge")
     merge = replace(merge, proposal=replace(merge.proposal, survivor="b"))
     texts = {"a": "Ports open at noon.", "b": "Ports open at 12:00."}

@@ -38,9 +38,7 @@ def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
     assert tag_of(memory_file, cli, "--tenant", "from-line") == "from-line"
 
 
-def test_a_config_that_is_named_comes_before_the_one_beside_the_file(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_named_config_comes_before_the_one_beside_the_file(memory_file: Path, cli: Cli) -> None:
     memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
     named = memory_file.with_name("other.toml")
     named.write_text('tenant = "named"\n')
@@ -72,9 +70,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_the_memory_file_may_come_from_the_environment(
-    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_may_be_set(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory_file, told(TWINS, "twin"))
     monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
     ended = cli("maintain", "--dry-run", "--json")
@@ -96,9 +92,7 @@ def test_the_memory_file_may_come_from_the_environment(
         ("dry_run = true\ndry-run = false", "two spellings"),
     ],
 )
-def test_an_invalid_config_ends_with_2_and_names_the_file(
-    text: str, sentence: str, memory_file: Path, cli: Cli
-) -> None:
+def test_an_invalid_config_is_named(text: str, sentence: str, memory_file: Path, cli: Cli) -> None:
     config = memory_file.with_name("slowwave.toml")
     config.write_text(f"{text}\n")
     cli("maintain", memory_file, "--dry-run").ends(2, str(config), sentence)
@@ -117,9 +111,7 @@ def test_an_invalid_config_ends_with_2_and_names_the_file(
         ("report", '"x.pdf"'),
     ],
 )
-def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
-    key: str, value: str, memory_file: Path, cli: Cli
-) -> None:
+def test_a_refused_value_names_its_key(key: str, value: str, memory_file: Path, cli: Cli) -> None:
     path = memory_file.with_name("slowwave.toml")
     path.write_text(f"{key} = {value}\n")
     ended = cli("maintain", memory_file, "--phase", "all").ends(2, str(path), key)
@@ -141,9 +133,7 @@ def test_a_value_of_the_config_that_is_refused_is_told_with_file_and_key(
 @pytest.mark.parametrize(
     ("key", "value"), [("tenant", "nobody"), ("format", "nosuch"), ("wiki", "none of them/wiki")]
 )
-def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
-    key: str, value: str, memory_file: Path, cli: Cli
-) -> None:
+def test_a_failing_value_names_its_key(key: str, value: str, memory_file: Path, cli: Cli) -> None:
     fill(memory_file, told(TWINS, "twin"))
     path = memory_file.with_name("slowwave.toml")
     path.write_text(f"{key} = '{value}'\n")
@@ -157,9 +147,7 @@ def test_a_failure_over_a_value_of_the_config_is_told_with_file_and_key(
 
 
 @pytest.mark.parametrize("kind", ["a link that leads nowhere", "a folder"])
-def test_a_config_that_cannot_be_read_is_not_taken_for_none(
-    kind: str, memory_file: Path, cli: Cli
-) -> None:
+def test_an_unreadable_config_is_an_error(kind: str, memory_file: Path, cli: Cli) -> None:
     path = memory_file.with_name("slowwave.toml")
     if kind == "a folder":
         path.mkdir()
@@ -168,9 +156,7 @@ def test_a_config_that_cannot_be_read_is_not_taken_for_none(
     cli("maintain", memory_file, "--phase", "all").ends(2, "cannot be read")
 
 
-def test_a_config_for_runs_with_a_model_does_for_those_without_one(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli) -> None:
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
     assert cli("maintain", memory_file).code == 0
@@ -219,9 +205,7 @@ def test_no_environment_variable_deletes(
     assert cli("maintain", memory_file, "--json").json["purged"] == []
 
 
-def test_the_page_of_the_configuration_has_every_key_and_its_example_is_accepted(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_the_configuration_page_is_complete_and_example_valid(memory_file: Path, cli: Cli) -> None:
     page = readme.CONFIGURATION.read_text("utf-8")
     table = readme.block(page, "keys")
     assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == KEYS - readme.SUPERSEDED

@@ -44,9 +44,7 @@ def events(err: str) -> list[dict[str, Any]]:
 # ---- lines ----
 
 
-def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
-    filled: Path, cli: Cli
-) -> None:
+def test_log_lines_are_json_without_a_word_of_a_memory(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, setting("log_format", "json"), "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
@@ -68,9 +66,7 @@ def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
     assert events(ended.err)[-1]["event"] == "end"
 
 
-def test_the_setting_may_stand_in_the_environment_or_the_config_file(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_format_is_a_setting(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (filled.parent / "slowwave.toml").write_text('log_format = "json"\n')
     assert events(cli("maintain", filled, "--dry-run").err)
     (filled.parent / "slowwave.toml").unlink()
@@ -125,9 +121,7 @@ def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, 
 # ---- metrics ----
 
 
-def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_collector_reads_what_the_night_did(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     arguments = ("maintain", filled, setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
@@ -145,9 +139,7 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
     assert [path.name for path in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
 
 
-def test_a_night_that_fails_leaves_its_code_in_the_metrics(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_have_the_code_of_a_failed_night(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
     cli("maintain", there, missing, setting("metrics_file", path)).ends(10)
@@ -160,9 +152,7 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
     assert codes == {there: 0, missing: 10}
 
 
-def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_replace_no_other_file(filled: Path, cli: Cli, tmp_path: Path) -> None:
     before = filled.read_bytes()
     ended = cli("maintain", filled, setting("metrics_file", filled))
     assert (ended.code, filled.read_bytes()) == (1, before)

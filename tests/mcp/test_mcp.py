@@ -179,9 +179,7 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
     assert cli("undo", filled, applied).code == 0
 
 
-def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
-    filled: Path, model: tuple[str, ...], cli: Cli
-) -> None:
+def test_an_agent_lists_and_decides_pending(filled: Path, model: tuple[str, ...], cli: Cli) -> None:
     assert cli("maintain", filled, "--review", "always", *model).code == 0
     waiting = cli("review", filled, "--json").json["proposals"]
 
@@ -262,9 +260,7 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("agrees", [True, False, None])
-def test_a_person_is_asked_before_protected_memories_are_replaced(
-    agrees: bool | None, mode: str, memory_file: Path, cli: Cli
-) -> None:
+def test_protection_asks_first(agrees: bool | None, mode: str, memory_file: Path, cli: Cli) -> None:
     pinned = [memory | {"pinned": True} for memory in told(TWINS, "twin")]
     fill(memory_file, [*pinned, *told(WIKI, "wiki")])
     options = ("--include-protected", "--review", "always")
@@ -312,9 +308,7 @@ def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
     in_this_process(conversation, filled, "--allow-writes")
 
 
-def test_a_run_is_shown_carried_out_traced_and_taken_back(
-    filled: Path, model: tuple[str, ...]
-) -> None:
+def test_a_run_is_previewed_executed_and_undone(filled: Path, model: tuple[str, ...]) -> None:
     before = picture(filled, ["memories"])
 
     async def conversation(client: Client) -> None:
@@ -340,9 +334,7 @@ def test_a_run_is_shown_carried_out_traced_and_taken_back(
     assert picture(filled, ["memories"]) == before
 
 
-def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
-    filled: Path, model: tuple[str, ...]
-) -> None:
+def test_a_misleading_derived_memory_is_undone(filled: Path, model: tuple[str, ...]) -> None:
     async def conversation(client: Client) -> None:
         await ask(client, "consolidate_run")
         (hit,) = (await ask(client, "recall", query="Who renews the job lock?", layer="stable"))[
@@ -366,9 +358,7 @@ def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
     assert len(active) == len(texts_of(LEASE))
 
 
-def test_an_agents_word_replaces_pins_and_retracts_but_nothing_of_a_person(
-    memory_file: Path,
-) -> None:
+def test_an_agent_replaces_pins_and_retracts_but_not_a_persons(memory_file: Path) -> None:
     ports = [f"The database listens on port {port}." for port in (5432, 5433)]
     fill(memory_file, [{"id": "human-1", "content": "Ada is vegetarian.", "origin": "human"}])
     before: dict[str, Any] = {}
@@ -497,9 +487,7 @@ def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> N
     assert picture(filled, ["memories"]) == before
 
 
-def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
-    filled: Path, cli: Cli
-) -> None:
+def test_an_agent_cannot_see_or_undo_an_expiry_of_all_tenants(filled: Path, cli: Cli) -> None:
     over = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
     fill(filled, told(["The lift is out of order."], "ours", **over))
     fill(filled, told(["The bike rack is full."], "theirs", tenant="other", **over))
@@ -555,9 +543,7 @@ def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: C
     in_this_process(conversation, filled, "--allow-writes")
 
 
-def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_missing_file_is_created_only_by_a_writing_server(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.db"
     ended = cli("mcp", path)
     assert (ended.code, ended.out) == (10, "")
@@ -581,9 +567,7 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
         (["--http", "70000"], "65535"),
     ],
 )
-def test_a_door_that_would_stand_open_is_wrong_usage(
-    arguments: list[str], message: str, memory_file: Path, cli: Cli
-) -> None:
+def test_no_door_is_open(arguments: list[str], message: str, memory_file: Path, cli: Cli) -> None:
     ended = cli("mcp", memory_file, *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
@@ -711,9 +695,7 @@ def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
         assert (done["model"]["calls"], server.asked) == (0, [])
 
 
-def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_model_requires_writes_and_budget_requires_model(memory_file: Path, cli: Cli) -> None:
     ended = cli("mcp", memory_file, "--model", "openai/scripted")
     assert (ended.code, ended.out) == (2, "")
     assert "--model requires --allow-writes" in ended.err

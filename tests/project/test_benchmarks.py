@@ -42,9 +42,7 @@ def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
     assert len(set.union(*groups)) == sum(map(len, groups))
 
 
-def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_finished_fleet_measurements_are_not_repeated(tmp_path: Path, long_only: None) -> None:
     command = [sys.executable, "-m", "benchmarks.fleet", "--files", "4", "--repeats", "1"]
     command += ["--folder", str(tmp_path), "--only", "one worker,a bucket,uploads,money,overhead"]
     first, second = (

@@ -94,9 +94,7 @@ def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
     ("there", "subject"),
     [(True, "Memory of here: exit code 0"), (False, "Memory of here: exit code 10")],
 )
-def test_the_mail_says_how_the_night_ended(
-    there: bool, subject: str, memory_file: Path, programs: Path
-) -> None:
+def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, programs: Path) -> None:
     fill(memory_file, told(TWINS, "twin"))
     if not there:
         memory_file.unlink()

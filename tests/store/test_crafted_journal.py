@@ -118,9 +118,7 @@ CRAFTED = {
 
 
 @pytest.mark.parametrize("entry", CRAFTED.values(), ids=CRAFTED)
-def test_an_entry_that_no_run_writes_is_named_by_check_and_not_undone(
-    night: Path, cli: Cli, entry: tuple[str, str, str | None, str]
-) -> None:
+def test_forgery_is_refused(night: Path, cli: Cli, entry: tuple[str, str, str | None, str]) -> None:
     add_entry(night, *entry)
     output = refused(night, cli)
     assert "unreadable: The file is damaged: entry" in output
@@ -152,9 +150,7 @@ def test_a_journal_whose_table_holds_anything_is_not_believed(
 
 @pytest.mark.parametrize("column", ["sequence", "proposal", "run_id"])
 @pytest.mark.parametrize("value", ["x'00'", "NULL"])
-def test_an_entry_without_a_place_is_named_by_check_and_an_undo_ends(
-    night: Path, cli: Cli, column: str, value: str
-) -> None:
+def test_an_entry_without_a_place_is_named(night: Path, cli: Cli, column: str, value: str) -> None:
     add_entry(night, "memories", PLANT, '{"trust":0.1}', '{"trust":0.5}', lax=True)
     execute(night, f"UPDATE journal SET {column} = {value} WHERE row_key LIKE '%plant%'")
     (made,) = rows(night, "SELECT id FROM runs")
@@ -163,9 +159,7 @@ def test_an_entry_without_a_place_is_named_by_check_and_an_undo_ends(
     assert cli("undo", night, made["id"]).code in (0, 10)
 
 
-def test_entries_by_which_memories_supersede_each_other_are_not_undone(
-    night: Path, cli: Cli
-) -> None:
+def test_entries_of_memories_that_supersede_each_other_stay(night: Path, cli: Cli) -> None:
     fill(night, told(["Lamps need power."], "lamp"))
     for item, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
         was = json.dumps({"status": "superseded", "superseded_by": successor})

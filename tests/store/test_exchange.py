@@ -163,9 +163,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=examples(40))
 @given(held=contents())
-def test_what_is_exported_whole_is_the_same_when_it_is_imported(
-    held: dict[str, Any], empty_file: Path
-) -> None:
+def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file: Path) -> None:
     path, copied = (empty_file.with_name(f"{name}.db") for name in ("exported", "imported"))
     for each in (path, copied):
         copy_of(empty_file, each)
@@ -182,9 +180,7 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
     assert exported(copied) == lines
 
 
-def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
-    memory_file: Path,
-) -> None:
+def test_an_export_is_ordered_by_id_and_omits_defaults(memory_file: Path) -> None:
     put(memory_file, a_memory("m-2"), a_memory("m-1", tags=("a",)))
     lines = [json.loads(line) for line in exported(memory_file)]
     moment = timestamp(NOW)
@@ -216,9 +212,7 @@ def a_night_was_here(path: Path) -> None:
         changes.add_lineage("r-1", [both, evidence], "extract")
 
 
-def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay_behind(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_export_carries_the_texts_of_absent_sources(memory_file: Path, tmp_path: Path) -> None:
     a_night_was_here(memory_file)
     copied = imported(tmp_path / "other.db", exported(memory_file, everything=False))
     assert [memory.id for memory in all_memories(copied)] == ["m-3", "m-4", "r-1"]
@@ -231,9 +225,7 @@ def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay
     assert whole(copied)["problems"] == ()
 
 
-def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_export_omits_an_absent_successor(memory_file: Path, tmp_path: Path) -> None:
     a_night_was_here(memory_file)
     execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
@@ -245,9 +237,7 @@ def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
     }
 
 
-def test_a_vector_of_a_text_that_has_changed_since_does_not_go_out_as_its_own(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_outdated_vector_is_not_exported(memory_file: Path, tmp_path: Path) -> None:
     take_in(
         memory_file,
         a_line(id="m-1", embedding=[1.0, 0.0], embedding_model="m"),
@@ -388,9 +378,7 @@ GOOD_LINES = (
 
 
 @pytest.mark.parametrize("kind", ["broken JSON", "empty content", "id of the file"])
-def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
-    begun: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_invalid_line_is_named_and_stops(begun: Path, tmp_path: Path, kind: str) -> None:
     line, reason = BAD_LINES[kind]
     path = copy_of(begun, tmp_path / "memory.db")
     with unchanged(picture, path):

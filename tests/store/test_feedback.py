@@ -58,9 +58,7 @@ def test_what_nobody_made_stays_however_little_it_is_trusted(
     assert (judged.undone, judged.why_not) == ((), None)
 
 
-def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_descendants_are_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     assert memory.feedback("lease-01", helpful=True).derived == ()
@@ -69,9 +67,7 @@ def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
     assert judged.undone == ()
 
 
-def test_a_memory_that_grew_is_taken_back_growth_and_all(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
@@ -83,9 +79,7 @@ def test_a_memory_that_grew_is_taken_back_growth_and_all(
     assert len(active) == len(a_fact()) + len(more)
 
 
-def test_what_stands_in_the_way_of_taking_it_back_is_told(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_what_prevents_undo_is_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
@@ -95,9 +89,7 @@ def test_what_stands_in_the_way_of_taking_it_back_is_told(
     assert made(memory_file) in judged.why_not
 
 
-def test_a_word_on_a_memory_does_not_keep_its_run_from_being_taken_back(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_feedback_allows_undo(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     with unchanged(picture, memory_file, ["memories"]):
         outcome = agent.sleep()

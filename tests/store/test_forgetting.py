@@ -95,9 +95,7 @@ def everything(path: Path) -> dict[str, set[str]]:
     [((SOURCE,), True), ((DUPLICATE,), False), (("--matching", NAME), False)],
     ids=["source", "duplicate", "text"],
 )
-def test_no_byte_is_left_of_what_was_forgotten(
-    what: tuple[str, ...], needs_derived: bool, path: Path, cli: Cli
-) -> None:
+def test_no_byte_is_left(what: tuple[str, ...], needs_derived: bool, path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         planned = cli("forget", path, *what, "--dry-run", "--json").json
     assert bool(planned["derived"]) is needs_derived
@@ -188,9 +186,7 @@ def test_a_forgotten_memory_does_not_come_back(path: Path, tmp_path: Path, cli: 
     assert cli("import", tmp_path / "new.db", one, "--json").json["imported"] == 0
 
 
-def test_a_kill_leaves_all_or_nothing_and_a_repetition_finishes(
-    path: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_killed_forget_is_complete_or_repeatable(path: Path, tmp_path: Path, cli: Cli) -> None:
     gone = texts(path, SOURCE)
     # Before the commit, and between it and the cleaning.
     for at in (1, 2):
@@ -230,9 +226,7 @@ def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> No
     assert NAME.encode() not in bytes_of(path)
 
 
-def test_a_text_that_nothing_contains_is_not_forgotten_after_another_was(
-    path: Path, cli: Cli
-) -> None:
+def test_a_text_that_nothing_contains_leaves_the_file_alone(path: Path, cli: Cli) -> None:
     assert cli("forget", path, DUPLICATE, "--yes").code == 0
     with unchanged(everything, path):
         done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
@@ -298,9 +292,7 @@ def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
     assert states(memory_file) == {"of-bob": "active"}
 
 
-def test_messages_behind_a_forgotten_memory_are_erased(
-    memory_file: Path, cli: Cli, server: ModelServer
-) -> None:
+def test_messages_of_a_memory_are_erased(memory_file: Path, cli: Cli, server: ModelServer) -> None:
     server.responder = repeating
     conversation = memory_file.with_name("talk.jsonl")
     lines = [
@@ -354,9 +346,7 @@ def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path,
 
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_what_was_not_forgotten_is_unchanged_byte_for_byte(
-    slept: Path, data: st.DataObject
-) -> None:
+def test_the_rest_is_unchanged_to_the_byte(slept: Path, data: st.DataObject) -> None:
     texts = {row["id"]: row["content"] for row in rows(slept, "SELECT id, content FROM memories")}
     memory = data.draw(st.sampled_from(sorted(texts)))
     words = data.draw(st.none() | st.sampled_from(texts[memory].split()))

@@ -209,9 +209,7 @@ def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
 
 @settings(max_examples=examples(100))
 @given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
-def test_after_any_changes_undo_gives_every_row_back(
-    made: list[tuple[str, Change]], seed: Path
-) -> None:
+def test_undo_restores_rows_after_any_changes(made: list[tuple[str, Change]], seed: Path) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
         with changing(path) as file:
@@ -417,9 +415,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
-    after_a_night: Path, sql: str, message: str
-) -> None:
+def test_a_changed_row_is_named_and_kept(after_a_night: Path, sql: str, message: str) -> None:
     execute(after_a_night, sql)
     with unchanged(picture, after_a_night, EVERYTHING):
         with pytest.raises(ChangedSince) as raised:
@@ -501,9 +497,7 @@ def test_a_superseded_text_that_was_edited_since_stays_edited(after_a_night: Pat
     assert (memory.content, memory.status) == ("edited", "active")
 
 
-def test_evidence_that_was_deleted_since_does_not_stand_in_the_way_of_its_rule(
-    after_a_night: Path,
-) -> None:
+def test_deleted_evidence_does_not_prevent_the_undo_of_its_rule(after_a_night: Path) -> None:
     execute(after_a_night, "DELETE FROM memories WHERE id = 'e'")
     undo(after_a_night)
     assert [memory.id for memory in all_memories(after_a_night)] == ["a", "b", "s", "t"]
@@ -547,9 +541,7 @@ VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memor
         ),
     ],
 )
-def test_a_vector_does_not_come_back_where_an_agent_deleted_its_memory_or_stored_another(
-    memory_file: Path, sql: str, left: list[str]
-) -> None:
+def test_no_vector_returns_against_an_agent(memory_file: Path, sql: str, left: list[str]) -> None:
     with_new_vectors(memory_file)
     execute(memory_file, sql)
     undo(memory_file)
@@ -557,9 +549,7 @@ def test_a_vector_does_not_come_back_where_an_agent_deleted_its_memory_or_stored
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_a_vector_that_two_runs_replaced_comes_back_in_whatever_order_they_are_undone(
-    memory_file: Path, order: tuple[str, str]
-) -> None:
+def test_vectors_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     with_new_vectors(memory_file)
     a_run(memory_file, "run-2")
     with changing(memory_file) as file:
@@ -628,9 +618,7 @@ def searched(memory_file: Path) -> Path:
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_names_of_a_text_that_two_runs_searched_again_come_back_in_whatever_order(
-    searched: Path, order: tuple[str, str]
-) -> None:
+def test_names_return_in_any_order(searched: Path, order: tuple[str, str]) -> None:
     before = picture(searched, TABLES)
     search_again(searched, "run-1", ["Bo", "Cy"], "h-1")
     between = picture(searched, TABLES)
@@ -674,9 +662,7 @@ def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str =
         by("p", file, run_id).update_memory(memory, changes)
 
 
-def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
-    after_a_night: Path, the_day_before: dict[str, Any]
-) -> None:
+def test_a_later_run_is_undone_first(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     later_change(after_a_night, "d", {"content": "text d and more", "tags": '["x"]'})
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
@@ -698,9 +684,7 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
     assert picture(after_a_night, TABLES) == the_day_before
 
 
-def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
-    after_a_night: Path,
-) -> None:
+def test_an_undo_names_a_memory_that_passed_on_since(after_a_night: Path) -> None:
     later_change(after_a_night, "e", {"status": "superseded", "superseded_by": "b"})
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
     with pytest.raises(ChangedSince) as raised:
@@ -713,9 +697,7 @@ def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
 
 
 @pytest.mark.parametrize("is_undone", [True, False])
-def test_a_hand_after_a_later_run_is_not_that_runs_whether_it_was_undone_or_not(
-    after_a_night: Path, is_undone: bool
-) -> None:
+def test_an_edit_after_a_later_run_is_not_that_runs(after_a_night: Path, is_undone: bool) -> None:
     later_change(after_a_night, "d", {"content": "by hand" if is_undone else "the run's"})
     if is_undone:
         undo(after_a_night, "run-2")
@@ -737,9 +719,7 @@ def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_a_time_stamp_stands_in_nobodys_way_and_comes_back_in_whatever_order(
-    memory_file: Path, order: tuple[str, str]
-) -> None:
+def test_time_stamps_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     put(memory_file, a_memory("m-1"))
     before = picture(memory_file, TABLES)
     a_run(memory_file)
@@ -756,9 +736,7 @@ def test_a_time_stamp_stands_in_nobodys_way_and_comes_back_in_whatever_order(
     assert picture(memory_file, TABLES) == before
 
 
-def test_a_memory_that_took_another_in_since_keeps_what_it_says_for_both(
-    after_a_night: Path, the_day_before: dict[str, Any]
-) -> None:
+def test_a_later_survivor_keeps_a_text(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     # The later merge changed no column of s: what s is was already enough for e.
     a_run(after_a_night, "run-2")
     decide(after_a_night, a_decision("run-2", "p"))

@@ -124,9 +124,7 @@ def test_a_memory_nobody_knows_has_no_lineage(family: Path) -> None:
 
 @settings(max_examples=examples(50))
 @given(pairs=st.sets(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")), max_size=9))
-def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways_agree(
-    pairs: set[tuple[str, str]], empty_file: Path
-) -> None:
+def test_lineage_agrees_both_ways(pairs: set[tuple[str, str]], empty_file: Path) -> None:
     path = copy_of(empty_file, empty_file.with_name("lineage.db"))
     put(path, *(a_memory(item) for item in "abcde"))
     cite(path, *(edge(*pair) for pair in pairs))
@@ -215,9 +213,7 @@ def dynasty(memory_file: Path) -> Path:
     return memory_file
 
 
-def test_a_thousand_generations_are_shown_both_ways_a_tree_after_the_other(
-    dynasty: Path, trace: Callable[..., str]
-) -> None:
+def test_a_thousand_generations_are_shown(dynasty: Path, trace: Callable[..., str]) -> None:
     answer = json.loads(trace(dynasty, "m-0500", "--json"))
     found = {side: sorted(each["id"] for each in flat(answer, side)) for side in _SIDES}
     assert found == {

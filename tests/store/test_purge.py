@@ -110,9 +110,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize(("sql", "kept"), STAYS.values(), ids=STAYS)
-def test_only_an_unpinned_superseded_memory_whose_text_is_in_lineage_goes(
-    path: Path, sql: str, kept: KeptCounts
-) -> None:
+def test_only_superseded_memories_are_purged(path: Path, sql: str, kept: KeptCounts) -> None:
     execute(path, sql)
     assert purged(path) == ((), kept)
 
@@ -136,9 +134,7 @@ def test_what_lineage_needs_stays(
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
-def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
-    path: Path, named: dict[str, Any]
-) -> None:
+def test_what_a_review_names_stays_until_a_decision(path: Path, named: dict[str, Any]) -> None:
     a_run(path, now=NOW - timedelta(days=400))
     decide(path, a_decision(state="pending", **named))
     assert purged(path) == ((), KeptCounts(review=1))
@@ -163,9 +159,7 @@ def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Pa
         ("synthesized_from", {"derived_id": "x", "source_id": "old"}),
     ],
 )
-def test_what_the_journal_of_the_last_thirty_days_names_stays(
-    path: Path, table: str, key: dict[str, Any]
-) -> None:
+def test_what_a_recent_journal_names_stays(path: Path, table: str, key: dict[str, Any]) -> None:
     a_run(path)
     execute(
         path,
@@ -296,9 +290,7 @@ def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [source for top in sources for source in (top, *everyone(top["sources"]))]
 
 
-def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
+def test_nothing_goes_within_a_month(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
     with unchanged(picture, file_of_a_month, ("memories", "runs", "journal")):
         outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
         assert outcome.purged.ids == ()
@@ -319,9 +311,7 @@ def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
     assert plans[0] == plans[1]
 
 
-def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
+def test_old_words_find_the_successor(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
     hits = []
     for _ in range(2):
         index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
@@ -364,9 +354,7 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     figures.add("memories kept though superseded long ago", len(outcome.purged.staying))
 
 
-def test_a_purge_after_a_night_is_a_run_of_its_own(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_purge_is_a_separate_run(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
     fill(file_of_a_month, ["The office cat is called Pip.", "The office cat is called Pip."])
     outcome = night(file_of_a_month, embedder, now=LATER, purge=True, keep_backups=1)
     assert outcome.states == {"applied": 1}
@@ -380,9 +368,7 @@ def test_a_purge_after_a_night_is_a_run_of_its_own(
     assert set(outcome.purged.ids) <= superseded(outcome.backup)
 
 
-def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finishes(
-    path: Path,
-) -> None:
+def test_an_interrupted_purge_stops_and_a_later_one_finishes(path: Path) -> None:
     with open_reading(path) as file:
         purgeable = find_purgeable(file, ["default"], NOW)
     interruption = Interruption()
@@ -412,9 +398,7 @@ def test_export_and_import_of_all_give_the_same_lineage(
     assert whole(copy)
 
 
-def test_the_command_shows_what_would_go_and_then_deletes_it(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_purge_shows_and_then_deletes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(path, gone("pinned", pinned=True))
     arguments = ["maintain", str(path), "--phase", "purge"]
     with unchanged(path.read_bytes):
@@ -508,9 +492,7 @@ def texts_in(path: Path) -> set[str]:
     return {row["text"] for row in kept}
 
 
-def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
-    path: Path, cli: Cli
-) -> None:
+def test_show_has_date_and_successor_of_a_purged_memory(path: Path, cli: Cli) -> None:
     purged_ids = cli("maintain", path, "--phase", "purge", "--json").json["purged"]
     assert purged_ids == ["old"]
     shown = cli("show", path, "old")

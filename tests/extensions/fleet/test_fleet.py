@@ -77,9 +77,7 @@ def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> 
 # ---- the nights ----
 
 
-def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
-    fleet: list[Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_a_fleet_applies_what_single_runs_do(fleet: list[Path], tmp_path: Path, cli: Cli) -> None:
     alone = [Path(shutil.copy(item, tmp_path / f"alone-{at}.db")) for at, item in enumerate(fleet)]
     for item in alone:
         assert cli("maintain", item).code == 0
@@ -90,9 +88,7 @@ def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
     assert all(cli("check", item).code == 0 for item in fleet)
 
 
-def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_two_shards_do_what_one_process_does_and_only_once(fleet: list[Path], cli: Cli) -> None:
     parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
     assert sum(int(str(part["files"])) for part in parts) == 4
     assert all(len(runs_of(item)) == 1 for item in fleet)
@@ -101,9 +97,7 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
     }
 
 
-def test_worker_processes_that_are_killed_cost_no_file_its_night(
-    tmp_path: Path, rounds: Rounds, figures: Figures
-) -> None:
+def test_killed_workers_lose_no_night(tmp_path: Path, rounds: Rounds, figures: Figures) -> None:
     for turn in range(rounds(1, 4)):
         folder = tmp_path / str(turn)
         folder.mkdir()
@@ -120,9 +114,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
 
 
-def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_a_file_that_kills_every_worker_is_lost_alone(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 2)
     (tmp_path / "driver").write_text(str(os.getpid()))
     totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)
@@ -131,9 +123,7 @@ def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
     assert "its worker died without an error message, 3 times" in why
 
 
-def test_workers_of_which_none_comes_to_anything_end_the_night(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_a_fleet_whose_workers_all_die_ends(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 1)
     (tmp_path / "driver").write_text(str(os.getpid()))
     with pytest.raises(ConsolidationError, match="die immediately"):
@@ -220,9 +210,7 @@ def test_options_that_plan_otherwise_have_every_file_looked_at(fleet: list[Path]
 # ---- kills ----
 
 
-def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
-    tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
-) -> None:
+def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures) -> None:
     chance = random.Random(20)  # noqa: S311 - moments, not secrets
     for kill in range(rounds(1, 4)):
         folder = tmp_path / f"agents-{kill}"
@@ -248,9 +236,7 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
         figures.add("drivers of fleets killed")
 
 
-def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_signal_ends_a_fleet_with_its_code_and_keeps_receipts(tmp_path: Path, cli: Cli) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     folder = tmp_path / "agents"
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
@@ -293,9 +279,7 @@ SOME_MONEY = 0.0005
     ],
     ids=["calls", "money"],
 )
-def test_two_workers_side_by_side_keep_to_one_budget(
-    budget: UsageLimits, why: str, tmp_path: Path
-) -> None:
+def test_two_workers_keep_to_one_budget(budget: UsageLimits, why: str, tmp_path: Path) -> None:
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile.begin(tmp_path, budget, 2)
     with model_server() as server:
@@ -360,9 +344,7 @@ def test_every_key_falls_to_one_shard() -> None:
 # ---- what is wrong with a file, or with what is asked ----
 
 
-def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_a_bad_file_is_reported_and_the_others_are_done(fleet: list[Path], cli: Cli) -> None:
     folder = folder_of(fleet)
     execute(fleet[0], "PRAGMA wal_checkpoint(TRUNCATE)")
     damage(fleet[0])
@@ -388,9 +370,7 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_damaged_headers_are_reported_and_the_others_are_done(tmp_path: Path, cli: Cli) -> None:
     sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(7))
     for path, (make, _) in zip(files, HEADERS.values(), strict=True):
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -406,9 +386,7 @@ def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
     assert [path.read_bytes() for path in files] == before
 
 
-def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_file_that_stopped_being_a_memory_file_is_unusable(tmp_path: Path, cli: Cli) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
     assert maintained(cli, [path])["became"] == {"done": 1}
     path.write_bytes(b"\0" * 4096)
@@ -439,9 +417,7 @@ def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
     assert not (folder_of(fleet) / RECEIPTS).exists()
 
 
-def test_files_may_be_named_by_a_pattern_or_a_list(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_source_may_be_a_pattern_or_a_list(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     folder = folder_of(fleet)
     pattern = cli("fleet", "maintain", f"{folder}/**/agent-[13].db", "--workers", 1, "--json")
     assert pattern.json["files"] == 2
@@ -451,9 +427,7 @@ def test_files_may_be_named_by_a_pattern_or_a_list(
     assert found.json["became"] == {"done": 1, "missing": 1}
 
 
-def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
     command = ("fleet", "maintain", listed, "--workers", 1)
@@ -471,9 +445,7 @@ def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
     assert cli(*command).code == 0
 
 
-def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_file(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_a_list_without_an_existing_file_ends_with_10(cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("none.db\nneither.db\n")
     cli("fleet", "maintain", listed, "--workers", 1).ends(10, "There is no memory file in").says(
@@ -555,9 +527,7 @@ def test_a_log_on_a_network_file_system_is_known_by_its_mount() -> None:
 # ---- the report ----
 
 
-def test_a_report_adds_up_the_shards_and_says_which_is_missing(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_report_names_a_missing_shard(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet, "--shard", "0/2")
     receipts = folder_of(fleet) / RECEIPTS
     found = cli("fleet", "report", receipts, "--json").json
@@ -574,9 +544,7 @@ def test_a_report_adds_up_the_shards_and_says_which_is_missing(
     assert "slowwave_fleet_complete 1.0" in lines
 
 
-def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
-    fleet: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_replace_only_earlier_metrics(fleet: Path, cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet)
     other = tmp_path / "notes.txt"
     other.write_text("Not a textfile.")
@@ -585,9 +553,7 @@ def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
     assert other.read_text() == "Not a textfile."
 
 
-def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     receipts = folder_of(fleet) / RECEIPTS
     (part,) = receipts.glob("*/part-*.jsonl.gz")
@@ -608,9 +574,7 @@ def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
         cli("fleet", "report", place).ends(10, "There are no receipts")
 
 
-def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_receipts_are_read_back_to_the_last_complete_night(fleet: list[Path], cli: Cli) -> None:
     for shard in ("0/1", "0/2", "1/2", "0/2"):
         maintained(cli, fleet, "--shard", shard)
     nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()

@@ -73,9 +73,7 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
     assert told_runs == {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
 
 
-def test_a_second_night_gets_no_object_and_puts_none(
-    bucket: Bucket, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_second_night_gets_and_puts_nothing(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     keys = filled(bucket, tmp_path / "here", 3)
     maintain(cli, bucket)
     assert bucket.asked("GET") == sorted(keys)
@@ -91,9 +89,7 @@ def test_a_second_night_gets_no_object_and_puts_none(
     assert bucket.asked("GET") == [keys[1]]
 
 
-def test_an_object_that_nothing_is_to_be_done_in_is_not_put(
-    bucket: Bucket, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_object_at_rest_is_not_put(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     filled(bucket, tmp_path / "here", 1)
     maintain(cli, bucket)
     bucket.forget()
@@ -131,9 +127,7 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
         figures.add("uploads between get and put, none lost")
 
 
-def test_an_object_that_is_put_under_each_try_is_stale_and_as_its_agent_left_it(
-    bucket: Bucket, tmp_path: Path
-) -> None:
+def test_an_object_put_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     bucket.put("agent.db", path)
     numbers = iter(range(10))
@@ -150,9 +144,7 @@ def test_an_object_that_is_put_under_each_try_is_stale_and_as_its_agent_left_it(
     assert runs_of(got) == []
 
 
-def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
-    bucket: Bucket, tmp_path: Path
-) -> None:
+def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     fill(path, near_pairs(2))
     bucket.put("agent.db", path)
@@ -200,9 +192,7 @@ def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_i
     assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
 
 
-def test_a_copy_whose_night_goes_on_is_left_alone(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_used_copy_stays(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     root = working_root()
     with working_folder(root, f"{bucket.address}/agent.db") as folder:
@@ -228,9 +218,7 @@ def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cl
     cli("fleet", "maintain", "s3://no-such-bucket/x", "--workers", 1).ends(1, "cannot be reached")
 
 
-def test_an_endpoint_without_tls_is_said_to_need_leave(
-    bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_http_requires_a_setting(bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     object_store._store.cache_clear()
     cli("fleet", "maintain", bucket.address, "--workers", 1).ends(1, "set AWS_ALLOW_HTTP=true")

@@ -47,9 +47,7 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
 
 
-def test_a_worker_of_ray_that_is_killed_costs_no_file_its_night(
-    tmp_path: Path, figures: Figures
-) -> None:
+def test_a_killed_worker_of_ray_costs_no_night(tmp_path: Path, figures: Figures) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     driver = maintain(tmp_path / "agents")
     killed = False

@@ -41,9 +41,7 @@ def receipts(folder: Path) -> dict[str, Receipt]:
     return {receipt.key: receipt for receipt in archive.receipts(archive.nights()[0])}
 
 
-def test_each_tenant_has_its_night_and_the_receipts_equal_the_runs_of_the_mirrors(
-    database: Database, cli: Cli, tmp_path: Path
-) -> None:
+def test_receipts_equal_the_runs_of_mirrors(database: Database, cli: Cli, tmp_path: Path) -> None:
     url = filled(database).url
     ended = cli(*NIGHT, url, "--receipts", tmp_path).ends(0)
     assert "sesame" not in ended.out + ended.err
@@ -57,9 +55,7 @@ def test_each_tenant_has_its_night_and_the_receipts_equal_the_runs_of_the_mirror
     assert all(b"sesame" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
-def test_a_tenant_that_did_not_change_is_not_opened_and_one_that_did_is(
-    database: Database, cli: Cli, tmp_path: Path
-) -> None:
+def test_only_a_changed_tenant_is_opened(database: Database, cli: Cli, tmp_path: Path) -> None:
     url = filled(database).url
     cli(*NIGHT, url, "--receipts", tmp_path)
     before, mirrors = database.store(), database.mirrors()
@@ -72,9 +68,7 @@ def test_a_tenant_that_did_not_change_is_not_opened_and_one_that_did_is(
     assert became == {TENANTS[0]: "unchanged", TENANTS[1]: "done", TENANTS[2]: "unchanged"}
 
 
-def test_a_text_that_was_changed_in_place_is_noticed(
-    database: Database, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_text_changed_in_place_is_noticed(database: Database, cli: Cli, tmp_path: Path) -> None:
     """The number of rows is the same, and no time of them has changed."""
     url = filled(database).url
     cli(*NIGHT, url, "--receipts", tmp_path)
@@ -88,9 +82,7 @@ def test_a_text_that_was_changed_in_place_is_noticed(
     assert became["memories.bo"] == "unchanged"
 
 
-def test_a_tenant_that_another_night_has_leased_is_held_and_the_others_go_on(
-    database: Database, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_leased_tenant_is_skipped_as_held(database: Database, cli: Cli, tmp_path: Path) -> None:
     url = filled(database).url
     with Lease(DatabaseUrl.parse(database.of(TENANTS[0])), PostgresStore()).held():
         ended = cli(*NIGHT, url, "--receipts", tmp_path)
@@ -122,9 +114,7 @@ def test_two_shards_share_the_tenants(database: Database, cli: Cli, tmp_path: Pa
     assert all(len(database.texts(tenant)) == 2 for tenant in TENANTS)
 
 
-def test_what_goes_with_a_database_and_what_with_files_is_told_apart(
-    database: Database, cli: Cli, tmp_path: Path
-) -> None:
+def test_database_options_need_a_database(database: Database, cli: Cli, tmp_path: Path) -> None:
     url = filled(database).url
     assert "--format" in cli("fleet", "maintain", url).err
     assert "--receipts" in cli(*NIGHT, url).err

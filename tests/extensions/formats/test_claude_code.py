@@ -61,9 +61,7 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
     assert recognised(tmp_path) == []
 
 
-def test_the_index_has_a_line_for_each_memory_and_no_other(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     consolidated(cli, folder, *model)
     files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
@@ -102,9 +100,7 @@ def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cl
     assert cli("show", folder, "refunds", "--json").json["memory"]["source"] == "refunds.md"
 
 
-def test_undo_gives_the_files_back_with_their_times(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_undo_restores_files_and_times(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
     run = consolidated(cli, folder, *model)
     assert content(folder) != before
@@ -112,9 +108,7 @@ def test_undo_gives_the_files_back_with_their_times(
     assert content(folder) == before
 
 
-def test_one_proposal_after_the_other_is_undone(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
     run = consolidated(cli, folder, *model)
     for proposal in cli("log", folder, run, "--json").json["proposals"]:
@@ -124,9 +118,7 @@ def test_one_proposal_after_the_other_is_undone(
     assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
 
 
-def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = index(folder)
     run = consolidated(cli, folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
@@ -156,9 +148,7 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
         ("MEMORY.md", "Everything about ports: [[port-of-billing]]"),
     ],
 )
-def test_what_others_link_to_in_whatever_way_stays_and_is_named(
-    folder: Path, cli: Cli, file: str, link: str
-) -> None:
+def test_linked_memories_are_kept_and_named(folder: Path, cli: Cli, file: str, link: str) -> None:
     linking = folder / file
     linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
     before = content(folder)
@@ -169,9 +159,7 @@ def test_what_others_link_to_in_whatever_way_stays_and_is_named(
     assert "billing-port.md" not in content(folder)
 
 
-def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     run = consolidated(cli, folder, *model)
     lines = (folder / "MEMORY.md").read_text()
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
@@ -182,9 +170,7 @@ def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
     assert (folder / "port-of-billing.md").exists()
 
 
-def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_written(
-    folder: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_text_the_index_cannot_hold_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
     more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
@@ -231,9 +217,7 @@ OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("what", OTHER_VERSIONS)
-def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
-    what: str, folder: Path, cli: Cli
-) -> None:
+def test_a_folder_of_another_version_is_refused(what: str, folder: Path, cli: Cli) -> None:
     make, sentence = OTHER_VERSIONS[what]
     make(folder)
     before = content(folder)
@@ -245,9 +229,7 @@ def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
 @pytest.mark.parametrize(
     ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
 )
-def test_a_file_of_another_version_stays_and_is_named(
-    key: str, other: str, folder: Path, cli: Cli
-) -> None:
+def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, cli: Cli) -> None:
     path = folder / "port-of-billing.md"
     path.write_text(path.read_text().replace(key, other, 1))
     before = content(folder)["port-of-billing.md"]
@@ -258,9 +240,7 @@ def test_a_file_of_another_version_stays_and_is_named(
     assert content(folder)["port-of-billing.md"] == before
 
 
-def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
-    folder: Path, cli: Cli
-) -> None:
+def test_an_index_that_a_run_created_is_gone_after_its_undo(folder: Path, cli: Cli) -> None:
     (folder / "MEMORY.md").unlink()
     before = {item.name: item.read_bytes() for item in folder.iterdir()}
     run = consolidated(cli, folder)
@@ -268,9 +248,7 @@ def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
     assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
 
 
-def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
-    folder: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
     mirror.make()
     mirror.settle(NOW)
@@ -284,9 +262,7 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     assert (folder / "notes.md").read_text() == linking
 
 
-def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_file_of_the_folder_has_a_hint_to_pass_the_folder(folder: Path, cli: Cli) -> None:
     for name in ("MEMORY.md", "refunds.md"):
         ended = cli("maintain", folder / name, "--dry-run").ends(2)
         assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

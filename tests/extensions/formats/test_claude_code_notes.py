@@ -99,9 +99,7 @@ def maintained(cli: Cli, folder: Path, text: str) -> dict[str, Any]:
     return dict(ended.json)
 
 
-def test_two_notes_become_one_in_the_newest_file_with_its_front_matter_and_index_line(
-    folder: Path, cli: Cli
-) -> None:
+def test_two_notes_become_one_file_with_front_matter_and_line(folder: Path, cli: Cli) -> None:
     before = content(folder)
     report = maintained(cli, folder, JOINED)
     assert not (folder / "database-tests.md").exists()
@@ -130,9 +128,7 @@ def test_two_notes_become_one_in_the_newest_file_with_its_front_matter_and_index
         (JOINED.replace("[[pipeline]]", "[[pipelines]]"), '"[[pipelines]]" (link) is in none'),
     ],
 )
-def test_a_text_that_loses_or_invents_a_link_a_heading_or_code_is_rejected(
-    text: str, fault: str, folder: Path, cli: Cli
-) -> None:
+def test_a_draft_must_keep_links_and_code(text: str, fault: str, folder: Path, cli: Cli) -> None:
     before = content(folder)["no-mocks.md"]
     report = maintained(cli, folder, text)
     (rejected,) = [each for each in report["proposals"] if each["state"] == "rejected"]
@@ -140,9 +136,7 @@ def test_a_text_that_loses_or_invents_a_link_a_heading_or_code_is_rejected(
     assert content(folder)["no-mocks.md"] == before
 
 
-def test_without_a_model_only_equal_notes_are_merged_and_the_rest_is_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_without_a_model_only_equal_notes_are_merged(folder: Path, cli: Cli) -> None:
     before = content(folder)
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     gone = before.keys() - content(folder).keys()
@@ -195,9 +189,7 @@ def test_a_model_is_told_about_notes_only_where_it_is_shown_one(folder: Path, cl
 
 
 @pytest.mark.parametrize("review", ["never", "risky"])
-def test_a_dry_run_with_a_model_gives_the_size_of_the_index_after_the_night(
-    folder: Path, cli: Cli, review: str
-) -> None:
+def test_a_dry_run_gives_the_size_of_the_index(folder: Path, cli: Cli, review: str) -> None:
     command = ("maintain", folder, "--format", "claude-code", "--json", "--review", review)
     with served(answering(joining(JOINED), approval)) as options:
         planned = cli(*command, *options, "--dry-run", "--ask", "--target", "300").json["budget"]
@@ -228,9 +220,7 @@ def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cl
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_kill_at_any_step_loses_no_note(
-    folder: Path, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
+def test_a_kill_loses_no_note(folder: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     fresh = shutil.copytree(folder, folder.parent / "fresh" / "memory")
     before = {name: text for name, (text, _) in content(folder).items()}
     with served(answering(joining(JOINED), approval)) as options:
@@ -257,9 +247,7 @@ def test_a_kill_at_any_step_loses_no_note(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1),
     st.sampled_from(["a: b\n", "", "  modified: 2026-02-02\n"]),
 )
-def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
-    text: str, more: str
-) -> None:
+def test_any_text_and_every_other_field_survive_a_round_trip(text: str, more: str) -> None:
     front = (
         f"---\nname: n\ndescription: >-\n  two\n  lines\nmetadata:\n  type: project\n{more}---\n"
     )
@@ -273,9 +261,7 @@ def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
     assert after.with_text(text, "Short", now).encode() == after.content
 
 
-def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
-    folder: Path, cli: Cli
-) -> None:
+def test_the_report_names_what_stays_and_what_sessions_load(folder: Path, cli: Cli) -> None:
     for name, more in {
         "user": ("type: project", "type: user"),
         "own": ("name: pipeline", "owner: H\nname: own"),
@@ -300,9 +286,7 @@ def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
     assert f"Each session loads {budget['tokens']:,} tokens of it." in ended.out
 
 
-def test_what_memories_or_the_projects_instructions_say_as_well_is_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_what_memories_and_instructions_both_say_is_named(folder: Path, cli: Cli) -> None:
     instructions = folder.parent / "CLAUDE.md"
     instructions.write_text(
         "# Rules\n\n- Integration tests of orders-api need a real Postgres.\n"

@@ -33,9 +33,7 @@ def path(tmp_path: Path) -> Path:
     return made
 
 
-def test_it_is_recognised_and_its_facts_are_imported_with_their_days(
-    path: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_facts_are_imported_with_their_days(path: Path, tmp_path: Path, cli: Cli) -> None:
     assert [item.name for item in recognised(path)] == ["claude-mem"]
     with unchanged(path.read_bytes):
         ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
@@ -59,9 +57,7 @@ def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: C
     assert [item.name for item in path.parent.iterdir()] == [path.name]
 
 
-def test_facts_of_another_form_are_left_out_and_the_narrative_stands_for_them(
-    path: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_narrative_replaces_malformed_facts(path: Path, tmp_path: Path, cli: Cli) -> None:
     execute(path, "UPDATE observations SET facts = 'none' WHERE id = 1")
     execute(path, "UPDATE observations SET facts = '{}', narrative = NULL WHERE id = 2")
     cli("import", tmp_path / "own.db", path, "--from", "claude-mem")

@@ -22,9 +22,7 @@ def theirs(tmp_path: Path) -> Path:
     return Path(shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", tmp_path))
 
 
-def test_only_a_mirror_has_the_tables_of_a_mirror(
-    theirs: Path, memory_file: Path, cli: Cli
-) -> None:
+def test_only_a_mirror_has_tables_of_a_mirror(theirs: Path, memory_file: Path, cli: Cli) -> None:
     tables = "SELECT name FROM sqlite_schema WHERE name = 'links'"
     assert cli("maintain", theirs, "--format", "mcp-server-memory").code == 0
     mirror = Path(f"{theirs}.slowwave.db")
@@ -36,9 +34,7 @@ def test_only_a_mirror_has_the_tables_of_a_mirror(
     assert rows(memory_file, tables) == []
 
 
-def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
-    theirs: Path, cli: Cli
-) -> None:
+def test_a_refused_format_is_a_log_line_if_configured(theirs: Path, cli: Cli) -> None:
     theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
     ended = cli("maintain", theirs, "--format", "hermes").ends(2)
     assert "not like hermes" in json.loads(ended.err)["message"]
@@ -53,9 +49,7 @@ def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: C
     assert theirs.read_bytes() == before
 
 
-def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
-    theirs: Path, cli: Cli
-) -> None:
+def test_another_agents_file_is_searched_and_unchanged(theirs: Path, cli: Cli) -> None:
     assert [item.name for item in recognised(theirs)] == ["mcp-server-memory"]
     before = theirs.read_bytes()
     assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
@@ -77,9 +71,7 @@ def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cl
 
 # The last: from here on each night of this module asks a model.
 @pytest.mark.usefixtures("smoke_model")
-def test_another_agents_file_is_changed_when_its_proposals_are_approved(
-    theirs: Path, cli: Cli
-) -> None:
+def test_an_approval_changes_another_agents_file(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
     assert theirs.read_bytes() == before

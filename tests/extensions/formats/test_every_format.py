@@ -34,9 +34,7 @@ def copied(path: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte(
-    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_run_is_undoable(name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
     before = held(path)
     command = ("maintain", path, "--json", *scripted)
@@ -62,9 +60,7 @@ def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_an_agent_that_is_the_model_brings_a_file_to_what_a_served_one_does(
-    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_agents_can_answer(name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = (*of_one_thing(), *_UPDATED, *_TWINS)
     path, served = (made(name, tmp_path / folder, texts) for folder in ("agent", "served"))
     before = held(path)
@@ -184,9 +180,7 @@ _EDITED = "A heron nests at the weir."
         ),
     ],
 )
-def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
-    name: str, change: str, changed: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_edit_saves_both(name: str, change: str, changed: str, tmp_path: Path, cli: Cli) -> None:
     path = made(name, tmp_path / "agent", (*_ALIKE, *GATE[:2], SHORT))
     (left,) = {*_ALIKE} - {changed}
 
@@ -212,9 +206,7 @@ def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_last_moment_edit_is_left_alone(name: str, tmp_path: Path) -> None:
     path = made(name, tmp_path / "agent", _TWINS)
     other = made(name, tmp_path / "other", ("A heron nests there.",))
     before, put = held(path), held(other)
@@ -230,9 +222,7 @@ def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-code"])
-def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_each_memory_that_prevents_an_undo_is_named(name: str, tmp_path: Path, cli: Cli) -> None:
     twins = (*_TWINS, "Refunds need a second signature.", "Refunds need a second signature")
     path = made(name, tmp_path / "agent", twins)
     before = told_in(name, path)

@@ -59,9 +59,7 @@ def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
 
 
-def test_a_file_is_recognised_by_its_own_format_and_no_other(
-    sample: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_only_its_own_format_recognises_a_file(sample: tuple[str, Path], tmp_path: Path) -> None:
     name, path = sample
     assert [item.name for item in recognised(path)] == [name]
     assert {*SAMPLES, *OTHERS} == set(own_formats())
@@ -85,9 +83,7 @@ def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name
     assert path.read_text() == "- Use tabs.\n- Use tabs\n"
 
 
-def test_the_first_run_that_writes_has_to_name_the_format(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_the_first_writing_run_names_the_format(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         cli("maintain", path).ends(2, f"--format {name}")
@@ -124,9 +120,7 @@ def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) ->
 
 
 @of("markdown")
-def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with served(answering(latest_port, approval)) as model:
         options = ("--format", name, "--json", *model)
@@ -171,9 +165,7 @@ def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli:
     assert path.read_text().count(TWICE[name]) >= 2
 
 
-def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_an_edited_result_is_kept(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "memory.jsonl"
     entity = {"type": "entity", "name": "on call", "entityType": "team"}
     path.write_text(json.dumps(entity | {"observations": of_one_thing()}))
@@ -194,9 +186,7 @@ def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path]
     assert sorted(path.read_text()) == sorted(short.decode())
 
 
-def test_what_is_restored_one_by_one_stands_in_its_old_place(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_undo_of_a_memory_restores_its_place(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         consolidated(cli, name, path)
@@ -205,18 +195,14 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place(
 
 
 @of("markdown")
-def test_what_is_not_there_is_told_with_the_name_of_the_file(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_memory_is_named_with_the_file(sample: tuple[str, Path], cli: Cli) -> None:
     _, path = sample
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
         cli(*command, path, "01234567").ends(1, f"in {path}.")
 
 
 @of("markdown")
-def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_reading_commands_see_the_latest_text(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     run = consolidated(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
@@ -254,9 +240,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
 
 
 @pytest.mark.parametrize("deleted", [None, GATE[1], SHORT])
-def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
-    tmp_path: Path, cli: Cli, deleted: str | None
-) -> None:
+def test_a_deleted_source_makes_it_stale(tmp_path: Path, cli: Cli, deleted: str | None) -> None:
     path = tmp_path / "memory.jsonl"
     said = [*GATE[:2], SHORT]
     left = [item for item in said if item != deleted]
@@ -289,9 +273,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
         assert now == [*left, "A heron nests there."]
 
 
-def test_the_lock_of_hermes_is_waited_for_and_then_told(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_held_lock_is_named(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
     path = tmp_path / "hermes" / SAMPLES["hermes"]
     with unchanged(path.read_bytes):
@@ -306,9 +288,7 @@ def test_the_lock_of_hermes_is_waited_for_and_then_told(
     ("name", "content", "said"),
     [("hermes", "one\n§\n two", "not in Hermes' format"), ("hermes", "\udcff", "UTF-8")],
 )
-def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
-    tmp_path: Path, cli: Cli, name: str, content: str, said: str
-) -> None:
+def test_odd_files_are_named(tmp_path: Path, cli: Cli, name: str, content: str, said: str) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_bytes(content.encode(errors="surrogateescape"))
     with unchanged(path.read_bytes):
@@ -317,9 +297,7 @@ def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
     assert not state_of(path).exists()
 
 
-def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_works(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_the_wrong_format_is_refused(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         for item in sorted({*own_formats()} - {name}):
@@ -342,9 +320,7 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
         assert cli("undo", path, ended.json["run"], "--state", state).code == 0
 
 
-def test_formats_lists_them_and_says_which_one_a_file_is(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS, "table"}
@@ -374,9 +350,7 @@ def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: 
 DIST = "lines-0.1.dist-info"
 
 
-def test_the_format_of_the_page_works_once_its_package_declares_it(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_adds_a_format(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     _, code, _ = readme.example("plugin").split("```")
     package = tmp_path / "package"
     (package / DIST).mkdir(parents=True)
@@ -399,9 +373,7 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
 
 
 @of("markdown")
-def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_format_is_refused_with_a_list(sample: tuple[str, Path], cli: Cli) -> None:
     _, path = sample
     cli("maintain", path, "--format", "frob").ends(1, "mcp-server-memory")
 
@@ -417,9 +389,7 @@ def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: 
     assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path).out
 
 
-def test_a_file_of_another_agent_is_imported_and_only_read(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
@@ -428,9 +398,7 @@ def test_a_file_of_another_agent_is_imported_and_only_read(
     assert not state_of(path).exists()
 
 
-def test_nothing_but_its_own_agent_adds_to_a_file(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_only_its_agent_adds_to_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):

@@ -78,9 +78,7 @@ def test_what_ages_leaves_the_other_agents_file_and_comes_back_as_it_was(
 
 
 @pytest.mark.parametrize("name", FEW_WRITERS)
-def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_time_again(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_restored_memory_has_its_time_again(name: str, tmp_path: Path, cli: Cli) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
     (gone,) = cli(*run).json["expire"]["expired"]
     cli("undo", path, gone["id"]).ends(0)
@@ -91,9 +89,7 @@ def test_one_expired_memory_is_restored_into_the_other_agents_file_and_has_its_t
 
 
 @pytest.mark.parametrize("name", ["mcp-server-memory", "markdown", "hermes"])
-def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_text_written_again_after_expiry_is_active(name: str, tmp_path: Path, cli: Cli) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
     told = path.read_bytes()
     cli(*run)
@@ -107,9 +103,7 @@ def test_what_its_agent_tells_anew_after_it_expired_is_a_memory_again(
 
 
 @pytest.mark.parametrize("name", FEW_WRITERS)
-def test_all_phases_with_a_rule_and_a_limit_are_taken_back_one_by_one(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_all_phases_are_undone_one_by_one(name: str, tmp_path: Path, cli: Cli) -> None:
     path, _ = aged(name, tmp_path / "agent", cli)
     with unchanged(held, path):
         done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
@@ -120,9 +114,7 @@ def test_all_phases_with_a_rule_and_a_limit_are_taken_back_one_by_one(
             assert cli("undo", path, done.json[phase]["run"]).code == 0
 
 
-def test_what_its_agent_deletes_after_it_was_archived_stays_deleted(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_what_its_agent_deletes_after_archiving_stays_deleted(tmp_path: Path, cli: Cli) -> None:
     path, run = aged("mcp-memory-service", tmp_path / "agent", cli, "limit")
     run_id = cli(*run).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")

@@ -56,18 +56,14 @@ def said(name: str, path: Path) -> list[str]:
     return [row["said"] for row in rows(path, VISIBLE[name])]
 
 
-def test_a_database_is_recognised_by_its_own_format_and_no_other(
-    sample: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_only_its_own_format_takes_a_database(sample: tuple[str, Path], tmp_path: Path) -> None:
     name, path = sample
     assert [item.name for item in recognised(path)] == [name]
     execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     assert recognised(tmp_path / "other.db") == []
 
 
-def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_duplicates_are_merged_and_undo_restores_rows(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before, visible = table(name, path), said(name, path)
     run = consolidated(cli, name, path)
@@ -93,9 +89,7 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
 
 
 @of_langgraph
-def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_langgraph_profiles_are_left_alone(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidated(cli, name, path)
@@ -146,9 +140,7 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
 
 
 @of_langgraph
-def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_langgraph_key_may_be_superseded_twice(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "DELETE FROM store")
     put(path, "first", "The api listens on port 8080.", "2026-02-03")
@@ -179,18 +171,14 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
 
 
 @of_memory_service
-def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_row_that_lacks_its_vector_replaces_nothing(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE memories SET embedding_pending = 1")
     assert cli("maintain", path, "--format", name, "--json").json["proposals"] == []
 
 
 @of_memory_service
-def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_the_winner_exists_and_protected_tags_stay(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
     consolidated(cli, name, path)
@@ -224,9 +212,7 @@ WITHOUT_A_COLUMN = {
 }
 
 
-def test_a_newer_version_than_was_tried_is_remarked_upon(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_newer_version_has_a_warning(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     assert "has schema" not in cli("maintain", path, "--dry-run").err
     for statement in NEWER[name]:
@@ -234,9 +220,7 @@ def test_a_newer_version_than_was_tried_is_remarked_upon(
     cli("maintain", path, "--format", name).ends(0, "has schema 99")
 
 
-def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_layout_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, WITHOUT_A_COLUMN[name])
     with unchanged(path.read_bytes):
@@ -244,9 +228,7 @@ def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
         cli("maintain", path, "--format", name).ends(10, "is not ")
 
 
-def test_what_the_agent_deletes_is_archived_and_stays_deleted(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     consolidated(cli, name, path)
     execute(path, DELETED[name])

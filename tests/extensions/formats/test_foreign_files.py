@@ -168,9 +168,7 @@ def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
 
 
 @needs_a_disk
-def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(
-    of_few: Other, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_read_only_folder_is_reported(of_few: Other, tmp_path: Path, cli: Cli) -> None:
     other, before, files = of_few, of_few.content(), sorted(of_few.folder.iterdir())
     folders = [other.folder, *([other.path] if other.path.is_dir() else [])]
     elsewhere = ("--format", other.format, "--state", str(tmp_path / "state.db"))
@@ -201,9 +199,7 @@ def test_a_file_that_is_read_only_is_told_and_nothing_is_changed(of_few: Other, 
     assert other.content() != before
 
 
-def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(
-    other: Other, cli: Cli, rounds: Rounds
-) -> None:
+def test_an_agent_that_keeps_writing_loses_nothing(other: Other, cli: Cli, rounds: Rounds) -> None:
     if other.name not in ("markdown", "langgraph") and rounds(1, 0):
         pytest.skip("in make test-long: here a file and a database")
     night = ("maintain", other.path, "--format", other.format, "--quiet")

@@ -44,9 +44,7 @@ def test_a_forgotten_text_leaves_both_files(name: str, tmp_path: Path, cli: Cli)
     assert cli("maintain", path, "--json").json["proposals"] == []
 
 
-def test_a_forgotten_text_that_its_agent_writes_again_is_left_to_it(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_forgotten_text_that_its_agent_rewrites_is_kept(tmp_path: Path, cli: Cli) -> None:
     path = made("markdown", tmp_path / "agent", (KEPT, SAFE, *TWINS))
     before = path.read_text("utf-8")
     consolidated(cli, "markdown", path)

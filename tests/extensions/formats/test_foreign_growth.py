@@ -162,9 +162,7 @@ def test_a_text_that_grew_in_a_database_keeps_its_row_and_all_else_that_the_row_
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
-def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_and_comes_back(
-    name: str, tmp_path: Path, cli: Cli, scripted: Model
-) -> None:
+def test_notes_survive_a_growing_text(name: str, tmp_path: Path, cli: Cli, scripted: Model) -> None:
     path, _ = grown(cli, name, tmp_path, scripted)
     if name == "mcp-memory-service":
         noted = "json_set(metadata, '$.access_count', 7)"
@@ -182,9 +180,7 @@ def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_an
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
-def test_a_text_comes_back_with_its_vector_though_the_agent_changed_its_model(
-    name: str, tmp_path: Path, cli: Cli, scripted: Model
-) -> None:
+def test_undo_restores_old_vectors(name: str, tmp_path: Path, cli: Cli, scripted: Model) -> None:
     path, _ = grown(cli, name, tmp_path, scripted)
     before, vector = told_in(name, path), vector_of_ours(name, path)
     second = maintained(cli, name, path, scripted)

@@ -75,9 +75,7 @@ def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, 
     assert promoted.read_text() == PROMOTED
 
 
-def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_order(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_undo_in_any_order_moves_marks(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "MEMORY.md"
     marks = [" <!-- trigger: pager -->", "", "", " <!-- importance: 6 -->", "", "", "", ""]
     bullets = zip(of_one_thing(), marks, strict=True)
@@ -92,9 +90,7 @@ def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_orde
 
 
 @pytest.mark.parametrize("latest_first", [True, False])
-def test_what_several_nights_handed_on_is_given_back_night_by_night(
-    tmp_path: Path, cli: Cli, latest_first: bool
-) -> None:
+def test_marks_return_night_by_night(tmp_path: Path, cli: Cli, latest_first: bool) -> None:
     path = tmp_path / "MEMORY.md"
     told = (
         "- Billing listens on port 8080. <!-- importance: 7 --> <!-- trigger: billing -->\n"
@@ -159,9 +155,7 @@ def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path
     assert promoted.read_text() == PROMOTED
 
 
-def test_a_kill_at_any_step_hands_marks_on_once(
-    promoted: Path, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
+def test_a_kill_moves_all_once(promoted: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     command = ["maintain", str(promoted), "--format", "markdown", "--json"]
     assert_kills_leave_all_or_nothing(cli, command, promoted, promoted.read_text, rounds)
 

@@ -89,9 +89,7 @@ def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-ser
     return str(ended.json["run"])
 
 
-def test_vectors_written_without_the_extension_are_what_the_extension_would_have_written(
-    tmp_path: Path, rounds: Callable[[int, int], int]
-) -> None:
+def test_vectors_equal_the_extensions(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
     chance = random.Random(20261125)  # noqa: S311 - which rows come and go
     path = tmp_path / "vectors.db"
     columns = "content_embedding FLOAT[4] distance_metric=cosine, store TEXT partition key"
@@ -230,9 +228,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     assert vectors_in(path) == vectors
 
 
-def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
-    service: Path, embedder: SentenceEmbedder
-) -> None:
+def test_vectors_pass_with_a_lent_model(service: Path, embedder: SentenceEmbedder) -> None:
     format = format_named("mcp-memory-service")
     format.model = LentModel(embedder.name, embedder.encode)
     assert format.why_no_texts(service) is None
@@ -273,9 +269,7 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
     assert tables() == before
 
 
-def test_a_row_of_langgraph_comes_back_from_what_an_earlier_version_kept_of_it(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
+def test_rows_of_earlier_versions_come_back(tmp_path: Path, embedder: SentenceEmbedder) -> None:
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))

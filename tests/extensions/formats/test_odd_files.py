@@ -67,9 +67,7 @@ def test_the_first_of_spaced_observations_leaves_no_space(tmp_path: Path, cli: C
 
 
 @pytest.mark.parametrize("name", _MAKERS)
-def test_an_undo_restores_any_file_to_the_byte(
-    name: str, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
+def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     file, spell = _MAKERS[name]
 
     @settings(max_examples=rounds(5, 60), suppress_health_check=list(HealthCheck), database=None)
@@ -115,9 +113,7 @@ def test_an_undo_restores_any_file_to_the_byte(
     undone()
 
 
-def test_a_file_above_its_limit_is_undone_but_not_made_fuller_than_it_was(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_an_undo_may_leave_a_file_above_its_limit(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
     assert len(before) > _HERMES_LIMIT
@@ -145,9 +141,7 @@ _TIMES = {
 
 
 @pytest.mark.parametrize("time", _TIMES.values(), ids=_TIMES)
-def test_a_row_with_an_odd_time_is_undated_and_named(
-    time: object, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli) -> None:
     path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
     odd = "UPDATE memories SET created_at = ? WHERE content = ?"
     with closing(sqlite3.connect(path)) as db, db:
@@ -223,9 +217,7 @@ def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_
         "BEGIN UPDATE memories SET deleted_at = 1 WHERE content LIKE 'The attic%'; END",
     }.items(),
 )
-def test_a_write_that_would_lose_a_memory_is_refused(
-    name: str, loses: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_write_that_loses_is_refused(name: str, loses: str, tmp_path: Path, cli: Cli) -> None:
     path = made(name, tmp_path / "agent", _TEXTS)
     execute(path, f"CREATE TRIGGER loses AFTER {loses}")
     with unchanged(held, path):

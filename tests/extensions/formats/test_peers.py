@@ -60,9 +60,7 @@ def rested(cli: Cli, path: Path) -> None:
         assert cli("maintain", path, "--json").json["proposals"] == []
 
 
-def test_the_mcp_memory_server_reads_what_stays_and_goes_on(
-    peers: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_mcp_memory_server_reads_the_result(peers: Path, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.jsonl"
     server = Server(peers, path)
     told = ["Billing listens on port 8080.", "Billing listens on port 8080", "Café is near"]
@@ -102,9 +100,7 @@ class Hermes:
         return [json.loads(line) for line in told.splitlines()]
 
 
-def test_hermes_reads_what_stays_sees_no_drift_and_goes_on(
-    peers: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_hermes_reads_the_result_without_drift(peers: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "memories").mkdir()
     hermes = Hermes(peers, tmp_path)
     path = tmp_path / SAMPLES["hermes"]
@@ -152,9 +148,7 @@ def talk(
     return [json.loads(line) for line in told.splitlines()]
 
 
-def test_mcp_memory_service_finds_what_stays_and_goes_on(
-    peers: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_mcp_memory_service_finds_the_result(peers: Path, tmp_path: Path, cli: Cli) -> None:
     python, script = peers / "mcp-memory-service", "memory_service.py"
     path = tmp_path / "sqlite_vec.db"
     told = ["Billing listens on port 8080.", "Billing listens on port 8080", "The moon is far"]
@@ -282,9 +276,7 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     assert "d" not in one
 
 
-def test_langgraph_finds_a_text_that_was_added(
-    peers: Path, tmp_path: Path, cli: Cli, scripted: Model
-) -> None:
+def test_langgraph_finds_new_texts(peers: Path, tmp_path: Path, cli: Cli, scripted: Model) -> None:
     python, script = peers / "langgraph", "langgraph_store.py"
     path = tmp_path / "store.db"
     puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(of_one_thing())]
@@ -300,9 +292,7 @@ def test_langgraph_finds_a_text_that_was_added(
     assert [match["content"] for match in found.values()] == ["A heron nests there."]
 
 
-def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
-    peers: Path, database: Database, cli: Cli, scripted: Model
-) -> None:
+def test_langgraph_tables_work(peers: Path, database: Database, cli: Cli, scripted: Model) -> None:
     python, script = peers / "langgraph", "langgraph_store.py"
     texts = of_one_thing()
     puts = [("put", "x", str(at), {"content": text}) for at, text in enumerate(texts)]
@@ -319,9 +309,7 @@ def test_langgraph_in_postgresql_finds_what_stays_and_its_rows_come_back(
     assert database.store() == before
 
 
-def test_langgraph_in_postgresql_writes_beside_the_nights_and_loses_nothing(
-    peers: Path, database: Database, cli: Cli
-) -> None:
+def test_langgraph_in_postgresql_loses_nothing(peers: Path, database: Database, cli: Cli) -> None:
     tenant = database.of("memories.x")
     run_nights_beside(
         lambda: tell_langgraph(peers, database.url),
@@ -370,9 +358,7 @@ def test_mem0_in_postgresql_finds_what_stays_and_its_rows_come_back(
     assert "The moon is far." not in {match["memory"] for match in found}
 
 
-def test_agno_in_postgresql_finds_what_stays_and_its_rows_come_back(
-    peers: Path, empty_database: Database, cli: Cli, scripted: Model
-) -> None:
+def test_agno_tables_work(peers: Path, empty_database: Database, cli: Cli, scripted: Model) -> None:
     python, script, url = peers / "agno", "agno_store.py", empty_database.url
     texts = told_apart([*of_one_thing(), "The moon is far."])
     calls = [("tell", "ann", known, text, [f"t{known[-1]}"]) for known, text in texts.items()]
@@ -476,9 +462,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_real_program_that_writes_all_the_while_loses_nothing(
-    name: str, peers: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_real_program_loses_nothing(name: str, peers: Path, tmp_path: Path, cli: Cli) -> None:
     file, tell = WRITERS[name]
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)

@@ -281,9 +281,7 @@ def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
     return OpenClaw([node, packages / "openclaw" / "openclaw.mjs"], tmp_path, memory)
 
 
-def test_claude_code_is_told_what_stays_and_not_what_was_retired(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_is_shown_what_stays_and_nothing_else(claude: ClaudeCode, cli: Cli) -> None:
     before = claude.session().told
     told, files = claude.texts(), {path.name for path in claude.memory.glob("*.md")}
     run_id = consolidated(cli, claude.format, claude.memory)
@@ -304,9 +302,7 @@ def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     assert all(name in restored for name in removed)
 
 
-def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_continues_to_write(claude: ClaudeCode, cli: Cli) -> None:
     told = claude.texts()
     first = consolidated(cli, claude.format, claude.memory)
     gone = "Refunds need a second signature"
@@ -348,9 +344,7 @@ def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw
         assert cli("undo", openclaw.memory, run_id).code == 0
 
 
-def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
-    openclaw: OpenClaw, cli: Cli
-) -> None:
+def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
     told = openclaw.texts()
     consolidated(cli, openclaw.format, openclaw.memory)
     (bullet,) = [
@@ -376,9 +370,7 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
     assert len(texts) > len(told) - 1
 
 
-def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
-    openclaw: OpenClaw, cli: Cli
-) -> None:
+def test_openclaw_finds_each_thing_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
     def found(what: str) -> int:
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
@@ -413,9 +405,7 @@ def test_openclaw_that_writes_beside_nights_loses_nothing(openclaw: OpenClaw, cl
     assert nights_beside(openclaw, script, cli) == sorted(THINGS)
 
 
-def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:
     claude.has_slowwave()
     claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
@@ -473,9 +463,7 @@ def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, 
     }
 
 
-def test_codex_installs_the_plugin_with_its_skill_its_hooks_and_its_server(
-    peers: Path, tmp_path: Path
-) -> None:
+def test_codex_installs_the_plugin_with_skill_hooks_and_server(peers: Path, tmp_path: Path) -> None:
     found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
     if not found:
         pytest.skip("in make test-agents")

@@ -153,9 +153,7 @@ def test_every_command_that_the_plugin_names_exists_with_its_options() -> None:
         assert {*arguments} <= PLACEHOLDERS, words
 
 
-def test_a_hook_ends_with_0_and_says_nothing_without_a_memory_or_without_slowwave(
-    session: Session,
-) -> None:
+def test_a_hook_is_silent_without_a_memory_or_slowwave(session: Session) -> None:
     assert session.hear("SessionStart") == ""
     (session.bin / "slowwave").unlink()
     for event in HOOKS:
@@ -174,9 +172,7 @@ def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing() -> None:
         assert process.wait(timeout=60) == 0
 
 
-def test_a_session_begins_with_what_is_due_and_then_with_what_is_pending(
-    claude: Session, cli: Cli
-) -> None:
+def test_a_session_begins_with_what_is_due_and_then_pending(claude: Session, cli: Cli) -> None:
     before = claude.files()
     for event in HOOKS:
         assert f"{len(DOZEN)} memories are new" in claude.hear(event)
@@ -202,9 +198,7 @@ def test_a_damaged_memory_does_not_hide_another(claude: Session) -> None:
     assert "memories are new" in claude.hear("SessionStart")
 
 
-def test_an_openclaw_workspace_and_a_memory_file_are_found(
-    session: Session, memory_file: Path
-) -> None:
+def test_an_openclaw_workspace_is_found(session: Session, memory_file: Path) -> None:
     workspace = session.home / ".openclaw" / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("".join(f"- {text}\n" for text in DOZEN))
@@ -223,9 +217,7 @@ def found(session: Session, folder: Path, **environment: str) -> list[tuple[str,
     return [(each["file"], each["format"]) for each in json.loads(ended.stdout)["found"]]
 
 
-def test_a_repository_has_one_claude_code_memory_for_its_folders_and_worktrees(
-    claude: Session,
-) -> None:
+def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session) -> None:
     (claude.project / ".git" / "worktrees" / "tree").mkdir(parents=True)
     below = claude.project / "src" / "deep"
     below.mkdir(parents=True)
@@ -237,9 +229,7 @@ def test_a_repository_has_one_claude_code_memory_for_its_folders_and_worktrees(
     assert found(claude, claude.home) == []
 
 
-def test_the_memories_of_each_agent_are_found_and_the_file_of_the_environment_first(
-    session: Session, memory_file: Path
-) -> None:
+def test_the_memory_in_the_environment_comes_first(session: Session, memory_file: Path) -> None:
     places = {
         ".hermes/memories/MEMORY.md": FORMATS / "hermes" / "memories" / "MEMORY.md",
         ".codex/memories/MEMORY.md": FORMATS / "markdown" / "MEMORY.md",

@@ -88,18 +88,14 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
         ("not json", "Invalid JSON"),
     ],
 )
-def test_a_line_that_is_no_trace_stops_all_of_them(
-    memory_file: Path, cli: Cli, line: str, output: str
-) -> None:
+def test_an_invalid_line_stops_all(memory_file: Path, cli: Cli, line: str, output: str) -> None:
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
     cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
-def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
-    traced: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_raw_traces_are_never_recalled(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     fill(traced, told(of_one_thing(), "own"))
     # Not even where somebody made it active by SQL.
     execute(traced, "UPDATE memories SET status = 'active' WHERE id LIKE 'experience-%'")
@@ -122,9 +118,7 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
 # ---- compressed without a model ----
 
 
-def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
-    traced: Path, cli: Cli
-) -> None:
+def test_what_worked_and_what_failed_is_in_the_traces_words(traced: Path, cli: Cli) -> None:
     done = compressed(cli, traced)
     assert {name: found["state"] for name, found in done.items()} == {
         DEPLOY: "applied",
@@ -201,9 +195,7 @@ def test_a_dry_run_says_what_would_be_written_and_writes_nothing(traced: Path, c
     assert compressed(cli, traced)[DEPLOY]["text"] == planned[DEPLOY]["text"]
 
 
-def test_a_night_leaves_what_was_learned_as_it_is(
-    traced: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_a_night_keeps_what_was_learned(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     compressed(cli, traced)
     with unchanged(rows, traced, LEARNED):
         fill(traced, told(["Deployed one pod after the other, a minute apart."] * 3, "own"))
@@ -279,9 +271,7 @@ def deploys(memory_file: Path, cli: Cli) -> Path:
 SOUND = ("Deployed one pod after the other.", "worked", ["t2", "t3"])
 
 
-def test_of_a_models_answer_only_what_the_traces_bear_out_is_written(
-    deploys: Path, cli: Cli
-) -> None:
+def test_only_decisions_that_traces_support_are_written(deploys: Path, cli: Cli) -> None:
     found, asked = learned(
         cli,
         deploys,
@@ -330,9 +320,7 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(deploys: Path, cli
     assert found["model"]["calls"] == 3
 
 
-def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
-    deploys: Path, cli: Cli
-) -> None:
+def test_a_model_that_fails_writes_nothing_and_is_retried(deploys: Path, cli: Cli) -> None:
     with unchanged(picture, deploys):
         found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
         assert found["tasks"][0]["state"] == "failed"
@@ -352,9 +340,7 @@ def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path,
 
 
 @pytest.mark.parametrize("limit", ["--max-calls", "--max-time"])
-def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
-    deploys: Path, cli: Cli, limit: str
-) -> None:
+def test_without_a_budget_a_task_is_skipped(deploys: Path, cli: Cli, limit: str) -> None:
     with unchanged(picture, deploys, ["memories", "runs"]):
         with model_server(reading(answer(SOUND))) as server:
             ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
@@ -364,9 +350,7 @@ def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
     assert (quiet.out, "the traces of 1 task require a model" in quiet.err) == ("", True)
 
 
-def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
-    deploys: Path, cli: Cli
-) -> None:
+def test_tasks_are_asked_at_once_and_written_as_they_come(deploys: Path, cli: Cli) -> None:
     steps = [{"text": "Asked Ines for the numbers.", "outcome": "worked"}]
     another = attempt(task="another", prompt="Write it.", output="It was read. " * 30, steps=steps)
     added(cli, deploys, another)
@@ -406,8 +390,6 @@ def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli:
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 
-def test_in_a_file_without_a_memory_there_is_nothing_to_compress(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_without_a_memory_there_is_nothing_to_compress(memory_file: Path, cli: Cli) -> None:
     ended = cli("experience", memory_file, "compress")
     assert (ended.code, ended.err) == (0, "")

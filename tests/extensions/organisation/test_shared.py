@@ -207,9 +207,7 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     assert [author["name"] for author in authors] == ["aino", "architect"]
 
 
-def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_of_it(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_first_author_creates_the_log(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     log = "SELECT type, name FROM sqlite_schema WHERE name LIKE 'shared_%'"
     assert rows(memory_file, log) == []
     Run(memory_file, cli)("admit", "aino", "--human", by="aino")
@@ -241,9 +239,7 @@ def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: C
 # ---- nothing else gets in or out ----
 
 
-def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_unpublished_facts_are_refused(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     text, lines = tmp_path / "chat.txt", tmp_path / "lines.jsonl"
     text.write_text("User: I live in Oslo.\nAssistant: Fine.\nUser: Yes.\n")
     lines.write_text('{"content": "a"}\n{"content": "b", "tenant": "shared"}\n')
@@ -337,9 +333,7 @@ def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -
     assert rows(org, "SELECT content FROM memories WHERE status = 'active'") == [{"content": PORT}]
 
 
-def test_adding_to_the_tenant_and_restoring_in_it_are_refused_in_a_sentence(
-    org: Path, cli: Cli
-) -> None:
+def test_add_and_restore_in_the_shared_tenant_are_refused(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
@@ -360,9 +354,7 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
-def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the_same(
-    org: Path, cli: Cli
-) -> None:
+def test_ageing_counts_nothing_of_the_shared_tenant(org: Path, cli: Cli) -> None:
     Run(org, cli)("publish", "port", PORT, by="coder")
     Run(org, cli)("publish", "port", MOVED, by="coder")
     fill(org, [f"Room {number} has {number * 3} chairs." for number in range(4)])
@@ -382,9 +374,7 @@ def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the
     assert done["expire"]["kept"] == {}
 
 
-def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_to_restore_it(
-    org: Path, cli: Cli
-) -> None:
+def test_ended_facts_are_not_in_the_archive(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
@@ -420,9 +410,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
     assert [item["content"] for item in active(saved)] == [PORT]
 
 
-def test_a_log_goes_into_another_file_with_everything_else(
-    org: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_export_all_carries_the_log(org: Path, tmp_path: Path, cli: Cli) -> None:
     Run(org, cli)("publish", "port", PORT, by="coder")
     lines = cli("export", org, "--all").out
     (tmp_path / "lines.jsonl").write_text(lines, "utf-8")
@@ -472,9 +460,7 @@ def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli
     assert ended.json["gate"]["found"] == 0
 
 
-def test_shared_facts_are_recalled_with_an_agents_own_memories_which_come_first(
-    org: Path, cli: Cli
-) -> None:
+def test_shared_facts_are_recalled_after_an_agents_own(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "billing/port", PORT, "--tag", "deploy", by="aino")
     published = ("publish", "billing/port", PORT)

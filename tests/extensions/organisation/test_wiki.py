@@ -91,9 +91,7 @@ def links(text: str) -> list[str]:
 # ---- what is written ----
 
 
-def test_each_memory_has_a_page_and_every_link_leads_to_one(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_each_memory_has_a_page_and_no_link_dangles(night: Path, tmp_path: Path, cli: Cli) -> None:
     ended = cli("export", night, "--wiki", tmp_path / "wiki", "--json")
     found = pages(tmp_path / "wiki")
     assert ended.json["wiki"]["written"] == len(found)
@@ -105,9 +103,7 @@ def test_each_memory_has_a_page_and_every_link_leads_to_one(
             assert target in found, (name, link)
 
 
-def test_the_page_of_a_derived_memory_says_what_it_was_made_from(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_derived_memory_names_its_sources(night: Path, tmp_path: Path, cli: Cli) -> None:
     cli("export", night, "--wiki", tmp_path / "wiki")
     (made,) = rows(
         night, "SELECT id, content FROM memories WHERE content LIKE '%03:30%' AND generation > 0"
@@ -132,9 +128,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
     assert name in links(pages(tmp_path / "wiki")["index.md"])
 
 
-def test_a_name_has_a_page_if_three_active_memories_mention_it_and_the_index_lists_it(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_name_needs_three_memories(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     names = {"Kind regards": 2, "atlas-api": 3, "Evan": 4}
     fill(
         memory_file,
@@ -174,9 +168,7 @@ def test_a_second_export_changes_only_what_changed(night: Path, tmp_path: Path, 
     assert changed == {folder / "index.md"}
 
 
-def test_the_page_of_a_memory_that_left_the_file_is_removed(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_page_of_a_deleted_memory_is_removed(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     execute(night, "DELETE FROM memories WHERE id IN ('smoke-07', 'smoke-08')")
@@ -184,9 +176,7 @@ def test_the_page_of_a_memory_that_left_the_file_is_removed(
     assert not (folder / "raw" / "smoke-07.md").exists()
 
 
-def test_what_a_person_wrote_or_changed_stays_and_is_named(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_what_a_person_wrote_is_kept_and_named(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     mine, changed = folder / "raw" / "mine.md", folder / "raw" / "smoke-07.md"
@@ -198,9 +188,7 @@ def test_what_a_person_wrote_or_changed_stays_and_is_named(
     assert mine.read_text("utf-8") == "# my own page\n"
 
 
-def test_a_page_that_a_crash_left_empty_or_unfinished_is_written_anew(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_unfinished_page_is_written_anew(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     with unchanged(pages, folder):
@@ -209,9 +197,7 @@ def test_a_page_that_a_crash_left_empty_or_unfinished_is_written_anew(
         cli("export", night, "--wiki", folder)
 
 
-def test_the_pages_are_for_those_who_may_read_the_file(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_pages_have_the_mode_of_the_file(night: Path, tmp_path: Path, cli: Cli) -> None:
     night.chmod(0o640)
     cli("export", night, "--wiki", tmp_path / "wiki")
     assert (tmp_path / "wiki" / "raw" / "smoke-01.md").stat().st_mode & 0o777 == 0o640
@@ -222,9 +208,7 @@ def test_the_pages_are_for_those_who_may_read_the_file(
 # ---- what no text and no folder can do ----
 
 
-def test_hostile_texts_and_names_stay_texts_and_names(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_hostile_texts_stay_texts(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     named = ["../../outside", "/etc/passwd", "..", "a/b", "CON", "Case", "case", "x" * 400, "ü*?"]
     named += ["www.evil.example", "https://evil.example"]
     put(
@@ -300,9 +284,7 @@ def test_no_two_names_share_a_page_and_none_leads_away(one: str, other: str) -> 
 
 
 @pytest.mark.parametrize("place", ["raw", "wiki", "wiki/tenants"])
-def test_a_link_within_the_folder_is_not_followed(
-    night: Path, tmp_path: Path, cli: Cli, place: str
-) -> None:
+def test_no_link_is_followed(night: Path, tmp_path: Path, cli: Cli, place: str) -> None:
     folder, outside = tmp_path / "wiki", tmp_path / "outside"
     outside.mkdir()
     (folder / place).parent.mkdir(parents=True)
@@ -326,9 +308,7 @@ def test_a_link_or_a_pipe_in_place_of_a_page_stays(night: Path, tmp_path: Path, 
 # ---- wrong usage, and after each run ----
 
 
-def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_unwritable_folder_is_reported(night: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "file").write_text("mine")
     for folder in (tmp_path / "file", tmp_path / "no" / "such", night):
         ended = cli("export", night, "--wiki", folder)
@@ -338,9 +318,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_folder_of_another_file_is_refused(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
     cli("export", night, "--wiki", folder)
     with unchanged(pages, folder):
@@ -353,18 +331,14 @@ def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
         assert cli("export", other, "--wiki", folder).code == 0
 
 
-def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_not_help(
-    night: Path, cli: Cli
-) -> None:
+def test_a_read_only_folder_has_a_hint_that_helps(night: Path, cli: Cli) -> None:
     closed = Path("/sys")
     if not closed.is_dir():
         pytest.skip("this system has no folder that nobody may write in")
     cli("export", night, "--wiki", closed / "w").ends(1, "let this user write to it")
 
 
-def test_of_two_exports_into_one_folder_one_is_refused(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_of_two_exports_at_once_one_is_refused(night: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "wiki").mkdir()
     held = os.open(tmp_path / "wiki", os.O_RDONLY)
     try:
@@ -375,16 +349,12 @@ def test_of_two_exports_into_one_folder_one_is_refused(
     assert list((tmp_path / "wiki").iterdir()) == []
 
 
-def test_what_is_said_of_lines_does_not_go_with_a_wiki(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_wiki_excludes_options_of_lines(night: Path, tmp_path: Path, cli: Cli) -> None:
     assert cli("export", night, "--wiki", tmp_path / "wiki", "--all").code == 2
     assert not (tmp_path / "wiki").exists()
 
 
-def test_a_run_writes_the_wiki_where_the_config_says(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_run_writes_the_configured_wiki(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     cli("import", memory_file, SMOKE)
     memory_file.with_name("slowwave.toml").write_text(f'wiki = "{tmp_path / "wiki"}"\n')
     cli("maintain", memory_file, "--dry-run")
@@ -403,9 +373,7 @@ def as_it_is_now(path: Path, folder: Path) -> bool:
     return same
 
 
-def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_leaves_it_done(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_wiki_that_fails_keeps_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     cli("import", memory_file, SMOKE)
     (tmp_path / "file").write_text("")
     night = ("maintain", memory_file, "--quiet", "--wiki")
@@ -424,9 +392,7 @@ def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_le
     assert as_it_is_now(memory_file, wiki)
 
 
-def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_every_change_updates_the_wiki(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     wiki, plan, chat = tmp_path / "wiki", tmp_path / "plan.jsonl", tmp_path / "chat.txt"
     cli("import", memory_file, SMOKE)
     for text in ("The office closes at six.", "The office closes at six"):
@@ -455,9 +421,7 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
     done("review", "decline", memory_file, waiting[1]["id"])
 
 
-def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     wiki, chat = tmp_path / "wiki", tmp_path / "chat.txt"
     wiki.mkdir()
     (wiki / "raw").write_text("in the way")

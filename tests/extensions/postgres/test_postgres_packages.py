@@ -119,9 +119,7 @@ def agno(empty_database: Database, embedder: SentenceEmbedder) -> Package:
     return made("agno", empty_database, embedder.encode)
 
 
-def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
-    package: Package, cli: Cli
-) -> None:
+def test_a_users_night_merges_and_undo_restores_every_row(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
     before = package.rows()
@@ -141,9 +139,7 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     assert package.rows() == before
 
 
-def test_what_a_user_wants_forgotten_leaves_the_rows_and_the_mirror(
-    package: Package, cli: Cli
-) -> None:
+def test_a_forgotten_text_leaves_rows_and_mirror(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
     package.night(cli, "ravi")
@@ -154,9 +150,7 @@ def test_what_a_user_wants_forgotten_leaves_the_rows_and_the_mirror(
     assert package.night(cli, "ravi")["proposals"] == []
 
 
-def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
-    package: Package, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_text_grows_in_its_row(package: Package, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = of_one_thing()
     package.tell("ravi", *texts)
     before = package.rows()
@@ -211,9 +205,7 @@ APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", APART)
-def test_what_mem0_finds_apart_or_by_itself_is_not_joined(
-    case: str, mem0: Package, cli: Cli
-) -> None:
+def test_mem0_memories_kept_apart_are_not_joined(case: str, mem0: Package, cli: Cli) -> None:
     for number, more in enumerate(APART[case]):
         mem0.tell("ravi", TWINS[number], first=number, **more)
     with unchanged(mem0.rows):
@@ -227,9 +219,7 @@ def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package,
     assert len(ended.json["proposals"]) == 2
 
 
-def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_differ(
-    agno: Package, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_new_row_of_agno_has_topics(agno: Package, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = each_adding_something()
     agno.tell("ravi", *texts)
     agno.night(cli, "ravi", *scripted)
@@ -245,9 +235,7 @@ def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_diffe
     )
 
 
-def test_memories_of_nobody_and_of_another_form_are_left_alone_in_agno(
-    agno: Package, cli: Cli
-) -> None:
+def test_rows_of_nobody_or_another_form_are_left_alone_in_agno(agno: Package, cli: Cli) -> None:
     agno.tell("ravi", *TWINS[:2])
     agno.tell("x", *TWINS[:2], user_id=None)
     agno.database.execute(
@@ -271,9 +259,7 @@ OWN_COLUMNS = {
 
 
 @pytest.mark.parametrize("columns", OWN_COLUMNS)
-def test_a_row_comes_back_with_the_columns_of_its_owner(
-    columns: str, package: Package, cli: Cli
-) -> None:
+def test_undo_restores_columns_of_an_owner(columns: str, package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     said = "payload ->> 'data'" if package.name == "mem0" else "memory #>> '{}'"
     added = OWN_COLUMNS[columns].replace("{said}", said)
@@ -297,9 +283,7 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
         assert cli("undo", url, ended.json["run"]).code == 0
 
 
-def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
-    package: Package, cli: Cli
-) -> None:
+def test_a_new_row_with_the_id_prevents_undo(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     before = package.rows()
     done = package.night(cli, "ravi")
@@ -354,9 +338,7 @@ def test_a_schema_that_is_not_known_is_refused_and_nothing_is_written(
     assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
 
 
-def test_tables_of_entities_and_of_telemetry_are_no_collections_of_mem0(
-    mem0: Package, cli: Cli
-) -> None:
+def test_tables_of_entities_and_telemetry_are_not_collections(mem0: Package, cli: Cli) -> None:
     for name in ("mem0_entities", "mem0migrations"):
         mem0.database.execute(f"CREATE TABLE {name} (LIKE mem0)")
     mem0.tell("ravi", *TWINS)
@@ -371,9 +353,7 @@ def test_a_schema_in_the_url_says_which_of_two_is_meant(agno: Package, cli: Cli)
     assert len(ended.json["proposals"]) == 2
 
 
-def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
-    empty_database: Database, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_tenants_do_not_mix(empty_database: Database, cli: Cli, embedder: SentenceEmbedder) -> None:
     """The names of their tenants may be the same."""
     agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
     agno.tell("user_id=ravi", *TWINS)
