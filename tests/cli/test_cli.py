@@ -215,11 +215,6 @@ def by_a_model(path: Path, cli: Cli) -> Any:
         return cli("maintain", path, *model, "--json").json
 
 
-def test_a_dry_run_twice_gives_the_same_bytes(filled: Path, cli: Cli) -> None:
-    first = cli("maintain", filled, "--dry-run", "--json").out
-    assert first == cli("maintain", filled, "--dry-run", "--json").out
-
-
 def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
     ask = ("maintain", filled, "--dry-run", "--exit-code")
     assert cli(*ask).code == 4

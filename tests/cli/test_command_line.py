@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from cli_calls import Cli
+from cli_calls import SLOWWAVE, Cli, in_a_process
 from nights import TWINS, age_runs, execute, fill, rows, told, unchanged
 from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
@@ -17,29 +15,13 @@ from readme import every_command
 from slowwave.cli.app import MORE, PANELS
 from slowwave.store.file import maintenance_lock
 
-FULL = "/dev/full"
-SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
+FULL = Path("/dev/full")
 
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
     fill(memory_file, told(TWINS, "twin"))
     return memory_file
-
-
-def slowwave(
-    *arguments: object, stdout: str = "", **environment: str
-) -> subprocess.CompletedProcess[str]:
-    """Run a command as a process, its stdout into a pipe or into the file of that name."""
-    with Path(stdout or os.devnull).open("w") as written:
-        return subprocess.run(
-            [*SLOWWAVE, *map(str, arguments)],
-            stdout=written if stdout else subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environment},
-            check=False,
-        )
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
@@ -56,36 +38,35 @@ def test_wrong_usage_points_at_the_help_of_its_command(filled: Path, cli: Cli) -
 
 @pytest.mark.parametrize("arguments", [["export", "FILE"], ["--help"], ["maintain", "FILE"]])
 def test_a_full_stdout_ends_with_74_and_a_sentence(arguments: list[str], filled: Path) -> None:
-    ended = slowwave(*(filled if word == "FILE" else word for word in arguments), stdout=FULL)
-    assert ended.returncode == 74
-    assert "No space left on device" in ended.stderr
-    assert "Traceback" not in ended.stderr
+    words = (filled if word == "FILE" else word for word in arguments)
+    with FULL.open("w") as full:
+        in_a_process(*SLOWWAVE, *words, stdout=full).ends(74, "No space left on device")
     # The run itself is done.
     runs = rows(filled, "SELECT outcome FROM runs")
     assert runs == [{"outcome": "done"}] * (arguments[0] == "maintain")
 
 
 def test_a_lost_report_does_not_hide_an_error(tmp_path: Path) -> None:
-    assert slowwave("check", tmp_path / "none.db", stdout=FULL).returncode == 10
+    with FULL.open("w") as full:
+        in_a_process(*SLOWWAVE, "check", tmp_path / "none.db", stdout=full).ends(10)
 
 
 def test_a_reader_that_goes_away_leaves_the_exit_code_as_it_is(filled: Path) -> None:
-    command = [*SLOWWAVE, "maintain", str(filled), "--dry-run", "--exit-code"]
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "w") as gone:
-        ended = subprocess.run(command, stdout=gone, stderr=subprocess.PIPE, check=False)
-    assert ended.returncode == 4
-    assert ended.stderr == b""
+    for arguments, code in ((["maintain", filled, "--dry-run", "--exit-code"], 4), (["--help"], 0)):
+        reading, writing = os.pipe()
+        os.close(reading)
+        with os.fdopen(writing, "w") as gone:
+            ended = in_a_process(*SLOWWAVE, *arguments, stdout=gone)
+        assert (ended.code, ended.err) == (code, "")
 
 
 def test_an_ascii_terminal_gets_escapes_that_json_has_too(memory_file: Path) -> None:
     message = "The café 😀 opens at nine."
     fill(memory_file, [{"content": message}])
-    ended = slowwave("export", memory_file, PYTHONIOENCODING="ascii")
-    assert ended.returncode == 0
-    assert ended.stdout.isascii()
-    assert json.loads(ended.stdout)["content"] == message
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = in_a_process(*SLOWWAVE, "export", memory_file, env=ascii_only).ends(0)
+    assert ended.out.isascii()
+    assert ended.json["content"] == message
 
 
 def test_debug_shows_a_traceback(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,8 +134,7 @@ def test_declining_changes_nothing(filled: Path, cli: Cli, monkeypatch: pytest.M
     run = str(rows(filled, "SELECT id FROM runs")[0]["id"])
     monkeypatch.setattr("slowwave.cli.commands.undo._MAX_UNASKED", 0)
     at_a_terminal(monkeypatch, "n")
-    ended = cli("undo", filled, run).ends(1)
-    assert "defect" not in ended.err
+    assert "defect" not in cli("undo", filled, run).ends(1).err
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
@@ -219,37 +199,16 @@ def test_yes_or_a_run_asks_nobody(filled: Path, cli: Cli, monkeypatch: pytest.Mo
 
 
 def test_a_closed_stdout_is_one_that_cannot_be_written(filled: Path) -> None:
-    command = 'exec "$@" >&-'
-    ended = subprocess.run(
-        ["/bin/sh", "-c", command, "sh", *SLOWWAVE, "maintain", str(filled)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 74
-    assert "Traceback" not in ended.stderr
+    closing = ("/bin/sh", "-c", 'exec "$@" >&-', "sh", *SLOWWAVE)
+    in_a_process(*closing, "maintain", filled).ends(74)
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
 def test_stderr_that_nobody_takes_changes_no_exit_code(filled: Path) -> None:
     for redirected in ("2>/dev/full", "2>&-"):
         for arguments, code in ((["show", str(filled), "nobody"], 1), (["frob"], 2)):
-            ended = subprocess.run(
-                ["/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *SLOWWAVE, *arguments],
-                capture_output=True,
-                check=False,
-            )
-            assert ended.returncode == code
-
-
-def test_help_that_nobody_reads_to_the_end_is_no_failure() -> None:
-    reads, writes = os.pipe()
-    os.close(reads)
-    ended = subprocess.run(
-        [*SLOWWAVE, "--help"], stdout=writes, stderr=subprocess.PIPE, check=False
-    )
-    os.close(writes)
-    assert (ended.returncode, ended.stderr) == (0, b"")
+            command = ("/bin/sh", "-c", f'exec "$@" {redirected}', "sh", *SLOWWAVE, *arguments)
+            assert in_a_process(*command).code == code
 
 
 def test_the_setting_json_covers_wrong_usage(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,18 +264,10 @@ def test_an_undo_is_rehearsed_while_another_run_holds_the_file(filled: Path, cli
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
-def test_a_rehearsed_undo_is_refused_as_the_undo_would_be(filled: Path, cli: Cli) -> None:
-    run = cli("maintain", filled, "--json").json["run"]
-    execute(filled, "DELETE FROM memories WHERE status = 'superseded'")
-    rehearsed = cli("undo", filled, run, "--dry-run").ends(1)
-    assert rehearsed.err == cli("undo", filled, run).err
-
-
 def test_a_run_is_undone_once_its_last_proposal_is(filled: Path, cli: Cli) -> None:
     done = cli("maintain", filled, "--json").json
     for proposal in done["proposals"]:
-        ended = cli("undo", filled, proposal["id"], "--json")
-        assert ended.json["proposals"] == [proposal["id"]]
+        assert cli("undo", filled, proposal["id"], "--json").json["proposals"] == [proposal["id"]]
         assert cli("undo", filled, proposal["id"]).code == 1
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "undone"}]
     cli("undo", filled, done["run"]).ends(1, "already undone")
@@ -344,8 +295,7 @@ def test_the_log_tells_what_purged_memories_said(filled: Path, cli: Cli) -> None
 
 def test_a_file_of_another_kind_is_not_said_to_have_lost_memories(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "notes.txt").write_text("Remember the milk.\n" * 50)
-    ended = cli("export", tmp_path / "notes.txt").ends(10)
-    assert "cannot be read" not in ended.err
+    assert "cannot be read" not in cli("export", tmp_path / "notes.txt").ends(10).err
 
 
 def test_a_pipe_gets_the_whole_of_a_sentence_that_gives_orders(filled: Path, cli: Cli) -> None:

@@ -122,8 +122,7 @@ def test_undo_names_the_model_that_does_not_propose_it_again(memory_file: Path, 
     fill(memory_file, a_fact())
     with served(oracle) as options:
         assert cli("maintain", memory_file, *options).code == 0
-        undone = cli("undo", memory_file)
-        assert "not be proposed again by openai/scripted, unless" in undone.err
+        assert "not be proposed again by openai/scripted, unless" in cli("undo", memory_file).err
         again = cli("maintain", memory_file, *options, "--json").json["proposals"]
         other = ("--model", "openai/another")
         others = cli("maintain", memory_file, *other, "--json").json["proposals"]

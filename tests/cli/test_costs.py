@@ -110,8 +110,7 @@ def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> Non
 def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
-    ended = night(cli, priced, "2 USD/month").ends(3)
-    line, todo = ended.err.splitlines()
+    line, todo = night(cli, priced, "2 USD/month").ends(3).err.splitlines()
     assert todo == "The next run asks again."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
     assert f"2 questions not answered, first: {why}" in line

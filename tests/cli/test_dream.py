@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copyfile
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from answerers import answers_to, from_recording, honestly, lines_of, result_of
 from builders import of_version
-from cli_calls import Cli, Ended
+from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
 from commands import configure, setting
 from model_nights import a_fact, facts
 from nights import TWINS, fill, picture, rows, told
@@ -45,8 +44,7 @@ def retold(memory_file: Path, cli: Cli) -> Path:
 
 def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
     """Return what `questions` prints."""
-    ended = cli("questions", path, *more).ends(0)
-    return [json.loads(line) for line in ended.out.splitlines()]
+    return [json.loads(line) for line in cli("questions", path, *more).ends(0).out.splitlines()]
 
 
 def test_answers_do_what_a_replay_does(retold: Path, tmp_path: Path, cli: Cli, give: Give) -> None:
@@ -99,8 +97,7 @@ def test_an_answer_may_be_an_object_with_a_short_id_on_stdin(retold: Path, cli: 
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
     line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
-    ended = slowwave("answer", retold, "-", "--json", given=[line])
-    assert ended.json["kept"] == [question["id"]]
+    assert slowwave("answer", retold, "-", "--json", given=[line]).json["kept"] == [question["id"]]
 
 
 def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give: Give) -> None:
@@ -152,21 +149,14 @@ def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) ->
 
 def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:
     """Call slowwave in a process of its own, with lines on stdin."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
-        input="".join(f"{line}\n" for line in given),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    lines = "".join(f"{line}\n" for line in given)
+    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300)
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
     """Talk with `slowwave dream`, line by line, to its end."""
     with subprocess.Popen(
-        [sys.executable, "-m", "slowwave.cli", "dream", str(path), *more],
+        [*SLOWWAVE, "dream", str(path), *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -202,8 +192,7 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
         named = json.dumps({"id": question["id"], "answer": json.loads(bare)})
         return named if len(seen) % 2 else bare
 
-    ended = dreaming(memory_file, answer, "--json")
-    assert ended.code == 0, ended.err
+    ended = dreaming(memory_file, answer, "--json").ends(0)
     found = ended.json
     assert {each["state"] for each in found["night"]["proposals"]} == {"applied"}
     assert (len(seen), seen[0]) == (5, seen[1])
@@ -223,16 +212,14 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     _, second = map(json.loads, ended.out.splitlines())
     assert (second["kind"], result_of(memory_file)) == ("check", before)
     assert "given answers are kept" in ended.err
-    ended = slowwave("dream", memory_file, given=[honestly(second["messages"])])
-    assert "1 applied" in ended.out
+    slowwave("dream", memory_file, given=[honestly(second["messages"])]).says("1 applied")
     assert result_of(memory_file) != before
 
 
 @pytest.mark.parametrize("command", ["answer", "dream"])
 def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    ended = slowwave(command, path)
-    assert ended.code == 0, ended.err
+    slowwave(command, path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from cli_calls import in_a_process
 from nights import fill, night, of_one_thing, rows, told
 from places import ROOT
 
@@ -50,8 +50,8 @@ def modules_of(arguments: Sequence[object]) -> set[str]:
         "print('LOADED', *(sys.modules.keys() - before))\n"
         "sys.exit(code)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(ended.stdout.splitlines()[-1].split()[1:])
+    ended = in_a_process(sys.executable, "-c", code).ends(0)
+    return set(ended.out.splitlines()[-1].split()[1:])
 
 
 def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
@@ -156,11 +156,7 @@ def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path
         f"sys.argv = ['slowwave', 'init', {str(tmp_path / 'memory.db')!r}]\n"
         "from slowwave.cli.__main__ import main\nmain()"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert ended.returncode == 0
-    assert "memory.db" in ended.stdout
+    in_a_process(sys.executable, "-c", code, timeout=120).ends(0).says("memory.db")
 
 
 SETTINGS = re.compile(

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import Cli
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
 from nights import TWINS, active, fill, rows, told, unchanged
 
-from slowwave.cli.app import run
-
-
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("night") / "memory.db"
-    assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
-    with every_night_asks(answering(write_smoke, approval)):
-        assert run(["maintain", str(path), "--quiet"]) == 0
-    return path
-
-
-@pytest.fixture
-def night(after_a_night: Path, tmp_path: Path) -> Path:
-    """Provide the memories of the README after a night."""
-    return Path(shutil.copy(after_a_night, tmp_path))
+night = copied("smoke_night")
 
 
 def run_of(path: Path) -> str:
@@ -142,7 +127,8 @@ def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it(night: Path, cli: 
     (made, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
     with sqlite3.connect(night) as db:
         db.execute("UPDATE memories SET content = 'Rewritten.' WHERE id = ?", [made["id"]])
-    cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
+    ended = cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
+    assert ended.err == cli("undo", night, run_of(night)).err
 
 
 def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, cli: Cli) -> None:

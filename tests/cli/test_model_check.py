@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_calls import Cli
+from cli_calls import Cli, in_a_process
 from commands import setting
 from model_nights import Agent, near_pairs
 from model_server import ModelServer, answering, approval, groups, refuses, says
@@ -60,8 +59,7 @@ def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: Mod
 
 def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: ModelServer) -> None:
     server.responder = lambda _: says("Certainly! Both are about backups.")
-    ended = cli(*check(server)).ends(1)
-    (line,) = ended.err.splitlines()
+    (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert line.startswith("Error: openai/scripted cannot be used to write: ")
     assert len(server.asked) == 2
     found = cli(*check(server, "--json"))
@@ -113,14 +111,9 @@ def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
         f"print('LOADED', *[n for n in {(*HEAVY, 'litellm')!r} if n in sys.modules])\n"
         "sys.exit(code)"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={name: value for name, value in os.environ.items() if "_API_KEY" not in name},
-    )
-    return ended.returncode, ended.stderr, ended.stdout.splitlines()[-1].split()[1:]
+    env = {name: value for name, value in os.environ.items() if "_API_KEY" not in name}
+    ended = in_a_process(sys.executable, "-c", code, env=env)
+    return ended.code, ended.err, ended.out.splitlines()[-1].split()[1:]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +165,7 @@ def test_litellm_is_not_loaded(model: str, api_base: str | None, variables: dict
         f"refuse_unready(Endpoint({model!r}, {api_base!r}))\n"
         "assert 'litellm' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | variables)
+    in_a_process(sys.executable, "-c", code, env=os.environ | variables).ends(0)
 
 
 def test_a_model_of_this_machine_needs_no_key() -> None:

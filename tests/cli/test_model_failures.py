@@ -140,8 +140,7 @@ def test_a_partial_night_names_what_failed(agent: Agent, maintain: Callable[...,
 def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
-    ended = maintain(setting("max_calls", 1), "--json").ends(1)
-    error = json.loads(ended.err)
+    error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
     why = "first: the model could not be asked: HTTP 500: broken; the budget of 1 calls is used up."
     assert error["error"].endswith(why)
     assert "slowwave model-check --model" in error["hint"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from browser import CHROMIUM, HOSTILE, browser
-from builders import copy_of
+from builders import copied
 from cli_calls import Cli
 from commands import setting
 from model_nights import a_fact, served
@@ -53,12 +53,7 @@ def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedd
     return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
 
 
-@pytest.fixture
-def after_a_night(one_night: Path, tmp_path: Path) -> Path:
-    """Provide a file after one night."""
-    return copy_of(one_night, tmp_path / "memory.db")
-
-
+after_a_night = copied("one_night")
 TENANT = "<i>ops</i>"
 
 
@@ -79,10 +74,8 @@ def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     return path
 
 
-@pytest.fixture
-def hostile(hostile_night: Path, tmp_path: Path) -> Path:
-    """Provide a file after a night on texts that would be more than text."""
-    return copy_of(hostile_night, tmp_path / "memory.db")
+# A file after a night on texts that would be more than text.
+hostile = copied("hostile_night")
 
 
 # ----------------------------------------------------------------- what stands in it

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import copy_of, until_closed
+from builders import copied, until_closed
 from cli_calls import Cli
 from model_nights import SMOKE, a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
@@ -45,10 +45,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -
     return path
 
 
-@pytest.fixture
-def waiting(after_a_night: Path, tmp_path: Path) -> Path:
-    """Provide a copy of it."""
-    return copy_of(after_a_night, tmp_path / "memory.db")
+waiting = copied("after_a_night")
 
 
 class CountingEmbedder(SentenceEmbedder):
@@ -353,8 +350,7 @@ def test_an_undone_approval_is_pending_again(waiting: Path, cli: Cli, which: str
 def test_an_undone_approval_that_cannot_be_repeated_is_stale(waiting: Path, cli: Cli) -> None:
     (merge,) = cli("review", "approve", waiting, MERGE, "--json").json["proposals"]
     execute(waiting, f"UPDATE memories SET status = 'archived' WHERE id = '{merge['survivor']}'")
-    ended = cli("undo", waiting, MERGE).ends(0, "1 proposal is stale")
-    assert "pending again" not in ended.err
+    assert "pending again" not in cli("undo", waiting, MERGE).ends(0, "1 proposal is stale").err
 
 
 def test_what_a_night_applied_is_not_pending_after_an_undo(waiting: Path, cli: Cli) -> None:
@@ -675,8 +671,7 @@ def test_a_night_says_how_many_proposals_of_earlier_nights_wait(waiting: Path, c
     cli("review", "approve", waiting, UPDATE)
     assert cli("maintain", waiting, "--json").json["waiting"] == 1
     cli("review", "approve", waiting, MERGE)
-    again = cli("maintain", waiting)
-    assert "wait" not in again.out
+    assert "wait" not in cli("maintain", waiting).out
 
 
 def test_a_withdrawn_proposal_returns_with_its_memories(waiting: Path, cli: Cli) -> None:

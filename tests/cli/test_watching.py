@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_calls import Cli
+from cli_calls import SLOWWAVE, Cli, in_a_process
 from commands import setting
 from metrics import metrics
 from nights import execute, fill, told
@@ -105,17 +104,10 @@ def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
 def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled)]
+    in_json = {**os.environ, "SLOWWAVE_LOG_FORMAT": "json"}
     with os.fdopen(theirs, "wb") as broken:
-        ended = subprocess.run(
-            command,
-            stderr=broken,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "SLOWWAVE_LOG_FORMAT": "json"},
-            check=False,
-        )
-    assert ended.returncode == 0
-    assert b"3 applied" in ended.stdout
+        ended = in_a_process(*SLOWWAVE, "maintain", filled, stderr=broken, env=in_json)
+    ended.ends(0).says("3 applied")
 
 
 # ---- metrics ----
@@ -194,15 +186,10 @@ def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> Non
         "try slowwave rev\ntry slowwave maintain --exit\n"
         "try slowwave maintain x.db --review ''\n"
     )
-    ended = subprocess.run(
-        ["bash", "--norc", str(script)],  # noqa: S607 - whichever bash is there
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
-    )
-    registered, command, option, values = ended.stdout.splitlines()
-    assert "slowwave" in registered, ended.stderr
+    path = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    ended = in_a_process("bash", "--norc", script, env=path)
+    registered, command, option, values = ended.out.splitlines()
+    assert "slowwave" in registered, ended.err
     assert command.split() == ["review"]
     assert option.split() == ["--exit-code"]
     assert values.split() == ["always", "risky", "never"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_calls import Cli
+from cli_calls import Cli, in_a_process
 from commands import setting
 from mcp import Client, MCPError
 from mcp_client import (
@@ -578,11 +578,9 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
         "import sys\nsys.modules['mcp'] = None\nfrom slowwave.cli.app import run\n"
         f"sys.exit(run(['mcp', {str(memory_file)!r}]))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install -c constraints.txt '.[mcp]'" in ended.stderr
+    ended = in_a_process(sys.executable, "-c", code)
+    ended.ends(2, "pip install -c constraints.txt '.[mcp]'")
+    assert ended.out == ""
 
 
 def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli_calls import in_a_process
 from places import ROOT
 
 from benchmarks.quality.known_answers import (
@@ -252,9 +252,8 @@ def test_the_command_prints_the_main_figures_last(tmp_path: Path) -> None:
     (tmp_path / "tiny.gold.json").write_text(json.dumps(gold), "utf-8")
     command = [sys.executable, "-m", "benchmarks.quality.life"]
     command += [str(tmp_path / name) for name in ("tiny.jsonl", "tiny.gold.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    lines = [line.rsplit("  ", 1) for line in done.stdout.splitlines()]
+    done = in_a_process(*command, cwd=ROOT, timeout=300).ends(0)
+    lines = [line.rsplit("  ", 1) for line in done.out.splitlines()]
     shown = {label.strip(): figure.strip() for label, figure in lines}
     assert list(shown)[-12] == "redundant memories removed"
     assert (shown["redundant memories removed"], shown["details lost"]) == ("1.00", "0 of 1")

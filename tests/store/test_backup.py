@@ -11,7 +11,17 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from builders import NOW, a_memory, copy_of, of_version, process, put, run_on_a_small_disk, whole
+from builders import (
+    NOW,
+    a_memory,
+    copied,
+    copy_of,
+    of_version,
+    process,
+    put,
+    run_on_a_small_disk,
+    whole,
+)
 from cli_calls import Cli
 from figures import Figures
 from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
@@ -48,10 +58,8 @@ def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
     return path
 
 
-@pytest.fixture
-def ripe_file(ripe: Path, tmp_path: Path) -> Path:
-    """Provide a file with work to do, and with all vectors."""
-    return copy_of(ripe, tmp_path / "memory.db")
+# A file with work to do, and with all vectors.
+ripe_file = copied("ripe")
 
 
 def tables(path: Path) -> list[str]:
@@ -96,11 +104,10 @@ def test_a_run_without_space_fails_and_keeps_earlier_backups(memory_file: Path, 
     assert kept in list_backups(memory_file)
 
 
-def test_the_command_names_the_backup(ripe_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["maintain", str(ripe_file), "--backup", "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)["backup"]
+def test_the_command_names_the_backup(ripe_file: Path, cli: Cli) -> None:
+    output = cli("maintain", ripe_file, "--backup", "--json").ends(0).json["backup"]
     assert [output] == [str(item) for item in list_backups(ripe_file)]
-    assert run(["check", output, "--quiet"]) == 0
+    assert cli("check", output).code == 0
     # Reading a backup leaves nothing next to it.
     assert [path.name for path in ripe_file.parent.glob("*.backup-*")] == [Path(output).name]
 

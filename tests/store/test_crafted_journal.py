@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import copy_of
+from builders import copied
 from cli_calls import Cli
 from nights import TWINS, execute, fill, picture, rows, told, unchanged
 
@@ -30,10 +30,7 @@ def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def night(consolidated: Path, tmp_path: Path) -> Path:
-    """Provide a copy of it."""
-    return copy_of(consolidated, tmp_path / "memory.db")
+night = copied("consolidated")
 
 
 def add_entry(

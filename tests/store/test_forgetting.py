@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from agents_files import killed
-from builders import NOW, a_memory, put, whole
+from builders import NOW, a_memory, copied, put, whole
 from cli_calls import Cli
 from conversations import asking, repeating
 from hypothesis import given, settings
@@ -51,9 +51,7 @@ def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     return path
 
 
-@pytest.fixture
-def path(slept: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copy(slept, tmp_path / "memory.db"))
+path = copied("slept")
 
 
 def bytes_of(path: Path) -> bytes:

@@ -49,13 +49,8 @@ RUN = "run-1"
 PROPOSAL = "proposal-1"
 # Every table that is not the record of the run itself.
 TABLES = (
-    "memories",
-    "embeddings",
-    "entities",
-    "memory_entities",
-    "entity_scans",
-    "synthesized_from",
-    "derivations",
+    *("memories", "embeddings", "entities", "memory_entities", "entity_scans"),
+    *("synthesized_from", "derivations"),
 )
 EVERYTHING = (*TABLES, "runs", "proposals", "journal", "answers")
 MODELS = ("m", "of-the-agent")
@@ -245,17 +240,13 @@ def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
 
 # ---- one night, and what happened after it ----
 
+DAY_BEFORE = [a_memory(name, f"text {name}", access_count=2) for name in "abest"]
+
 
 @pytest.fixture
 def after_a_night(memory_file: Path) -> Path:
     """Let d supersede a and b, s supersede t, and r be a rule with the evidence e."""
-    put(
-        memory_file,
-        *(
-            a_memory(memory_id, f"text {memory_id}", access_count=2)
-            for memory_id in ("a", "b", "e", "s", "t")
-        ),
-    )
+    put(memory_file, *DAY_BEFORE)
     a_run(memory_file)
     with changing(memory_file) as file:
         keep_vectors(file, "m", [(memory_id, "h", VECTOR) for memory_id in ("a", "b", "s")], RUN)
@@ -277,13 +268,7 @@ def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
     """Provide the tables as they were."""
     path = after_a_night.with_name("before.db")
     create_file(path)
-    put(
-        path,
-        *(
-            a_memory(memory_id, f"text {memory_id}", access_count=2)
-            for memory_id in ("a", "b", "e", "s", "t")
-        ),
-    )
+    put(path, *DAY_BEFORE)
     return picture(path, TABLES)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import night as fixture
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put, whole
+from builders import NOW, a_decision, a_memory, a_run, changing, copied, copy_of, decide, put, whole
 from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, told_once
@@ -248,9 +248,7 @@ def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     return path
 
 
-@pytest.fixture
-def file_of_a_month(slept: Path, tmp_path: Path) -> Path:
-    return copy_of(slept, tmp_path / "memory.db")
+file_of_a_month = copied("slept")
 
 
 def superseded(path: Path) -> set[str]:
@@ -258,7 +256,7 @@ def superseded(path: Path) -> set[str]:
 
 
 def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
-    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+    file_of_a_month: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     path = file_of_a_month
     texts = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
@@ -269,18 +267,12 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     assert outcome.purged.ids
     assert outcome.run_id is None
     (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
-    capsys.readouterr()
-    assert run(["show", "--lineage", str(path), derived["id"], "--json"]) == 0
-    sources = {
-        source["id"]: source for source in everyone(json.loads(capsys.readouterr().out)["sources"])
-    }
-    assert {source: sources[source]["content"] for source in sources} == {
-        source: texts[source] for source in sources
-    }
+    lineage = cli("show", "--lineage", path, derived["id"], "--json").json
+    sources = {source["id"]: source for source in everyone(lineage["sources"])}
+    assert all(source["content"] == texts[name] for name, source in sources.items())
     assert {sources[memory_id]["status"] for memory_id in outcome.purged.ids} == {"gone"}
     memory_id = outcome.purged.ids[0]
-    assert run(["show", "--lineage", str(path), memory_id, "--json"]) == 0
-    traced = json.loads(capsys.readouterr().out)
+    traced = cli("show", "--lineage", path, memory_id, "--json").json
     assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[memory_id], "gone")
     assert [each["id"] for each in traced["derived"]] == [derived["id"]]
     assert whole(path)
@@ -398,24 +390,18 @@ def test_export_and_import_of_all_give_the_same_lineage(
     assert whole(copy)
 
 
-def test_purge_shows_and_then_deletes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_purge_shows_and_then_deletes(path: Path, cli: Cli) -> None:
     put(path, gone("pinned", pinned=True))
-    arguments = ["maintain", str(path), "--phase", "purge"]
+    arguments = ("maintain", path, "--phase", "purge")
     with unchanged(path.read_bytes):
-        assert run([*arguments, "--dry-run", "--exit-code"]) == 4
-        assert "To be purged: 1 memory" in capsys.readouterr().out
-    assert run([*arguments, "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)
+        cli(*arguments, "--dry-run", "--exit-code").ends(4).says("To be purged: 1 memory")
+    output = cli(*arguments, "--json").ends(0).json
     assert output["purged"] == ["old"]
     assert output["kept"] == {"lineage": 0, "review": 0, "undo": 0, "pinned": 1, "neighbours": 0}
     assert output["after"]["superseded"] == output["before"]["superseded"] - 1
     assert output["purge"]["run"]
-    assert run([*arguments, "--dry-run", "--exit-code"]) == 0
-    output = capsys.readouterr().out
-    assert "nothing to do" in output
-    assert "1 since pinned" in output
-    assert run(["log", str(path)]) == 0
-    assert "a purge" in capsys.readouterr().out
+    cli(*arguments, "--dry-run", "--exit-code").ends(0).says("nothing to do", "1 since pinned")
+    cli("log", path).ends(0).says("a purge")
 
 
 # Random histories.
@@ -473,14 +459,9 @@ def as_row(
     text: str, vector: list[float], model: str, now: datetime, dice: random.Random
 ) -> dict[str, Any]:
     output = timestamp(now - timedelta(hours=dice.randrange(200)))
-    return {
-        "content": text,
-        "session": f"s{dice.randrange(9)}",
-        "observed_at": output,
-        "created_at": output,
-        "embedding": vector,
-        "embedding_model": model,
-    }
+    times = {"observed_at": output, "created_at": output}
+    embedded = {"embedding": vector, "embedding_model": model}
+    return {"content": text, "session": f"s{dice.randrange(9)}", **times, **embedded}
 
 
 def texts_in(path: Path) -> set[str]:

@@ -98,8 +98,7 @@ def test_a_leased_tenant_is_skipped_as_held(database: Database, cli: Cli, tmp_pa
 
 def test_a_dry_run_tells_what_would_go_and_writes_nothing(database: Database, cli: Cli) -> None:
     url, before = filled(database).url, database.store()
-    ended = cli(*NIGHT, url, "--dry-run")
-    assert ended.json["planned"] == 3
+    assert cli(*NIGHT, url, "--dry-run").json["planned"] == 3
     assert database.store() == before
     assert database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agents_files import consolidated, content
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
@@ -22,7 +23,6 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import to_blob
 
 SAMPLE = FORMATS / "claude-code" / "memory"
-Content = dict[str, tuple[str, int]]
 
 
 @pytest.fixture
@@ -31,25 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLE, tmp_path / "project" / "memory"))
 
 
-def content(folder: Path) -> Content:
-    """Return each file with its time; the index is written anew, so it has none."""
-    return {
-        item.name: (item.read_text(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
-        for item in sorted(folder.iterdir())
-    }
-
-
 @pytest.fixture
 def model() -> Iterator[tuple[str, ...]]:
     """Provide the options that name a model which knows the latest port of billing."""
     with served(answering(latest_port, approval)) as options:
         yield options
-
-
-def consolidated(cli: Cli, folder: Path, *more: str) -> str:
-    options = ("--format", "claude-code", "--json", *more)
-    ended = cli("maintain", folder, *options).ends(0)
-    return str(ended.json["run"])
 
 
 def index(folder: Path) -> list[str]:
@@ -62,7 +48,7 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
 
 
 def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    consolidated(cli, folder, *model)
+    consolidated(cli, "claude-code", folder, *model)
     files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
@@ -79,7 +65,7 @@ def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[st
 
 def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
     before = content(folder)
-    consolidated(cli, folder)
+    consolidated(cli, "claude-code", folder)
     after = content(folder)
     for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
         assert after[name] == before[name]
@@ -102,7 +88,7 @@ def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cl
 
 def test_undo_restores_files_and_times(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     assert content(folder) != before
     assert cli("undo", folder, run).code == 0
     assert content(folder) == before
@@ -110,7 +96,7 @@ def test_undo_restores_files_and_times(folder: Path, cli: Cli, model: tuple[str,
 
 def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     for proposal in cli("log", folder, run, "--json").json["proposals"]:
         assert cli("undo", folder, proposal["id"]).code == 0
     after = content(folder)
@@ -120,7 +106,7 @@ def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str,
 
 def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = index(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", folder, gone["id"]).code == 0
         assert [item for item in index(folder) if item in before] == [
@@ -131,7 +117,7 @@ def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[
 
 
 def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
-    run = consolidated(cli, folder)
+    run = consolidated(cli, "claude-code", folder)
     name = next(item for item in SAMPLE.glob("*.md") if not (folder / item.name).exists()).name
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
@@ -160,7 +146,7 @@ def test_linked_memories_are_kept_and_named(folder: Path, cli: Cli, file: str, l
 
 
 def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     lines = (folder / "MEMORY.md").read_text()
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
@@ -243,7 +229,7 @@ def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, c
 def test_an_index_that_a_run_created_is_gone_after_its_undo(folder: Path, cli: Cli) -> None:
     (folder / "MEMORY.md").unlink()
     before = {item.name: item.read_bytes() for item in folder.iterdir()}
-    run = consolidated(cli, folder)
+    run = consolidated(cli, "claude-code", folder)
     assert cli("undo", folder, run).code == 0
     assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
 
@@ -257,8 +243,7 @@ def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: Sentence
     made = "ask-before-each-release"
     linking = f"See [[{made}]] and [[nowhere]].\n"
     (folder / "notes.md").write_text(linking)
-    ended = cli("undo", folder).ends(0, f"is broken now: {made}\n")
-    assert "now: nowhere" not in ended.err
+    assert "now: nowhere" not in cli("undo", folder).ends(0, f"is broken now: {made}\n").err
     assert (folder / "notes.md").read_text() == linking
 
 

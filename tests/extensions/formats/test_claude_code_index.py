@@ -68,8 +68,7 @@ def content(folder: Path) -> Mapping[str, bytes]:
 
 
 def maintained(cli: Cli, folder: Path, *more: object) -> dict[str, Any]:
-    ended = cli("maintain", folder, "--format", "claude-code", "--json", *more).ends(0)
-    return dict(ended.json)
+    return dict(cli("maintain", folder, "--format", "claude-code", "--json", *more).ends(0).json)
 
 
 def test_lines_are_shortened_to_the_target_and_undo_restores_them(folder: Path, cli: Cli) -> None:

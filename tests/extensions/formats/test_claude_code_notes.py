@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import chosen_steps, killed
+from agents_files import chosen_steps, content, killed
 from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +55,6 @@ JOINED = """Integration tests of orders-api need a real Postgres, no mocks.
 ```sh
 make db-up && pytest -m integration
 ```"""
-Content = dict[str, tuple[bytes, int]]
 
 
 @pytest.fixture
@@ -71,14 +70,6 @@ def folder(tmp_path: Path) -> Path:
     listed = "\n".join(f"- [The {name}]({name}.md) — About {name}" for name in NOTES)
     (path / "MEMORY.md").write_text(f"# Index\n\n{listed}")
     return path
-
-
-def content(folder: Path) -> Content:
-    """Return each file with its time; the index is written anew, so it has none."""
-    return {
-        item.name: (item.read_bytes(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
-        for item in sorted(folder.iterdir())
-    }
 
 
 def joining(text: str) -> Callable[[Asked], Answer]:

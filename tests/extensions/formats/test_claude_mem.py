@@ -49,8 +49,7 @@ def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: C
     with served(answering(latest_port, approval)) as model:
         ended = cli(*dry_run, "--ask", *model)
     assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge", "update"]
-    ended = cli(*dry_run)
-    assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge"]
+    assert [proposal["operation"] for proposal in cli(*dry_run).json["proposals"]] == ["merge"]
     for more in ([], ["--format", "claude-mem"]):
         cli("maintain", path, *more).ends(2, "--from claude-mem")
     assert path.read_bytes() == before

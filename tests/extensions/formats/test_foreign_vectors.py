@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents_files import consolidated
 from cli_calls import Cli
 from nights import execute, of_one_thing, rows, unchanged
 from numpy.typing import NDArray
@@ -82,11 +83,6 @@ def everything(path: Path) -> list[dict[str, Any]]:
 
 
 Model = tuple[str, ...]
-
-
-def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-service") -> str:
-    ended = cli("maintain", path, "--format", name, "--json", *model).ends(0)
-    return str(ended.json["run"])
 
 
 def test_vectors_equal_the_extensions(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
@@ -175,7 +171,7 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
     asking = ("maintain", service, "--json", *scripted)
     plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
     assert everything(service) == before
-    run = consolidated(cli, service, scripted)
+    run = consolidated(cli, "mcp-memory-service", service, *scripted)
     assert {item["operation"] for item in plan} >= {"synthesize", "update"}
     made = [item for item in everything(service) if "slowwave" in (item["metadata"] or "")]
     assert made
@@ -195,7 +191,7 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
 def test_a_value_that_another_replaced_may_be_told_again(
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
-    consolidated(cli, service, scripted)
+    consolidated(cli, "mcp-memory-service", service, *scripted)
     assert not {UPDATED[0], UPDATED[1]} & set(visible(service))
     gone = rows(service, "SELECT * FROM memories WHERE content = ?", UPDATED[0])
     assert gone[0]["deleted_at"] is not None
@@ -204,7 +200,7 @@ def test_a_value_that_another_replaced_may_be_told_again(
         db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
         (memory,) = told(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
-    consolidated(cli, service, scripted)
+    consolidated(cli, "mcp-memory-service", service, *scripted)
     assert any("02:30" in item for item in visible(service))
 
 
@@ -256,7 +252,7 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
         ]
 
     before = tables()
-    run = consolidated(cli, path, scripted, "langgraph")
+    run = consolidated(cli, "langgraph", path, *scripted)
     (made,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
     (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", made["key"])
     text = json.loads(made["value"])["content"]

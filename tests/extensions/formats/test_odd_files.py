@@ -99,8 +99,7 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
         with TemporaryDirectory() as folder:
             path = Path(folder) / file
             path.write_bytes(before)
-            ended = cli("maintain", path, "--format", name, "--json").ends(0)
-            run = ended.json
+            run = cli("maintain", path, "--format", name, "--json").ends(0).json
             texts = told_in(name, path)
             assert set(texts) <= {text for part in parts for text in part}
             if name == "hermes" and sum(part.count(_TWINS[0]) for part in parts) > 1:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from agents_files import made
-from cli_calls import Cli
+from cli_calls import Cli, Ended, in_a_process
 from nights import fill, told, unchanged
 from places import FORMATS, ROOT
 from readme import every_command
@@ -67,26 +67,21 @@ class Session:
         slug = re.sub("[^A-Za-z0-9]", "-", str(self.project.resolve()))
         return self.home / ".claude" / "projects" / slug / "memory"
 
-    def run(self, command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, **options: Any) -> Ended:
         """Run a command as a harness does."""
         path = f"{self.bin}:/usr/bin:/bin"
-        return subprocess.run(
-            ["/bin/sh", "-c", command],
-            **{"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options},
-            env={"HOME": str(self.home), "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        given = {"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options}
+        env = {"HOME": str(self.home), "PATH": path}
+        return in_a_process("/bin/sh", "-c", command, env=env, **given)
 
     def hear(self, event: str) -> str:
         """Return the line that a user is shown at an event; "" for none."""
         (command,) = commands_of(event)
         ended = self.run(command)
-        assert (ended.returncode, ended.stderr) == (0, "")
-        if not ended.stdout:
+        assert (ended.code, ended.err) == (0, "")
+        if not ended.out:
             return ""
-        shown = json.loads(ended.stdout)
+        shown = ended.json
         context = shown.get("hookSpecificOutput", {"additionalContext": shown["systemMessage"]})
         assert context["additionalContext"] == shown["systemMessage"]
         assert context.get("hookEventName", event) == event
@@ -163,7 +158,7 @@ def test_a_hook_is_silent_without_a_memory_or_slowwave(session: Session) -> None
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
 def test_a_hook_ends_with_0_whatever_the_harness_sends(given: str, claude: Session) -> None:
     (command,) = commands_of("SessionStart")
-    assert claude.run(command, input=given).returncode == 0
+    assert claude.run(command, input=given).code == 0
 
 
 def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing() -> None:
@@ -212,9 +207,8 @@ def test_an_openclaw_workspace_is_found(session: Session, memory_file: Path) -> 
 def found(session: Session, folder: Path, **environment: str) -> list[tuple[str, str]]:
     """Return the memories of a session in a folder, each with its format."""
     setting = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
-    ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder)
-    assert ended.returncode == 0, ended.stderr
-    return [(each["file"], each["format"]) for each in json.loads(ended.stdout)["found"]]
+    ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder).ends(0)
+    return [(each["file"], each["format"]) for each in ended.json["found"]]
 
 
 def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session) -> None:

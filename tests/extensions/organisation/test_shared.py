@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copy_of, of_version
+from builders import copied, copy_of, of_version
 from cli_calls import Cli
 from commands import setting
 from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
@@ -50,10 +50,7 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def org(founded: Path, tmp_path: Path) -> Path:
-    """Provide a copy of it."""
-    return copy_of(founded, tmp_path / "memory.db")
+org = copied("founded")
 
 
 class Run:
@@ -456,8 +453,7 @@ def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
     cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
-    ended = cli("maintain", org, setting("min_new", "1"), "--json")
-    assert ended.json["gate"]["found"] == 0
+    assert cli("maintain", org, setting("min_new", "1"), "--json").json["gate"]["found"] == 0
 
 
 def test_shared_facts_are_recalled_after_an_agents_own(org: Path, cli: Cli) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 import yaml
-from builders import a_memory, copy_of, put
+from builders import a_memory, copied, copy_of, put
 from cli_calls import Cli
 from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from model_nights import SMOKE, a_rule, every_night_asks, write_smoke
-from model_server import answering, approval, model_server
+from model_nights import SMOKE, a_rule
+from model_server import model_server
 from nights import execute, fill, rows, unchanged
 from places import ROOT
 
@@ -45,20 +45,7 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide the nine memories of the README after a night, made once: tests take copies."""
-    path = tmp_path_factory.mktemp("night") / "memory.db"
-    with every_night_asks(answering(write_smoke, approval)):
-        for command in (["import", path, SMOKE], ["maintain", path, "--quiet"]):
-            assert run([*map(str, command)]) == 0
-    return path
-
-
-@pytest.fixture
-def night(consolidated: Path, tmp_path: Path) -> Path:
-    """Provide a copy of them."""
-    return copy_of(consolidated, tmp_path / "memory.db")
+night = copied("smoke_night")
 
 
 def pages(folder: Path) -> dict[str, str]:

@@ -59,8 +59,7 @@ def filled(database: Database) -> Database:
 
 
 def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
-    ended = cli(*NIGHT, url, *model).ends(0)
-    return dict(ended.json)
+    return dict(cli(*NIGHT, url, *model).ends(0).json)
 
 
 def mirror_of(database: Database) -> TenantMirror:
@@ -106,8 +105,7 @@ def test_the_mirror_keeps_an_agents_rounds(filled: Database, tmp_path: Path, cli
         assert filled.store() == before
         kinds += [question["kind"] for question in found["questions"]]
         answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
-        ended = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0)
-        found = ended.json
+        found = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0).json
     assert kinds[:2] == ["write", "check"]
     assert found["night"]["run"] is not None
     assert cli("undo", url, found["night"]["run"]).code == 0
@@ -285,8 +283,7 @@ def test_a_source_changed_before_the_end_makes_it_stale(database: Database, agen
 def test_a_second_night_of_a_leased_tenant_is_refused(filled: Database, cli: Cli) -> None:
     before = filled.store()
     with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
-        ended = cli(*NIGHT, filled.of(RAVI)).ends(11)
-        assert "has leased" in json.loads(ended.err)["error"]
+        assert "has leased" in json.loads(cli(*NIGHT, filled.of(RAVI)).ends(11).err)["error"]
         assert filled.store() == before
         assert cli(*NIGHT, filled.of("memories.eva")).code == 0
     assert cli(*NIGHT, filled.of(RAVI)).code == 0

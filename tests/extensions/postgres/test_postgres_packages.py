@@ -88,8 +88,7 @@ class Package:
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
         command = ("maintain", self.of(user), "--format", self.name, "--json")
-        ended = cli(*command, *more).ends(0)
-        return dict(ended.json)
+        return dict(cli(*command, *more).ends(0).json)
 
 
 @pytest.fixture(params=["mem0", "agno"])

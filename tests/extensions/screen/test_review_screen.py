@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import Cli
 from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
@@ -37,10 +37,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return waiting_file(tmp_path_factory.mktemp("waiting") / "memory.db")
 
 
-@pytest.fixture
-def waiting(kept: Path, tmp_path: Path) -> Path:
-    """Provide a file of one's own in which they wait."""
-    return Path(shutil.copy(kept, tmp_path / "memory.db"))
+waiting = copied("kept")
 
 
 # ---- what is seen ----
