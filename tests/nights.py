@@ -79,7 +79,7 @@ def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
         import_lines(file, [json.dumps(row).encode() for row in rows], NOW)
 
 
-def told(
+def daily(
     texts: Sequence[str], prefix: str, first_day: int = 1, **fields: object
 ) -> list[dict[str, Any]]:
     """Return texts as memories of days that follow each other, a session each."""
@@ -94,6 +94,10 @@ def told(
         }
         for number, text in enumerate(texts)
     ]
+
+
+# What tests/consolidation and tests/reliability call it.
+told = daily
 
 
 def dispute(path: Path, earlier: str, later: str) -> None:
@@ -191,7 +195,7 @@ def said_twice() -> list[dict[str, Any]]:
     return [
         memory
         for name, text in SAID_TWICE.items()
-        for memory in told([text, f"User said that {text}"], name)
+        for memory in daily([text, f"User said that {text}"], name)
     ]
 
 

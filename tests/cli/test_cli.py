@@ -13,7 +13,7 @@ from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, execute, fill, of_one_thing, picture, rows, told, unchanged
+from nights import TWINS, daily, execute, fill, of_one_thing, picture, rows, unchanged
 from readme import every_command
 
 from slowwave.store.file import create_file
@@ -21,7 +21,7 @@ from slowwave.store.file import create_file
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     return memory_file
 
 
@@ -87,52 +87,49 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
     assert (error["format"], error["code"]) == (1, 10)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["maintain", "FILE", "--phase", "sleep"], "--phase"),
-        (["maintain", "FILE", "--phase", ""], "--phase"),
-        (["maintain", "FILE", "--phase", "limit"], "max_active"),
-        (["maintain"], "SLOWWAVE_FILE"),
-        (["maintain", "FILE", "--only", "merge,melt"], "melt"),
-        (["maintain", "FILE", "--exit-code"], "--dry-run"),
-        (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
-        (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
-        (["add", "FILE", "text", "--trust", "2"], "--trust"),
-        (["add", "FILE"], "TEXT"),
-        (["sleepwalk", "FILE"], "sleepwalk"),
-        (["log", "FILE", "--loud"], "--loud"),
-        (["list", "FILE", "--limit", 2**63], "--limit"),
-        (["undo", "FILE", "some-run", "--last"], "--last"),
-        (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
-    ],
-)
-def test_misuse_ends_with_2(arguments: list[object], sentence: str, filled: Path, cli: Cli) -> None:
-    with unchanged(rows, filled, "SELECT * FROM memories"):
-        cli(*(filled if part == "FILE" else part for part in arguments)).ends(2, sentence)
+MISUSE: list[tuple[list[object], str]] = [
+    (["maintain", "FILE", "--phase", "sleep"], "--phase"),
+    (["maintain", "FILE", "--phase", ""], "--phase"),
+    (["maintain", "FILE", "--phase", "limit"], "max_active"),
+    (["maintain"], "SLOWWAVE_FILE"),
+    (["maintain", "FILE", "--only", "merge,melt"], "melt"),
+    (["maintain", "FILE", "--exit-code"], "--dry-run"),
+    (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
+    (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
+    (["add", "FILE", "text", "--trust", "2"], "--trust"),
+    (["add", "FILE"], "TEXT"),
+    (["sleepwalk", "FILE"], "sleepwalk"),
+    (["log", "FILE", "--loud"], "--loud"),
+    (["list", "FILE", "--limit", 2**63], "--limit"),
+    (["undo", "FILE", "some-run", "--last"], "--last"),
+    (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
+]
+FAILURES: list[tuple[list[object], str]] = [
+    (["maintain", "FILE", "--tenant", "nobody"], "no tenant 'nobody'"),
+    (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
+    (["undo", "FILE", "twin-00"], "already active"),
+    (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
+    (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
+    (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
+    (["show", "--lineage", "FILE", "twin"], "Specify more of it"),
+    (["import", "--empty", "FILE"], "already exists"),
+    (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
+    (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
+    (["add", "FILE", " \t "], "not a memory"),
+    (["import", "--empty", "/"], "is a folder"),
+    (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
+]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["maintain", "FILE", "--tenant", "nobody"], "no tenant 'nobody'"),
-        (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
-        (["undo", "FILE", "twin-00"], "already active"),
-        (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
-        (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
-        (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
-        (["show", "--lineage", "FILE", "twin"], "Specify more of it"),
-        (["import", "--empty", "FILE"], "already exists"),
-        (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
-        (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
-        (["add", "FILE", " \t "], "not a memory"),
-        (["import", "--empty", "/"], "is a folder"),
-        (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
-    ],
+    ("code", "arguments", "sentence"),
+    [*((2, *case) for case in MISUSE), *((1, *case) for case in FAILURES)],
 )
-def test_errors_end_with_1(arguments: list[object], sentence: str, filled: Path, cli: Cli) -> None:
+def test_a_refused_command_changes_nothing(
+    code: int, arguments: list[object], sentence: str, filled: Path, cli: Cli
+) -> None:
     with unchanged(rows, filled, "SELECT * FROM memories"):
-        cli(*(filled if part == "FILE" else part for part in arguments)).ends(1, sentence)
+        cli(*(filled if part == "FILE" else part for part in arguments)).ends(code, sentence)
 
 
 def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import SLOWWAVE, Cli, in_a_process
-from nights import TWINS, age_runs, execute, fill, rows, told, unchanged
+from nights import TWINS, age_runs, daily, execute, fill, rows, unchanged
 from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
 
@@ -20,7 +20,7 @@ FULL = Path("/dev/full")
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     return memory_file
 
 
@@ -154,7 +154,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
 
 def test_undo_alone_reverts_the_last_run_that_changed_something(filled: Path, cli: Cli) -> None:
     first = cli("maintain", filled, "--json").json["run"]
-    fill(filled, told(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
+    fill(filled, daily(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
     second = cli("maintain", filled, "--json").json["run"]
     assert cli("maintain", filled).code == 0  # nothing is left to do
     for run, options in ((second, ()), (first, ("--last",))):
@@ -229,7 +229,7 @@ def test_a_config_for_dry_runs_leaves_undo_as_it_is(filled: Path, cli: Cli) -> N
 
 
 def test_what_was_taken_back_of_a_run_is_told_wherever_the_run_is(filled: Path, cli: Cli) -> None:
-    fill(filled, told(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
+    fill(filled, daily(["Search listens on port 9090.", "Search listens on port 9090"], "other"))
     done = cli("maintain", filled, "--json").json
     first, *rest = [proposal["id"] for proposal in done["proposals"]]
     cli("undo", filled, first)

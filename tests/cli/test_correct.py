@@ -8,7 +8,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, fill, picture, rows, told
+from nights import TWINS, daily, fill, picture, rows
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -18,7 +18,7 @@ RIGHT = "The database listens on port 5434."
 @pytest.fixture
 def ports(memory_file: Path) -> Path:
     """Provide two memories that contradict each other, and a pinned one."""
-    fill(memory_file, [*told(PORTS, "m"), *told(["Tea, please."], "tea", pinned=True)])
+    fill(memory_file, [*daily(PORTS, "m"), *daily(["Tea, please."], "tea", pinned=True)])
     return memory_file
 
 
@@ -128,7 +128,7 @@ def test_undo_names_the_model_that_does_not_propose_it_again(memory_file: Path, 
         others = cli("maintain", memory_file, *other, "--json").json["proposals"]
     assert (again, [each["state"] for each in others]) == ([], ["applied"])
     assert cli("undo", memory_file).code == 0
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)
     assert "not be proposed again, unless" in cli("undo", memory_file).err
     assert cli("maintain", memory_file, "--json").json["proposals"] == []

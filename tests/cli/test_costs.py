@@ -21,12 +21,8 @@ from slowwave.store.records import timestamp
 PRICED = "openai/gpt-4o-mini"
 
 
-def remember_two(agent: Agent) -> None:
-    agent.remember(facts(2))
-
-
 def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     windows, price = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out.splitlines()[
         -2:
     ]
@@ -43,7 +39,7 @@ def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
 
 
 def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     found = cli("maintain", agent.path, "--dry-run", "--json").json
     plain = found["estimate"]
     assert found["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
@@ -56,7 +52,7 @@ def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli
 
 
 def test_an_unknown_price_is_said_to_be_unknown(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     shown = cli("maintain", agent.path, "--dry-run", "--model", "openai/scripted")
     assert shown.out.splitlines()[-1].startswith("Price: unknown for openai/scripted.")
 
@@ -86,7 +82,7 @@ def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cl
 @pytest.fixture
 def priced(agent: Agent, cli: Cli) -> Agent:
     """Provide a file whose model has a price, and two windows."""
-    remember_two(agent)
+    agent.remember(facts(2))
     configure(agent.path, api_base=agent.server.base, checker="none", concurrency=1)
     return agent
 

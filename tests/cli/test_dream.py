@@ -16,7 +16,7 @@ from builders import of_version
 from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
 from commands import configure, setting
 from model_nights import a_fact, facts
-from nights import TWINS, fill, picture, rows, told
+from nights import TWINS, daily, fill, picture, rows
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
@@ -138,7 +138,7 @@ def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, 
 
 
 def test_answer_without_answers_runs_what_needs_none(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     assert asked(cli, memory_file) == []
     assert cli("answer", memory_file, "--json").json["night"]["proposals"][0]["state"] == "applied"
 

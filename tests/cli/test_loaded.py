@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import in_a_process
-from nights import fill, night, of_one_thing, rows, told
+from nights import daily, fill, night, of_one_thing, rows
 from places import ROOT
 
 from slowwave.consolidation.text.tokens import stop_words
@@ -68,7 +68,7 @@ def libraries(arguments: Sequence[object]) -> set[str]:
 @pytest.fixture
 def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
     """Provide a file whose memories have their vectors, and work to do."""
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, daily(of_one_thing(), "oncall"))
     night(memory_file, embedder, only=frozenset({"merge"}))
     return memory_file
 
@@ -144,7 +144,7 @@ def test_rest_loads_no_library(dry: list[str], embedded: Path, embedder: Sentenc
 
 
 def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, daily(of_one_thing(), "oncall"))
     arguments = ["maintain", memory_file]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
 

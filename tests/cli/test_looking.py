@@ -12,7 +12,7 @@ from builders import copied
 from cli_calls import Cli
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import TWINS, active, fill, rows, told, unchanged
+from nights import TWINS, active, daily, fill, rows, unchanged
 
 night = copied("smoke_night")
 
@@ -114,7 +114,7 @@ def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path,
 
 
 def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)
     assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
@@ -132,7 +132,7 @@ def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it(night: Path, cli: 
 
 
 def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     before = set(active(memory_file))
     cli("maintain", memory_file)
     first = run_of(memory_file)
@@ -157,7 +157,7 @@ def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, 
         f"{kept} 21 days.",
         f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
     ]
-    fill(memory_file, told(message, "loki"))
+    fill(memory_file, daily(message, "loki"))
 
     def listed() -> set[tuple[str, ...]]:
         found = cli("conflicts", memory_file, "--json").json["conflicts"]
@@ -201,7 +201,7 @@ def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: 
 
 
 def test_check_counts_what_is_readable_in_a_damaged_file(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(["The lift is old."], "lift"))
+    fill(memory_file, daily(["The lift is old."], "lift"))
     (root,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
     with memory_file.open("r+b") as stream:
         stream.seek((root["rootpage"] - 1) * 4096)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from commands import setting
-from nights import TWINS, fill, picture, rows, told, unchanged
+from nights import TWINS, daily, fill, picture, rows, unchanged
 from places import FIXTURES
 from readme import every_command
 
@@ -62,7 +62,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, empty_file: Path) ->
     folder = tmp_path_factory.mktemp("night")
     file, waiting, plan = (folder / name for name in ("memory.db", "waiting.db", "plan.json"))
     copyfile(empty_file, file)
-    fill(file, told(TWINS, "twin"))
+    fill(file, daily(TWINS, "twin"))
     copyfile(file, waiting)
     for command in (
         ["maintain", waiting, "--review", "always"],
@@ -178,7 +178,7 @@ def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: 
 
 
 def test_maintain_alone_consolidates_as_with_the_flag(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     plans = [cli("maintain", memory_file, *flag, "--dry-run", "--json")
              for flag in ((), ("--consolidate",), ("--phase", "consolidate"))]  # fmt: skip
     assert [ended.err for ended in plans] == ["", "", ""]

@@ -16,7 +16,7 @@ from cli_calls import Cli
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, execute, fill, night, of_one_thing, rows, told
+from nights import TWINS, daily, execute, fill, night, of_one_thing, rows
 from places import FIXTURES
 
 from slowwave.cli.terminal.differences import mark_differences
@@ -49,7 +49,7 @@ def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbed
 
 @pytest.fixture(scope="module")
 def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")]
+    memories = [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")]
     return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
 
 
@@ -62,7 +62,7 @@ def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     memories = [
         text
         for number, odd in enumerate(HOSTILE)
-        for text in told(
+        for text in daily(
             [f"Note {number} of the gateway says {odd}"] * 2,
             f"<b>{number}",
             session=f"{number}",
@@ -121,7 +121,7 @@ def test_the_last_run_is_told_unless_another_is_named_or_there_is_none(
     create_file(tmp_path / "new.db")
     ended = cli("log", tmp_path / "new.db", "--md", "-")
     assert (ended.code, ended.out, "No run has changed" in ended.err) == (1, "", True)
-    fill(after_a_night, told(["The lift is out of order on Mondays."] * 2, "lift"))
+    fill(after_a_night, daily(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
     assert last in cli("log", after_a_night, "--md", "-").out
@@ -129,7 +129,7 @@ def test_the_last_run_is_told_unless_another_is_named_or_there_is_none(
 
 
 def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     page, text = tmp_path / "night.html", tmp_path / "night.md"
     before = memory_file.read_bytes()
     with served(oracle) as model:
@@ -154,7 +154,7 @@ def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli)
 def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(
         memory_file,
-        told(
+        daily(
             [
                 "The cellar door is painted green by Tuva.",
                 "The cellar door is painted green by Ivar.",
@@ -212,7 +212,7 @@ def test_a_page_has_a_limit(after_a_night: Path, cli: Cli, monkeypatch: pytest.M
 def test_markdown_fits_a_comment(memory_file: Path, embedder: SentenceEmbedder, cli: Cli) -> None:
     for number in range(60):
         text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
-        fill(memory_file, told([text] * 3, f"pump{number}"))
+        fill(memory_file, daily([text] * 3, f"pump{number}"))
     night(memory_file, embedder)
     text = cli("log", memory_file, "--md", "-").out
     assert 20_000 < len(text) < 65_536
@@ -342,7 +342,7 @@ def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path
 
 
 def test_an_unwritable_report_stops_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     maintain = ("maintain", memory_file, "--report")
     nowhere = cli(*maintain, tmp_path / "none" / "night.html")
     assert (nowhere.code, nowhere.out) == (1, "")
@@ -353,7 +353,7 @@ def test_an_unwritable_report_stops_the_run(memory_file: Path, tmp_path: Path, c
 
 
 def test_a_report_that_fails_keeps_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     # A name that can be looked for, and to which nothing can be added.
     page = tmp_path / f"{'n' * 250}.html"
     cli("maintain", memory_file, setting("report", page)).ends(3, "Cannot write")

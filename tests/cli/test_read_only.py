@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import SLOWWAVE, Ended, in_a_process
-from nights import TWINS, fill, told
+from nights import TWINS, daily, fill
 from places import FIXTURES
 
 # From <linux/prctl.h> and <linux/capability.h>.
@@ -19,7 +19,7 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 @pytest.fixture
 def closed(memory_file: Path) -> Iterator[Path]:
     """Provide a memory file in a folder that the command cannot write to."""
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     rest = [path for path in memory_file.parent.iterdir() if path != memory_file]
     assert rest == []
     memory_file.chmod(0o444)
@@ -62,7 +62,7 @@ def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
 
 
 def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Path) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     done = slowwave("maintain", memory_file, "--json").json
     before = memory_file.read_bytes()
     memory_file.chmod(0o444)

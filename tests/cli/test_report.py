@@ -15,7 +15,7 @@ from builders import a_memory, put
 from cli_calls import Cli
 from model_nights import LEASE, Agent, a_fact, served, texts_of
 from model_server import answering, groups, oracle, refuses
-from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
+from nights import PORT, TWINS, daily, fill, night, of_one_thing, rows
 from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
@@ -100,7 +100,7 @@ def active_tokens(path: Path) -> int:
 
 
 def test_a_report_begins_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
     said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
     dry = cli("maintain", memory_file, "--dry-run").out
@@ -118,7 +118,7 @@ def test_a_dry_run_predicts_totals(fields: dict[str, Any], memory_file: Path, ag
     more = f"{lock[0].removesuffix('.')} from a lock file on worker-7."
     nights = (lock, [more, PORT.format(1), TWINS[0]], TWINS)
     for day, texts in enumerate(nights):
-        fill(memory_file, told(texts, f"day{day}", first_day=7 * day + 1, **fields))
+        fill(memory_file, daily(texts, f"day{day}", first_day=7 * day + 1, **fields))
         planned = agent.sleep(dry_run=True, ask=True)
         done = agent.sleep()
         assert planned.after == done.after
@@ -139,7 +139,7 @@ def test_a_dry_run_predicts_totals(fields: dict[str, Any], memory_file: Path, ag
 
 
 def test_proposals_save_what_the_night_saves(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     outcome = night(memory_file, embedder)
     worths = [result.worth for result in outcome.results if result.worth is not None]
     assert len(worths) == len(outcome.results) > 1
@@ -148,8 +148,8 @@ def test_proposals_save_what_the_night_saves(memory_file: Path, embedder: Senten
 
 
 def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, told(TWINS, "twin", trust=0.9))
-    fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
+    fill(memory_file, daily(TWINS, "twin", trust=0.9))
+    fill(memory_file, daily(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
     trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
     for proposal in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
@@ -158,12 +158,12 @@ def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedd
 
 
 def test_a_dry_run_estimates_its_questions(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, told(FACT, "fact"))
+    fill(memory_file, daily(FACT, "fact"))
     writer = ModelWriter(Endpoint("none/none", None))
     planned = night(memory_file, embedder, dry_run=True, writer=writer)
     (question,) = as_json(planned, "m", True, writer)["questions"]
     shown = question["memories"]
-    assert set(shown) <= {text["id"] for text in told(FACT, "fact")}
+    assert set(shown) <= {text["id"] for text in daily(FACT, "fact")}
     assert question["state"] == "planned"
     said = printed(as_text(planned, memory_file, True, writer, memory_file))
     assert "besides what a model finds" in said
@@ -254,7 +254,7 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
 
 
 def test_a_model_that_did_not_answer_was_shown_nothing(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     with served(lambda _: refuses(400, "no such model")) as model:
         said = cli("maintain", memory_file, *model).out
     assert "The model was shown" not in said
@@ -285,7 +285,7 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
 
 
 def test_rest_lists_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(memory_file, told([TWINS[0], "The kettle is new."], "m"))
+    fill(memory_file, daily([TWINS[0], "The kettle is new."], "m"))
     plan_tenant = planner.plan_tenant
     left = (an_undecided("m-00", "m-01"),)
 

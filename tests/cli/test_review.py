@@ -20,7 +20,7 @@ from builders import copied, until_closed
 from cli_calls import Cli
 from model_nights import SMOKE, a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import active, execute, fill, picture, rows, told, unchanged
+from nights import active, daily, execute, fill, picture, rows, unchanged
 from numpy.typing import NDArray
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
@@ -123,8 +123,8 @@ def test_risky_applies_duplicates_and_queues_a_models_words(smoke: Path, cli: Cl
 
 @pytest.mark.parametrize("field", [{"origin": "human"}, {"pinned": True}])
 def test_risky_queues_protected_sources(memory_file: Path, cli: Cli, field: dict[str, Any]) -> None:
-    fill(memory_file, told(["Search listens on port 9090."], "one", **field))
-    fill(memory_file, told(["Search listens on port 9090"], "other"))
+    fill(memory_file, daily(["Search listens on port 9090."], "one", **field))
+    fill(memory_file, daily(["Search listens on port 9090"], "other"))
     (pending,) = reviewed_night(cli, memory_file, "risky", "--json").json["proposals"]
     assert (pending["state"], "human, pinned or core" in pending["why"]) == ("pending", True)
 
@@ -133,7 +133,7 @@ def test_risky_queues_protected_sources(memory_file: Path, cli: Cli, field: dict
 def risky(memory_file: Path) -> Iterator[Path]:
     """Provide memories for a rule, a synthesis, and a merge of two that lie apart."""
     bike = ("Ana's bike is blue.", "The bicycle of Ana Ferreira has a basket.")
-    fill(memory_file, [*a_fact(), *a_rule(), *told(bike, "bike")])
+    fill(memory_file, [*a_fact(), *a_rule(), *daily(bike, "bike")])
     with every_night_asks(answering(write_risky, approval)):
         yield memory_file
 

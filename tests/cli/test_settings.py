@@ -10,7 +10,7 @@ import pytest
 import readme
 from cli_calls import Cli
 from commands import setting
-from nights import TWINS, age_runs, fill, told
+from nights import TWINS, age_runs, daily, fill
 from readme import KEYS
 from typer.core import TyperOption
 
@@ -71,7 +71,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
 
 
 def test_the_file_may_be_set(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
     ended = cli("maintain", "--dry-run", "--json")
     assert ended.json["file"] == str(memory_file)
@@ -134,7 +134,7 @@ def test_a_refused_value_names_its_key(key: str, value: str, memory_file: Path, 
     ("key", "value"), [("tenant", "nobody"), ("format", "nosuch"), ("wiki", "none of them/wiki")]
 )
 def test_a_failing_value_names_its_key(key: str, value: str, memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     path = memory_file.with_name("slowwave.toml")
     path.write_text(f"{key} = '{value}'\n")
     place = f"{path}, {key}: "
@@ -198,7 +198,7 @@ def test_the_config_file_sets_each_option_but_those_of_a_single_call() -> None:
 def test_no_environment_variable_deletes(
     name: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)
     age_runs(memory_file)
     monkeypatch.setenv(f"SLOWWAVE_{name.upper()}", "purge" if name == "phase" else "1")

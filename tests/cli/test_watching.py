@@ -12,7 +12,7 @@ import pytest
 from cli_calls import SLOWWAVE, Cli, in_a_process
 from commands import setting
 from metrics import metrics
-from nights import execute, fill, told
+from nights import daily, execute, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
 
@@ -30,8 +30,8 @@ _PINNED = ("Helvi backs the wiki up at 02:30.", "Helvi backs the wiki up at 02:3
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
     """Provide three pairs of duplicates, one with a pinned memory: a risk."""
-    fill(memory_file, [*told(_TWINS, "twin"), *told(_PINNED[:1], "pinned", pinned=True)])
-    fill(memory_file, told(_PINNED[1:], "again"))
+    fill(memory_file, [*daily(_TWINS, "twin"), *daily(_PINNED[:1], "pinned", pinned=True)])
+    fill(memory_file, daily(_PINNED[1:], "again"))
     return memory_file
 
 

@@ -18,7 +18,7 @@ from commands import setting
 from mcp import Client
 from mcp_client import ask, in_this_process, over_a_pipe, refusal
 from model_nights import LEASE, a_fact, texts_of
-from nights import TWINS, fill, picture, rows, told, unchanged
+from nights import TWINS, daily, fill, picture, rows, unchanged
 from places import FIXTURES
 
 LIFE = FIXTURES / "quality" / "life-blind-c.jsonl"
@@ -180,7 +180,7 @@ def test_with_review_what_the_agent_wrote_waits_for_its_decision(memory_file: Pa
 
 
 def test_pending_names_what_only_a_model_can_decide(memory_file: Path) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
 
     async def conversation(client: Client) -> None:
         found = await ask(client, "consolidate_pending", survey=None, limit=None, offset=None)
@@ -265,7 +265,7 @@ def test_a_proposal_is_checked(more: Mapping[str, Any], fault: str, memory_file:
 
 
 def test_a_proposal_cannot_name_a_memory_of_another_tenant(memory_file: Path) -> None:
-    fill(memory_file, [*a_fact(), *told(TWINS, "theirs", tenant="other")])
+    fill(memory_file, [*a_fact(), *daily(TWINS, "theirs", tenant="other")])
 
     async def conversation(client: Client) -> str:
         return await refusal(

@@ -28,7 +28,7 @@ from mcp_client import (
 from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
-from nights import TWINS, execute, fill, picture, rows, told, unchanged
+from nights import TWINS, daily, execute, fill, picture, rows, unchanged
 
 READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pending"}
 # Offered with leave to write: without that, nobody could answer.
@@ -54,7 +54,7 @@ TOKEN = "a token of some length"  # noqa: S105 - of a server that lives for a mo
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     return memory_file
 
 
@@ -167,7 +167,7 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
         assert (decided["id"], decided["why"]) == (twins["id"], "They are two.")
         return str(joined["id"])
 
-    fill(filled, told(WIKI, "wiki"))
+    fill(filled, daily(WIKI, "wiki"))
     applied = over_a_pipe(conversation, filled, "--allow-writes")
     twins = rows(filled, "SELECT status FROM memories WHERE id LIKE 'twin-%'")
     assert {each["status"] for each in twins} == {"active"}
@@ -244,9 +244,9 @@ def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: 
 
 
 def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: Cli) -> None:
-    fill(filled, told(WIKI, "wiki"))
+    fill(filled, daily(WIKI, "wiki"))
     assert cli("maintain", filled, "--review", "always").code == 0
-    fill(filled, [row | {"tenant": "other"} for row in told(["Plants need light."], "plant")])
+    fill(filled, [row | {"tenant": "other"} for row in daily(["Plants need light."], "plant")])
     waiting = cli("review", filled, "--json").json["proposals"][0]["id"]
 
     async def conversation(client: Client) -> None:
@@ -261,8 +261,8 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("agrees", [True, False, None])
 def test_protection_asks_first(agrees: bool | None, mode: str, memory_file: Path, cli: Cli) -> None:
-    pinned = [memory | {"pinned": True} for memory in told(TWINS, "twin")]
-    fill(memory_file, [*pinned, *told(WIKI, "wiki")])
+    pinned = [memory | {"pinned": True} for memory in daily(TWINS, "twin")]
+    fill(memory_file, [*pinned, *daily(WIKI, "wiki")])
     options = ("--include-protected", "--review", "always")
     assert cli("maintain", memory_file, *options).code == 0
     asked = []
@@ -466,7 +466,7 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
 
 
 def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> None:
-    fill(filled, told(TWINS, "other", tenant="other"))
+    fill(filled, daily(TWINS, "other", tenant="other"))
     run = cli("maintain", filled, "--json").json
     theirs = next(proposal["id"] for proposal in run["proposals"] if proposal["tenant"] == "other")
     before = picture(filled, ["memories"])
@@ -489,8 +489,8 @@ def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> N
 
 def test_an_agent_cannot_see_or_undo_an_expiry_of_all_tenants(filled: Path, cli: Cli) -> None:
     over = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
-    fill(filled, told(["The lift is out of order."], "ours", **over))
-    fill(filled, told(["The bike rack is full."], "theirs", tenant="other", **over))
+    fill(filled, daily(["The lift is out of order."], "ours", **over))
+    fill(filled, daily(["The bike rack is full."], "theirs", tenant="other", **over))
     assert cli("maintain", filled, "--phase", "expire").code == 0
     (run,) = rows(filled, "SELECT id FROM runs")
     before = picture(filled, ["memories", "runs"])
@@ -508,7 +508,7 @@ def test_an_agent_cannot_see_or_undo_an_expiry_of_all_tenants(filled: Path, cli:
 
 
 def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path, cli: Cli) -> None:
-    fill(filled, told(TWINS, "other", tenant="other"))
+    fill(filled, daily(TWINS, "other", tenant="other"))
     run = cli("maintain", filled, "--tenant", "other", "--json").json["run"]
     missing = f"{run[:-4]}{'0000' if run[-4:] != '0000' else '1111'}"
 
@@ -525,9 +525,9 @@ def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path,
 
 
 def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: Cli) -> None:
-    fill(filled, told(["The lift is out of order."], "pair-of"))
-    fill(filled, told(TWINS, "pair-of-others", tenant="other"))
-    fill(filled, told(TWINS, "theirs", tenant="other"))
+    fill(filled, daily(["The lift is out of order."], "pair-of"))
+    fill(filled, daily(TWINS, "pair-of-others", tenant="other"))
+    fill(filled, daily(TWINS, "theirs", tenant="other"))
 
     async def conversation(client: Client) -> None:
         traced = await ask(client, "trace", memory_id="pair")
@@ -592,7 +592,7 @@ def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
         done = await ask(client, "consolidate_run")
         return len((await ask(client, "undo", run_or_proposal=done["run"]))["undone"])
 
-    fill(filled, told(WIKI, "wiki"))
+    fill(filled, daily(WIKI, "wiki"))
     with serving(filled, "--allow-writes") as (address, process):
         assert address.startswith("http://127.0.0.1:")
         assert over_http(conversation, address) == 2

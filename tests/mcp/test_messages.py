@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
-from nights import TWINS, fill, told
+from nights import TWINS, daily, fill
 
 from slowwave.cli.mcp.stdio import find_errors
 
@@ -56,7 +56,7 @@ def test_an_error_answers_each_id_of_a_bad_line(line: str, answers: list[tuple[A
 
 
 def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     call = {"id": 5, "method": "tools/call"}
     about = {
         "protocolVersion": "2025-06-18",

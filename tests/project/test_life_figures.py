@@ -29,12 +29,12 @@ from benchmarks.quality.life import gold_of_night
 from fixtures.night import load
 
 
-def told(id: str, content: str, day: int = 1) -> Stored:
+def stored(id: str, content: str, day: int = 1) -> Stored:
     return Stored(id, "default", content, f"2026-03-{day:02d} 09:00:00")
 
 
 def made(id: str, content: str) -> Stored:
-    return replace(told(id, content, 9), derived=True)
+    return replace(stored(id, content, 9), derived=True)
 
 
 def gone(memory: Stored, into: str) -> Stored:
@@ -47,14 +47,14 @@ def edges(derived: str, sources: str, operation: str = "synthesize") -> list[Edg
 
 # A fact three times, a rule twice, an update, and one more memory, each of ten characters.
 BEFORE = [
-    told("f1", "port 8080."),
-    told("f2", "8080 port.", 2),
-    told("f3", "use: 8080.", 3),
-    told("r1", "ask first."),
-    told("r2", "first ask.", 2),
-    told("u1", "node is 20"),
-    told("u2", "node is 22", 5),
-    told("x", "tea, no co"),
+    stored("f1", "port 8080."),
+    stored("f2", "8080 port.", 2),
+    stored("f3", "use: 8080.", 3),
+    stored("r1", "ask first."),
+    stored("r2", "first ask.", 2),
+    stored("u1", "node is 20"),
+    stored("u2", "node is 22", 5),
+    stored("x", "tea, no co"),
 ]
 GOLD = Gold(
     facts=(ToldFact(("f1", "f2", "f3"), (("8080",), ("Port", "socket"))),),

@@ -15,7 +15,7 @@ import pytest
 from cli_calls import Ended, in_a_process
 from mcp import Client
 from mcp_client import in_this_process
-from nights import TWINS, fill, told
+from nights import TWINS, daily, fill
 from places import ROOT
 from readme import every_command
 
@@ -88,7 +88,7 @@ def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
     [(True, "Memory of here: exit code 0"), (False, "Memory of here: exit code 10")],
 )
 def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, programs: Path) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     if not there:
         memory_file.unlink()
     script = next(each for each in blocks(PAGE, "sh") if "mail -s" in each)

@@ -24,7 +24,7 @@ from builders import (
 )
 from cli_calls import Cli
 from figures import Figures
-from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -53,7 +53,7 @@ def full_file(memory_file: Path) -> Path:
 def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     path = tmp_path_factory.mktemp("ripe") / "memory.db"
     create_file(path)
-    fill(path, told(of_one_thing(), "oncall"))
+    fill(path, daily(of_one_thing(), "oncall"))
     night(path, embedder, only=frozenset())
     return path
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builders import copied
 from cli_calls import Cli
-from nights import TWINS, execute, fill, picture, rows, told, unchanged
+from nights import TWINS, daily, execute, fill, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file
@@ -24,7 +24,7 @@ def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a file after a night that merged twins, made once."""
     path = tmp_path_factory.mktemp("crafted") / "memory.db"
     create_file(path)
-    fill(path, [*told(TWINS, "twin"), *told(["Plants need light."], "plant")])
+    fill(path, [*daily(TWINS, "twin"), *daily(["Plants need light."], "plant")])
     assert run(["maintain", str(path), "--quiet"]) == 0
     execute(path, "CREATE TABLE notes (id TEXT)")
     return path
@@ -157,7 +157,7 @@ def test_an_entry_without_a_place_is_named(night: Path, cli: Cli, column: str, v
 
 
 def test_entries_of_memories_that_supersede_each_other_stay(night: Path, cli: Cli) -> None:
-    fill(night, told(["Lamps need power."], "lamp"))
+    fill(night, daily(["Lamps need power."], "lamp"))
     for item, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
         was = json.dumps({"status": "superseded", "superseded_by": successor})
         now = json.dumps({"status": "active", "superseded_by": None})

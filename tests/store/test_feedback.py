@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from model_nights import LEASE, Agent, a_fact, texts_of
-from nights import TWINS, execute, fill, night, picture, rows, told, unchanged
+from nights import TWINS, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -51,7 +51,7 @@ def test_trust_moves_a_little_and_stays_between_nothing_and_one(
 def test_what_nobody_made_stays_however_little_it_is_trusted(
     memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", trust=0.25))
+    fill(memory_file, daily(TWINS, "twin", trust=0.25))
     night(memory_file, embedder)
     (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
     judged = blamed_until_it_falls(memory, kept["id"])
@@ -71,7 +71,7 @@ def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Age
     fill(memory_file, a_fact())
     agent.sleep()
     more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
-    fill(memory_file, told(more, "more", first_day=15))
+    fill(memory_file, daily(more, "more", first_day=15))
     agent.sleep()
     judged = blamed_until_it_falls(memory, made(memory_file))
     assert len(judged.undone) == 2

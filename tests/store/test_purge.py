@@ -16,7 +16,7 @@ from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval
-from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told, unchanged
+from nights import daily, execute, fill, more_of_it, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -241,7 +241,7 @@ LATER = NOW + timedelta(days=KEPT_DAYS + 1)
 def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     path = tmp_path_factory.mktemp("slept") / "memory.db"
     create_file(path)
-    fill(path, told(of_one_thing(), "oncall"))
+    fill(path, daily(of_one_thing(), "oncall"))
     with a_writer(answering(told_once, approval)) as writer:
         night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
     assert superseded(path)
@@ -297,7 +297,7 @@ def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
     assert superseded(purged_file) == set()
     plans = []
     for path in (purged_file, whole_file):
-        fill(path, told(more_of_it(), "more", first_day=20))
+        fill(path, daily(more_of_it(), "more", first_day=20))
         plans.append(night(path, embedder, dry_run=True, now=LATER).plan)
     assert plans[0].proposals
     assert plans[0] == plans[1]

@@ -35,7 +35,7 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import execute, fill, picture, told
+from nights import daily, execute, fill, picture
 from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
@@ -167,7 +167,7 @@ def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None
 def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     opened = {item: item.stat() for item in fleet}
-    fill(fleet[1], told(["The wiki is backed up at 02:30."], "wiki"))
+    fill(fleet[1], daily(["The wiki is backed up at 02:30."], "wiki"))
     # Who opened this one would say that it is no memory file.
     data, was = fleet[0].read_bytes(), fleet[0].stat()
     with fleet[0].open("r+b") as stream:

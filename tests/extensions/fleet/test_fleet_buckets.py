@@ -25,7 +25,7 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import fill, rows, told
+from nights import daily, fill, rows
 
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
@@ -82,7 +82,7 @@ def test_a_second_night_gets_and_puts_nothing(bucket: Bucket, tmp_path: Path, cl
     assert bucket.asked("GET") == []
     bucket.forget()
     changed = bucket.get(keys[1], tmp_path / "changed.db")
-    fill(changed, told(["The wiki is backed up at 02:30."], "wiki"))
+    fill(changed, daily(["The wiki is backed up at 02:30."], "wiki"))
     bucket.put(keys[1], changed)
     bucket.forget()
     assert "unchanged" in str(maintain(cli, bucket)["became"])
@@ -113,7 +113,7 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
 
         def put_once(key: str = key, path: Path = path, left: list[list[str]] = left) -> None:
             if left:
-                fill(path, told(left.pop(), "news"))
+                fill(path, daily(left.pop(), "news"))
                 bucket.put(key, path)
 
         totals = nightly(f"{bucket.address}/{number}", meddling_writer(put_once))
@@ -134,7 +134,7 @@ def test_an_object_put_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) 
 
     def put_again() -> None:
         number = next(numbers)
-        fill(path, told([f"The door code of room {number} is 4711."], f"news-{number}"))
+        fill(path, daily([f"The door code of room {number} is 4711."], f"news-{number}"))
         bucket.put("agent.db", path)
 
     totals = nightly(bucket.address, meddling_writer(put_again))
@@ -156,7 +156,7 @@ def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Pat
             nonlocal calls
             calls += 1
             if calls == 3:  # once the first night is done, before it is put
-                fill(path, told(["The door code of room 9 is 4711."], "news"))
+                fill(path, daily(["The door code of room 9 is 4711."], "news"))
                 bucket.put("agent.db", path)
             return writer_of("openai/gpt-4o-mini", server.base, None, 1, budget, owner)
 

@@ -23,7 +23,7 @@ from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
 from reliability.disk import Fault, What, linked_library
 from reliability.test_storage import is_told
-from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
+from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 from test_format_conformance import FILES
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -114,7 +114,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path, embedder: SentenceEmbe
     if name == VECTORS:
         request.getfixturevalue("long_only")
         path = tmp_path / sample.name
-        make_memory_service(path, told(*of_one_thing(), *UPDATED), embedder.encode)
+        make_memory_service(path, dated_rows(*of_one_thing(), *UPDATED), embedder.encode)
         made = Other(name, tmp_path / "memories" / sample.name, path.read_bytes())
         made.renew()
         return made

@@ -19,7 +19,7 @@ from nights import execute, of_one_thing, rows, unchanged
 from numpy.typing import NDArray
 from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
-from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
+from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
@@ -34,7 +34,7 @@ def service(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
     """Provide a file of mcp-memory-service's with something to write anew."""
     path = tmp_path / "sqlite_vec.db"
     texts = [*of_one_thing(), *UPDATED, "The heron nests at the weir."]
-    make_memory_service(path, told(*texts), embedder.encode)
+    make_memory_service(path, dated_rows(*texts), embedder.encode)
     return path
 
 
@@ -198,7 +198,7 @@ def test_a_value_that_another_replaced_may_be_told_again(
     # As the package does: what was deleted goes, and is stored anew.
     with with_extension(service) as db:
         db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
-        (memory,) = told(UPDATED[0], first=40)
+        (memory,) = dated_rows(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
     consolidated(cli, "mcp-memory-service", service, *scripted)
     assert any("02:30" in item for item in visible(service))
@@ -213,7 +213,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     def turned(texts: Any) -> Any:
         return np.roll(embedder.encode(texts), 1, axis=1)
 
-    make_memory_service(path, told(*of_one_thing(), *twins), turned)
+    make_memory_service(path, dated_rows(*of_one_thing(), *twins), turned)
     before, vectors = everything(path), vectors_in(path)
     options = ("--format", "mcp-memory-service", "--json", *scripted)
     ended = cli("maintain", path, *options).ends(0)

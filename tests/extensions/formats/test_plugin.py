@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from agents_files import made
 from cli_calls import Cli, Ended, in_a_process
-from nights import fill, told, unchanged
+from nights import daily, fill, unchanged
 from places import FORMATS, ROOT
 from readme import every_command
 
@@ -199,7 +199,7 @@ def test_an_openclaw_workspace_is_found(session: Session, memory_file: Path) -> 
     (workspace / "MEMORY.md").write_text("".join(f"- {text}\n" for text in DOZEN))
     with unchanged(session.files):
         assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
-    fill(memory_file, told(DOZEN, "chairs"))
+    fill(memory_file, daily(DOZEN, "chairs"))
     memory_file.rename(session.project / "memory.db")
     assert "project/memory.db is due" in session.hear("SessionEnd")
 
@@ -232,7 +232,7 @@ def test_the_memory_in_the_environment_comes_first(session: Session, memory_file
         (session.home / place).parent.mkdir(parents=True)
         shutil.copy(recorded, session.home / place)
     shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", session.project)
-    fill(memory_file, told(DOZEN, "chairs"))
+    fill(memory_file, daily(DOZEN, "chairs"))
     assert found(session, session.project, SLOWWAVE_FILE=str(memory_file)) == [
         (str(memory_file), "slowwave"),
         (str(session.project / "memory.jsonl"), "mcp-server-memory"),

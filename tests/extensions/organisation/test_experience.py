@@ -19,7 +19,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 from places import ROOT
 
 from slowwave.consolidation.reports.key_facts import key_facts
@@ -96,7 +96,7 @@ def test_an_invalid_line_stops_all(memory_file: Path, cli: Cli, line: str, outpu
 
 
 def test_raw_traces_are_never_recalled(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
-    fill(traced, told(of_one_thing(), "own"))
+    fill(traced, daily(of_one_thing(), "own"))
     # Not even where somebody made it active by SQL.
     execute(traced, "UPDATE memories SET status = 'active' WHERE id LIKE 'experience-%'")
     block = cli("recall", traced, "deploy billing to production", "--block", "--json").json
@@ -198,7 +198,7 @@ def test_a_dry_run_says_what_would_be_written_and_writes_nothing(traced: Path, c
 def test_a_night_keeps_what_was_learned(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     compressed(cli, traced)
     with unchanged(rows, traced, LEARNED):
-        fill(traced, told(["Deployed one pod after the other, a minute apart."] * 3, "own"))
+        fill(traced, daily(["Deployed one pod after the other, a minute apart."] * 3, "own"))
         night(traced, embedder)
     block = cli("recall", traced, "how to deploy billing", "--block", "--json").json["block"]
     assert "Drained the queue" in block["text"]

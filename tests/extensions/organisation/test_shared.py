@@ -11,7 +11,7 @@ import pytest
 from builders import copied, copy_of, of_version
 from cli_calls import Cli
 from commands import setting
-from nights import execute, fill, night, of_one_thing, picture, rows, told, unchanged
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -342,7 +342,7 @@ def test_add_and_restore_in_the_shared_tenant_are_refused(org: Path, cli: Cli) -
 def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     for number, text in enumerate(of_one_thing()):
         Run(org, cli)("publish", f"oncall/{number}", text, by="aino")
-    fill(org, told(of_one_thing(), "own"))
+    fill(org, daily(of_one_thing(), "own"))
     shared = "SELECT * FROM memories WHERE tenant = 'shared' ORDER BY id"
     with unchanged(rows, org, shared):
         outcome = night(org, embedder, include_protected=True)
