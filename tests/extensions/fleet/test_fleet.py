@@ -477,14 +477,14 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
         (("SOURCE", "--shard", "2/2"), 2, "counts from 0"),
         (("SOURCE", "--shard", "first"), 2, "must be I/N"),
         (("SOURCE", "--checker", "none"), 2, "requires --model"),
-        (("nowhere"), 10, "There is no folder, list or file nowhere"),
-        (("ftp://host/files"), 1, "Known kinds: s3://"),
+        (("nowhere",), 10, "There is no folder, list or file nowhere"),
+        (("ftp://host/files",), 1, "Known kinds: s3://"),
         (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
         (("SOURCE", "--embedder", "no-such-model"), 1, "cannot be loaded"),
-        (("EMPTY"), 10, "There is no memory file in"),
+        (("EMPTY",), 10, "There is no memory file in"),
         (("EMPTY", "--quiet"), 10, "There is no memory file in"),
-        (("TEXT"), 10, "There is no memory file in"),
+        (("TEXT",), 10, "There is no memory file in"),
     ],
 )
 def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
