@@ -38,9 +38,7 @@ SAMPLES = {
 
 def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
     """Consolidate a file of a format, and return the id of the run."""
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *more)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
+    return str(cli("maintain", path, "--format", name, "--json", *more).ends(0).json["run"])
 
 
 def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
@@ -97,6 +95,14 @@ def held(path: Path) -> object:
             for (name,) in tables.fetchall()
             if name in ("memories", "store", "store_vectors", "other")
         }
+
+
+def content(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return each file of Claude Code with its time; the index is written anew, so it has none."""
+    return {
+        item.name: (item.read_bytes(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
+        for item in sorted(folder.iterdir())
+    }
 
 
 def written(folder: Path) -> dict[str, tuple[bytes, int]]:

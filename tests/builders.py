@@ -78,6 +78,16 @@ def copy_of(path: Path, to: Path) -> Path:
     return to
 
 
+def copied(made: str) -> Any:
+    """Return a fixture that provides a copy of the file that another fixture, `made`, provides."""
+
+    @pytest.fixture
+    def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+        return copy_of(request.getfixturevalue(made), tmp_path / "memory.db")
+
+    return copy
+
+
 @contextmanager
 def changing(path: Path) -> Iterator[MemoryFile]:
     """Open for writing, in one transaction."""

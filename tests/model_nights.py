@@ -29,7 +29,7 @@ from model_server import (
     groups,
     model_server,
 )
-from nights import NOW, fill, night, picture, rows, told
+from nights import NOW, daily, fill, night, picture, rows
 from places import FIXTURES
 
 from slowwave.consolidation.model.litellm_model import Endpoint
@@ -177,17 +177,17 @@ def texts_of(name: str) -> tuple[str, ...]:
 
 def a_fact(name: str = LEASE, **fields: object) -> list[dict[str, Any]]:
     """Return three memories of one thing: one synthesis."""
-    return told(texts_of(name), name, **fields)
+    return daily(texts_of(name), name, **fields)
 
 
 def a_pair() -> list[dict[str, Any]]:
     """Return two memories of which one says what the other does: one merge."""
-    return told(BIRTHDAY, "birthday")
+    return daily(BIRTHDAY, "birthday")
 
 
 def a_rule() -> list[dict[str, Any]]:
     """Return demands of one thing, one of which names someone: one extraction."""
-    return told(_RULE, "rule")
+    return daily(_RULE, "rule")
 
 
 MEMORIES: dict[Operation, Callable[[], list[dict[str, Any]]]] = {
@@ -214,7 +214,7 @@ def near_pairs(count: int, **fields: object) -> list[dict[str, Any]]:
     return [
         memory
         for number, name in enumerate(names)
-        for memory in told(
+        for memory in daily(
             [text.replace("Henrik", name).replace("3 March", _day(number)) for text in BIRTHDAY],
             f"birthday-{fields.get('tenant', '')}-{number:03d}",
             **fields,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,7 +79,7 @@ def fill(path: Path, memories: Sequence[dict[str, Any] | str]) -> None:
         import_lines(file, [json.dumps(row).encode() for row in rows], NOW)
 
 
-def told(
+def daily(
     texts: Sequence[str], prefix: str, first_day: int = 1, **fields: object
 ) -> list[dict[str, Any]]:
     """Return texts as memories of days that follow each other, a session each."""
@@ -94,6 +94,10 @@ def told(
         }
         for number, text in enumerate(texts)
     ]
+
+
+# What tests/consolidation and tests/reliability call it.
+told = daily
 
 
 def dispute(path: Path, earlier: str, later: str) -> None:
@@ -169,6 +173,15 @@ def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list
     }
 
 
+@contextmanager
+def unchanged(read: Callable[..., object], *arguments: object) -> Iterator[None]:
+    """Check that the block changes nothing that is read so."""
+    before = read(*arguments)
+    yield
+    # Two files of megabytes are not to be printed.
+    assert read(*arguments) == before, read
+
+
 # Three things, of which a night without a model knows that they were said twice.
 SAID_TWICE = {
     "backup": "The backup of the wiki runs at 02:30 every night.",
@@ -182,7 +195,7 @@ def said_twice() -> list[dict[str, Any]]:
     return [
         memory
         for name, text in SAID_TWICE.items()
-        for memory in told([text, f"User said that {text}"], name)
+        for memory in daily([text, f"User said that {text}"], name)
     ]
 
 

@@ -25,12 +25,12 @@ def states(path: Path) -> dict[str, str]:
 
 def reviewed_night(cli: Cli, path: Path, review: str = "always", *more: object) -> Ended:
     """Run a night whose proposals wait for a person."""
-    return cli("maintain", path, "--consolidate", "--review", review, *more)
+    return cli("maintain", path, "--review", review, *more)
 
 
 def planned(cli: Cli, path: Path, *options: object) -> Path:
     """Write the plan of a night to a file."""
     plan = path.with_name("plan.json")
-    ended = cli("maintain", path, "--consolidate", "--dry-run", "--plan-out", plan, *options)
+    ended = cli("maintain", path, "--dry-run", "--plan-out", plan, *options)
     assert ended.code == 0, ended.err
     return plan

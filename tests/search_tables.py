@@ -13,7 +13,7 @@ FIRST_DAY = 1_770_000_000.0
 UPDATED = ["The backup job starts at 02:30.", "The backup job starts at 04:15 now."]
 
 
-def told(*texts: str, first: int = 0) -> list[dict[str, Any]]:
+def dated_rows(*texts: str, first: int = 0) -> list[dict[str, Any]]:
     """Return texts as memories of a day each."""
     return [
         {"content": text, "created_at": FIRST_DAY + (first + day) * DAY}

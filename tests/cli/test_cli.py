@@ -13,7 +13,7 @@ from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, execute, fill, of_one_thing, picture, rows, told
+from nights import TWINS, daily, execute, fill, of_one_thing, picture, rows, unchanged
 from readme import every_command
 
 from slowwave.store.file import create_file
@@ -21,7 +21,7 @@ from slowwave.store.file import create_file
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     return memory_file
 
 
@@ -46,8 +46,8 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     [
         ("add", "FILE", "text"),
         ("export", "FILE"),
-        ("maintain", "FILE", "--consolidate"),
-        ("maintain", "FILE", "--consolidate", "--dry-run"),
+        ("maintain", "FILE"),
+        ("maintain", "FILE", "--dry-run"),
         ("show", "--lineage", "FILE", "abcd"),
         ("review", "FILE"),
         ("review", "approve", "FILE", "--all"),
@@ -56,16 +56,12 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     ],
     ids=" ".join,
 )
-def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
-    kind: str, command: tuple[str, ...], tmp_path: Path, cli: Cli
-) -> None:
+def test_bad_files_exit_10(kind: str, command: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "some.db"
     make, sentence = BAD_FILES[kind]
     make(path)
     before = path.read_bytes() if path.is_file() else None
-    ended = cli(*(path if part == "FILE" else part for part in command))
-    assert ended.code == 10
-    assert sentence in ended.err
+    ended = cli(*(path if part == "FILE" else part for part in command)).ends(10, sentence)
     assert ended.out == ""
     assert "Traceback" not in ended.err
     assert (path.read_bytes() if path.is_file() else None) == before
@@ -74,10 +70,9 @@ def test_a_file_that_cannot_be_used_ends_with_10_and_a_sentence(
 def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
     filled.write_bytes(filled.read_bytes()[: 5 * 4096])
-    ended = cli("maintain", filled, "--consolidate")
-    assert ended.code == 10
-    assert "damaged" in ended.err
-    assert f"or save the readable part with 'slowwave export {filled} --all'" in ended.err
+    cli("maintain", filled).ends(
+        10, "damaged", f"or save the readable part with 'slowwave export {filled} --all'"
+    )
     assert cli("export", filled, "--all").out != ""
     filled.write_bytes(filled.read_bytes()[: 2 * 4096])
     ended = cli("export", filled, "--all")
@@ -92,86 +87,69 @@ def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -
     assert (error["format"], error["code"]) == (1, 10)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["maintain", "FILE", "--phase", "sleep"], "--phase"),
-        (["maintain", "FILE", "--phase", ""], "--phase"),
-        (["maintain", "FILE", "--phase", "limit"], "max_active"),
-        (["maintain", "--consolidate"], "SLOWWAVE_FILE"),
-        (["maintain", "FILE", "--consolidate", "--only", "merge,melt"], "melt"),
-        (["maintain", "FILE", "--consolidate", "--exit-code"], "--dry-run"),
-        (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
-        (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
-        (["add", "FILE", "text", "--trust", "2"], "--trust"),
-        (["add", "FILE"], "TEXT"),
-        (["sleepwalk", "FILE"], "sleepwalk"),
-        (["log", "FILE", "--loud"], "--loud"),
-        (["list", "FILE", "--limit", -1], "--limit"),
-        (["undo", "FILE", "some-run", "--last"], "--last"),
-        (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
-    ],
-)
-def test_wrong_usage_ends_with_2_and_changes_nothing(
-    arguments: list[object], sentence: str, filled: Path, cli: Cli
-) -> None:
-    before = rows(filled, "SELECT * FROM memories")
-    ended = cli(*(filled if part == "FILE" else part for part in arguments))
-    assert ended.code == 2
-    assert sentence in ended.err
-    assert rows(filled, "SELECT * FROM memories") == before
+MISUSE: list[tuple[list[object], str]] = [
+    (["maintain", "FILE", "--phase", "sleep"], "--phase"),
+    (["maintain", "FILE", "--phase", ""], "--phase"),
+    (["maintain", "FILE", "--phase", "limit"], "max_active"),
+    (["maintain"], "SLOWWAVE_FILE"),
+    (["maintain", "FILE", "--only", "merge,melt"], "melt"),
+    (["maintain", "FILE", "--exit-code"], "--dry-run"),
+    (["maintain", "FILE", setting("concurrency", "0")], "SLOWWAVE_CONCURRENCY"),
+    (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
+    (["add", "FILE", "text", "--trust", "2"], "--trust"),
+    (["add", "FILE"], "TEXT"),
+    (["sleepwalk", "FILE"], "sleepwalk"),
+    (["log", "FILE", "--loud"], "--loud"),
+    (["list", "FILE", "--limit", -1], "--limit"),
+    (["undo", "FILE", "some-run", "--last"], "--last"),
+    (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
+]
+FAILURES: list[tuple[list[object], str]] = [
+    (["maintain", "FILE", "--tenant", "nobody"], "no tenant 'nobody'"),
+    (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
+    (["undo", "FILE", "twin-00"], "already active"),
+    (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
+    (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
+    (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
+    (["show", "--lineage", "FILE", "twin"], "Specify more of the id"),
+    (["import", "--empty", "FILE"], "already exists"),
+    (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
+    (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
+    (["add", "FILE", " \t "], "not a memory"),
+    (["import", "--empty", "/"], "is a folder"),
+    (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
+]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["maintain", "FILE", "--consolidate", "--tenant", "nobody"], "no tenant 'nobody'"),
-        (["show", "--lineage", "FILE", "0000-unknown"], "no memory '0000-unknown'"),
-        (["undo", "FILE", "twin-00"], "already active"),
-        (["log", "FILE", "0000-unknown"], "no run '0000-unknown'"),
-        (["undo", "FILE", "0000-unknown"], "no run, proposal or memory '0000-unknown'"),
-        (["undo", "FILE", "b6bc"], "'b6bc' is too short"),
-        (["show", "--lineage", "FILE", "twin"], "Specify more of the id"),
-        (["import", "--empty", "FILE"], "already exists"),
-        (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
-        (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
-        (["add", "FILE", " \t "], "not a memory"),
-        (["import", "--empty", "/"], "is a folder"),
-        (["maintain", "FILE", "--consolidate", "--embedder", "no-such-model"], "no-such-model"),
-    ],
+    ("code", "arguments", "sentence"),
+    [*((2, *case) for case in MISUSE), *((1, *case) for case in FAILURES)],
 )
-def test_what_cannot_be_done_ends_with_1_and_changes_nothing(
-    arguments: list[object], sentence: str, filled: Path, cli: Cli
+def test_a_refused_command_changes_nothing(
+    code: int, arguments: list[object], sentence: str, filled: Path, cli: Cli
 ) -> None:
-    before = rows(filled, "SELECT * FROM memories")
-    ended = cli(*(filled if part == "FILE" else part for part in arguments))
-    assert ended.code == 1
-    assert sentence in ended.err
-    assert "Traceback" not in ended.err
-    assert rows(filled, "SELECT * FROM memories") == before
+    with unchanged(rows, filled, "SELECT * FROM memories"):
+        cli(*(filled if part == "FILE" else part for part in arguments)).ends(code, sentence)
 
 
 def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "lines.jsonl"
     source.write_text('{"content": "good"}\n{"content": \n')
-    ended = cli("import", tmp_path / "new.db", source)
-    assert ended.code == 1
-    assert "Line 2" in ended.err
+    cli("import", tmp_path / "new.db", source).ends(1, "Line 2")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.jsonl"]
 
 
 def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "lines.jsonl"
     source.write_text('{"content": "good"}\nnonsense\n{"content": "fine"}\n{"contents": 1}\n')
-    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json")
-    assert ended.code == 0
+    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json").ends(0)
     assert ended.json["imported"] == 2
     assert [line["line"] for line in ended.json["skipped"]] == [2, 4]
 
 
 def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> None:
-    dry = cli("maintain", filled, "--consolidate", "--dry-run", "--json").json
-    real = cli("maintain", filled, "--consolidate", "--json").json
+    dry = cli("maintain", filled, "--dry-run", "--json").json
+    real = cli("maintain", filled, "--json").json
 
     def keys(value: Any) -> Any:
         if isinstance(value, dict):
@@ -188,7 +166,7 @@ def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> 
 
 
 def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
-    report = cli("maintain", filled, "--consolidate", "--json").json
+    report = cli("maintain", filled, "--json").json
     assert report["format"] == 1
     assert report["command"] == "maintain"
     assert report["file"] == str(filled)
@@ -231,28 +209,21 @@ def by_a_model(path: Path, cli: Cli) -> Any:
     """Return the report of a night in which a model writes three memories as one."""
     fill(path, a_fact())
     with served(oracle) as model:
-        return cli("maintain", path, "--consolidate", *model, "--json").json
-
-
-def test_a_dry_run_twice_gives_the_same_bytes(filled: Path, cli: Cli) -> None:
-    first = cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
-    assert first == cli("maintain", filled, "--consolidate", "--dry-run", "--json").out
+        return cli("maintain", path, *model, "--json").json
 
 
 def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
-    ask = ("maintain", filled, "--consolidate", "--dry-run", "--exit-code")
+    ask = ("maintain", filled, "--dry-run", "--exit-code")
     assert cli(*ask).code == 4
-    assert cli("maintain", filled, "--consolidate").code == 0
+    assert cli("maintain", filled).code == 0
     assert cli(*ask).code == 0
 
 
 def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
-    assert cli("maintain", filled, "--consolidate", "--quiet") == Ended(0, "", "")
+    assert cli("maintain", filled, "--quiet") == Ended(0, "", "")
 
 
-def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_lineage_leads_from_a_source_to_its_result_and_back(memory_file: Path, cli: Cli) -> None:
     report = by_a_model(memory_file, cli)
     (synthesis,) = report["proposals"]
     down = cli("show", "--lineage", memory_file, synthesis["derived"], "--json").json
@@ -268,15 +239,11 @@ def test_trace_shows_the_way_from_a_source_to_what_was_made_and_back(
 
 
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
-    before = rows(filled, "SELECT * FROM memories ORDER BY id")
-    run_id = cli("maintain", filled, "--consolidate", "--json").json["run"]
-    undone = cli("undo", filled, run_id[:18])
-    assert undone.code == 0
-    assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
-    assert rows(filled, "SELECT * FROM memories ORDER BY id") == before
-    again = cli("undo", filled, run_id)
-    assert again.code == 1
-    assert "already undone" in again.err
+    with unchanged(rows, filled, "SELECT * FROM memories ORDER BY id"):
+        run_id = cli("maintain", filled, "--json").json["run"]
+        undone = cli("undo", filled, run_id[:18]).ends(0)
+        assert ("It will not" in undone.err) == ("Undid 1 proposal" in undone.out)
+    cli("undo", filled, run_id).ends(1, "already undone")
 
 
 def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
@@ -303,11 +270,9 @@ def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
     assert {name: row[name] for name in expected} == expected
 
 
-def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
-    filled: Path, cli: Cli
-) -> None:
+def test_an_import_of_everything_keeps_what_undo_needs(filled: Path, cli: Cli) -> None:
     before = picture(filled)
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
     copy = filled.with_name("copy.db")
@@ -323,32 +288,27 @@ def test_a_run_can_be_undone_in_the_file_that_an_import_of_everything_makes(
     assert rows(copy, "SELECT * FROM embeddings WHERE run_id IS NOT NULL") == []
 
 
-def test_what_runs_did_stays_out_of_a_file_that_holds_memories_and_that_is_said(
-    filled: Path, cli: Cli
-) -> None:
-    cli("maintain", filled, "--consolidate")
+def test_history_is_not_imported_into_a_file_with_memories(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled)
     source = filled.with_name("all.jsonl")
     source.write_text(cli("export", filled, "--all").out)
     second = filled.with_name("other.db")
     cli("import", "--empty", second)
     cli("add", second, "The tide table hangs in the harbour office.")
-    imported = cli("import", second, source, "--json")
-    assert imported.code == 0
+    imported = cli("import", second, source, "--json").ends(0)
     (left_out,) = imported.json["skipped"]
     assert "only a new file" in left_out["reason"]
     assert rows(second, "SELECT * FROM runs") == []
     assert len(rows(second, "SELECT id FROM memories")) == imported.json["imported"] + 1
 
 
-def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
-    filled: Path, cli: Cli
-) -> None:
-    cli("maintain", filled, "--consolidate")
+def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) -> None:
+    cli("maintain", filled)
     second = filled.with_name("second.db")
     cli("import", "--empty", second)
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
     cli("add", second, "The tide table hangs in the harbour office of Kalmar.")
-    cli("maintain", second, "--consolidate")
+    cli("maintain", second)
     source = filled.with_name("both.jsonl")
     source.write_text(cli("export", filled, "--all").out + cli("export", second, "--all").out)
     both = filled.with_name("both.db")
@@ -369,9 +329,7 @@ def test_the_lines_of_two_files_come_in_together_with_the_runs_of_the_first(
         ('{"table": ["runs"], "row": {}}', "unknown table of the history"),
     ],
 )
-def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
-    line: str, why: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_invalid_line_of_history_is_named(line: str, why: str, tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "odd.jsonl"
     source.write_text('{"content": "A fact."}\n' + line + "\n")
     ended = cli("import", tmp_path / "new.db", source)
@@ -381,14 +339,14 @@ def test_a_line_of_history_that_is_none_stops_the_import_and_is_named(
 
 
 def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     exported = {json.loads(line)["id"] for line in cli("export", filled).out.splitlines()}
     active = {row["id"] for row in rows(filled, "SELECT id FROM memories WHERE status = 'active'")}
     assert exported == active
 
 
 def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled, "--consolidate")
+    cli("maintain", filled)
     for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
         lines = cli("export", filled, *options).out.splitlines()
         assert any("embedding" in json.loads(line) for line in lines) == has_vectors
@@ -396,8 +354,7 @@ def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: 
 
 @pytest.mark.parametrize("command", every_command())
 def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
-    ended = cli(*command.split(), "--help-all")
-    assert ended.code == 0
+    ended = cli(*command.split(), "--help-all").ends(0)
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out
     assert "--quiet" in ended.out

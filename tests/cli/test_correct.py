@@ -8,7 +8,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, fill, picture, rows, told
+from nights import TWINS, daily, fill, picture, rows
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -18,7 +18,7 @@ RIGHT = "The database listens on port 5434."
 @pytest.fixture
 def ports(memory_file: Path) -> Path:
     """Provide two memories that contradict each other, and a pinned one."""
-    fill(memory_file, [*told(PORTS, "m"), *told(["Tea, please."], "tea", pinned=True)])
+    fill(memory_file, [*daily(PORTS, "m"), *daily(["Tea, please."], "tea", pinned=True)])
     return memory_file
 
 
@@ -33,9 +33,7 @@ def ports(memory_file: Path) -> Path:
         (["tea-00", "--unpin"], set()),
     ],
 )
-def test_a_persons_word_is_a_run_that_undo_restores(
-    options: list[str], left: set[str], ports: Path, cli: Cli
-) -> None:
+def test_undo_reverts_correct(options: list[str], left: set[str], ports: Path, cli: Cli) -> None:
     before = picture(ports, GIVEN_BACK)
     dry = cli("correct", ports, *options, "--dry-run", "--json").json
     assert picture(ports, GIVEN_BACK) == before
@@ -51,8 +49,7 @@ def test_a_persons_word_is_a_run_that_undo_restores(
         assert new["pinned"] == ("tea-00" in left)
         rivals = {"m-00", "m-01"} - left if "tea-00" not in left else set()
         assert {each["id"] for each in done["similar"]} == rivals
-    log = cli("log", ports, done["run"])
-    assert "a person" in log.out
+    cli("log", ports, done["run"]).says("a person")
     ended = cli("undo", ports, done["run"])
     assert (ended.code, "proposed again" in ended.err) == (0, False)
     assert picture(ports, GIVEN_BACK) == before
@@ -109,13 +106,10 @@ def test_a_conflict_is_settled_for_either_memory_or_for_both(ports: Path, cli: C
         assert cli("conflicts", "resolve", ports, *options).code == 1
     for options in ([found["id"]], [found["id"], "--both", "--keep", "m-00"]):
         assert cli("conflicts", "resolve", ports, *options).code == 2
-    old = cli("conflicts", ports, "resolve", found["id"], "--both")
-    assert (old.code, "conflicts resolve FILE" in old.err) == (0, True)
+    cli("conflicts", ports, "resolve", found["id"], "--both").ends(0, "conflicts resolve FILE")
 
 
-def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
-    ports: Path, cli: Cli
-) -> None:
+def test_add_names_duplicates_and_contradictions(ports: Path, cli: Cli) -> None:
     added = cli("add", ports, RIGHT)
     assert (added.code, len(added.out.splitlines())) == (0, 1)
     assert added.err.count("Contradicts ") == 2
@@ -124,20 +118,17 @@ def test_add_names_what_a_new_memory_repeats_or_contradicts_and_adds_it(
     assert cli("add", ports, "Whales sing at night.", "--json").json["similar"] == []
 
 
-def test_undo_says_what_is_not_proposed_again_and_by_which_model(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_undo_names_the_model_that_does_not_propose_it_again(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as options:
         assert cli("maintain", memory_file, *options).code == 0
-        undone = cli("undo", memory_file)
-        assert "not be proposed again by openai/scripted, unless" in undone.err
+        assert "not be proposed again by openai/scripted, unless" in cli("undo", memory_file).err
         again = cli("maintain", memory_file, *options, "--json").json["proposals"]
         other = ("--model", "openai/another")
         others = cli("maintain", memory_file, *other, "--json").json["proposals"]
     assert (again, [each["state"] for each in others]) == ([], ["applied"])
     assert cli("undo", memory_file).code == 0
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)
     assert "not be proposed again, unless" in cli("undo", memory_file).err
     assert cli("maintain", memory_file, "--json").json["proposals"] == []

@@ -21,12 +21,8 @@ from slowwave.store.records import timestamp
 PRICED = "openai/gpt-4o-mini"
 
 
-def remember_two(agent: Agent) -> None:
-    agent.remember(facts(2))
-
-
 def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     windows, price = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out.splitlines()[
         -2:
     ]
@@ -43,7 +39,7 @@ def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
 
 
 def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     found = cli("maintain", agent.path, "--dry-run", "--json").json
     plain = found["estimate"]
     assert found["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
@@ -56,7 +52,7 @@ def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli
 
 
 def test_an_unknown_price_is_said_to_be_unknown(agent: Agent, cli: Cli) -> None:
-    remember_two(agent)
+    agent.remember(facts(2))
     shown = cli("maintain", agent.path, "--dry-run", "--model", "openai/scripted")
     assert shown.out.splitlines()[-1].startswith("Price: unknown for openai/scripted.")
 
@@ -78,8 +74,7 @@ def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cl
     answer = {"groups": [], "conflicts": []}
     agent.server.responder = lambda _: says(answer, prompt_tokens=95_000_000)
     configure(agent.path, api_base=agent.server.base)
-    ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet")
-    assert ended.code == 3
+    ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet").ends(3)
     assert ended.err.startswith("Error: The model used 14.25")
     assert ended.err.endswith(" USD, beyond the budget of 0.5 USD.\n")
 
@@ -87,7 +82,7 @@ def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cl
 @pytest.fixture
 def priced(agent: Agent, cli: Cli) -> Agent:
     """Provide a file whose model has a price, and two windows."""
-    remember_two(agent)
+    agent.remember(facts(2))
     configure(agent.path, api_base=agent.server.base, checker="none", concurrency=1)
     return agent
 
@@ -111,9 +106,7 @@ def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> Non
 def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
-    ended = night(cli, priced, "2 USD/month")
-    assert ended.code == 3
-    line, todo = ended.err.splitlines()
+    line, todo = night(cli, priced, "2 USD/month").ends(3).err.splitlines()
     assert todo == "The next run asks again."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
     assert f"2 questions not answered, first: {why}" in line
@@ -132,9 +125,7 @@ def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
 
 
-def test_a_night_counts_and_a_killed_one_with_the_answers_that_it_kept(
-    priced: Agent, cli: Cli
-) -> None:
+def test_a_night_counts_and_a_killed_one_by_its_kept_answers(priced: Agent, cli: Cli) -> None:
     ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
     spent = ended.json["model"]["cost_usd"]
     assert (ended.code, ended.err, spent > 0) == (0, "", True)
@@ -161,11 +152,7 @@ def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
-def test_a_budget_that_cannot_be_read_is_wrong_usage(
-    budget: str, memory_file: Path, cli: Cli
-) -> None:
+def test_a_malformed_budget_is_wrong_usage(budget: str, memory_file: Path, cli: Cli) -> None:
     configure(memory_file, monthly_budget=budget)
-    ended = cli("maintain", memory_file, "--model", PRICED)
-    assert ended.code == 2
-    assert "as in '2 USD'" in ended.err
+    cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
     assert rows(memory_file, "SELECT * FROM runs") == []

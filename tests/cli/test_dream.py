@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shutil import copyfile
@@ -14,10 +13,10 @@ from typing import Any
 import pytest
 from answerers import answers_to, from_recording, honestly, lines_of, result_of
 from builders import of_version
-from cli_calls import Cli, Ended
+from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
 from commands import configure, setting
 from model_nights import a_fact, facts
-from nights import TWINS, fill, picture, rows, told
+from nights import TWINS, daily, fill, picture, rows
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
@@ -45,14 +44,10 @@ def retold(memory_file: Path, cli: Cli) -> Path:
 
 def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
     """Return what `questions` prints."""
-    ended = cli("questions", path, *more)
-    assert ended.code == 0, ended.err
-    return [json.loads(line) for line in ended.out.splitlines()]
+    return [json.loads(line) for line in cli("questions", path, *more).ends(0).out.splitlines()]
 
 
-def test_questions_and_answers_bring_a_file_to_what_a_replay_does(
-    retold: Path, tmp_path: Path, cli: Cli, give: Give
-) -> None:
+def test_answers_do_what_a_replay_does(retold: Path, tmp_path: Path, cli: Cli, give: Give) -> None:
     replayed = tmp_path / "replayed.db"
     copyfile(retold, replayed)
     cli("maintain", replayed, setting("replay", ANSWERS))
@@ -60,8 +55,7 @@ def test_questions_and_answers_bring_a_file_to_what_a_replay_does(
     kinds = []
     while questions := asked(cli, retold):
         kinds += [question["kind"] for question in questions]
-        ended = give(answers_to(questions, answer))
-        assert ended.code == 0, ended.err
+        ended = give(answers_to(questions, answer)).ends(0)
     assert kinds == ["write", "check"]
     assert result_of(retold) == result_of(replayed)
     assert "Kept 1 answer." in ended.out
@@ -92,28 +86,21 @@ def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give
     (question,) = asked(cli, retold)
     good = answers_to([question], from_recording(ANSWERS))
     for broken in ("{", "[]", '{"id": "x"}', '{"answer": {}}', '{"id": "x", "answer": 3}', "\x00"):
-        ended = give(f"{good}\n{broken}\n")
-        assert ended.code == 1
-        assert "Line 3 is not an answer" in ended.err
+        give(f"{good}\n{broken}\n").ends(1, "Line 3 is not an answer")
         assert rows(retold, "SELECT * FROM answers") == []
     ended = give(f"{broken}\n{good}", "--skip-invalid", "--json")
     assert (ended.code, len(ended.json["kept"])) == (3, 1)
     assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
 
 
-def test_an_answer_may_be_an_object_have_a_short_id_and_come_from_stdin(
-    retold: Path, cli: Cli
-) -> None:
+def test_an_answer_may_be_an_object_with_a_short_id_on_stdin(retold: Path, cli: Cli) -> None:
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
     line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
-    ended = slowwave("answer", retold, "-", "--json", given=[line])
-    assert ended.json["kept"] == [question["id"]]
+    assert slowwave("answer", retold, "-", "--json", given=[line]).json["kept"] == [question["id"]]
 
 
-def test_answers_that_cannot_be_used_are_told_with_their_reason(
-    retold: Path, cli: Cli, give: Give
-) -> None:
+def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give: Give) -> None:
     (question,) = asked(cli, retold)
     ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
     assert ended.code == 3
@@ -145,40 +132,31 @@ def test_nothing_is_asked_about_other_tenants(memory_file: Path, cli: Cli) -> No
 def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, give: Give) -> None:
     configure(retold, enabled=False)
     (question,) = asked(cli, retold)
-    ended = give(answers_to([question], from_recording(ANSWERS)))
-    assert (ended.code, "switched off by" in ended.out) == (0, True)
+    give(answers_to([question], from_recording(ANSWERS))).ends(0).says("switched off by")
     assert cli("dream", retold, "--json").json["gate"]["name"] == "enabled"
     assert rows(retold, "SELECT * FROM answers") == []
 
 
 def test_answer_without_answers_runs_what_needs_none(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     assert asked(cli, memory_file) == []
     assert cli("answer", memory_file, "--json").json["night"]["proposals"][0]["state"] == "applied"
 
 
 def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) -> None:
-    ended = cli("maintain", memory_file, "--model", "agent")
-    assert (ended.code, "slowwave dream" in ended.err) == (2, True)
+    cli("maintain", memory_file, "--model", "agent").ends(2, "slowwave dream")
 
 
 def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:
     """Call slowwave in a process of its own, with lines on stdin."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
-        input="".join(f"{line}\n" for line in given),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    lines = "".join(f"{line}\n" for line in given)
+    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300)
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
     """Talk with `slowwave dream`, line by line, to its end."""
     with subprocess.Popen(
-        [sys.executable, "-m", "slowwave.cli", "dream", str(path), *more],
+        [*SLOWWAVE, "dream", str(path), *more],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -214,8 +192,7 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
         named = json.dumps({"id": question["id"], "answer": json.loads(bare)})
         return named if len(seen) % 2 else bare
 
-    ended = dreaming(memory_file, answer, "--json")
-    assert ended.code == 0, ended.err
+    ended = dreaming(memory_file, answer, "--json").ends(0)
     found = ended.json
     assert {each["state"] for each in found["night"]["proposals"]} == {"applied"}
     assert (len(seen), seen[0]) == (5, seen[1])
@@ -235,16 +212,14 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     _, second = map(json.loads, ended.out.splitlines())
     assert (second["kind"], result_of(memory_file)) == ("check", before)
     assert "given answers are kept" in ended.err
-    ended = slowwave("dream", memory_file, given=[honestly(second["messages"])])
-    assert "1 applied" in ended.out
+    slowwave("dream", memory_file, given=[honestly(second["messages"])]).says("1 applied")
     assert result_of(memory_file) != before
 
 
 @pytest.mark.parametrize("command", ["answer", "dream"])
 def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    ended = slowwave(command, path)
-    assert ended.code == 0, ended.err
+    slowwave(command, path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
 
 

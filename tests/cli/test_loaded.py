@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from nights import fill, night, of_one_thing, rows, told
+from cli_calls import in_a_process
+from nights import daily, fill, night, of_one_thing, rows
 from places import ROOT
 
 from slowwave.consolidation.text.tokens import stop_words
@@ -50,8 +50,8 @@ def modules_of(arguments: Sequence[object]) -> set[str]:
         "print('LOADED', *(sys.modules.keys() - before))\n"
         "sys.exit(code)"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(ended.stdout.splitlines()[-1].split()[1:])
+    ended = in_a_process(sys.executable, "-c", code).ends(0)
+    return set(ended.out.splitlines()[-1].split()[1:])
 
 
 def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
@@ -68,7 +68,7 @@ def libraries(arguments: Sequence[object]) -> set[str]:
 @pytest.fixture
 def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
     """Provide a file whose memories have their vectors, and work to do."""
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, daily(of_one_thing(), "oncall"))
     night(memory_file, embedder, only=frozenset({"merge"}))
     return memory_file
 
@@ -132,24 +132,22 @@ def test_a_hook_loads_nothing_that_plans(embedded: Path, monkeypatch: pytest.Mon
 
 
 def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
-    arguments = ["maintain", embedded, "--consolidate", "--dry-run"]
+    arguments = ["maintain", embedded, "--dry-run"]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == set()
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_a_night_at_rest_loads_nothing_that_reads_texts_or_vectors(
-    dry: list[str], embedded: Path, embedder: SentenceEmbedder
-) -> None:
+def test_rest_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
     night(embedded, embedder)
     reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
-    arguments = ["maintain", embedded, "--consolidate", *dry]
+    arguments = ["maintain", embedded, *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()
 
 
 def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
-    arguments = ["maintain", memory_file, "--consolidate"]
+    fill(memory_file, daily(of_one_thing(), "oncall"))
+    arguments = ["maintain", memory_file]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
 
 
@@ -160,11 +158,7 @@ def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path
         f"sys.argv = ['slowwave', 'init', {str(tmp_path / 'memory.db')!r}]\n"
         "from slowwave.cli.__main__ import main\nmain()"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert ended.returncode == 0
-    assert "memory.db" in ended.stdout
+    in_a_process(sys.executable, "-c", code, timeout=120).ends(0).says("memory.db")
 
 
 SETTINGS = re.compile(

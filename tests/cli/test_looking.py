@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import Cli
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import TWINS, active, fill, rows, told
+from nights import TWINS, active, daily, fill, rows, unchanged
 
-from slowwave.cli.app import run
-
-
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("night") / "memory.db"
-    assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
-    with every_night_asks(answering(write_smoke, approval)):
-        assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
-    return path
-
-
-@pytest.fixture
-def night(after_a_night: Path, tmp_path: Path) -> Path:
-    """Provide the memories of the README after a night."""
-    return Path(shutil.copy(after_a_night, tmp_path))
+night = copied("smoke_night")
 
 
 def run_of(path: Path) -> str:
@@ -53,9 +38,7 @@ def test_list_gives_the_active_memories_the_latest_first(night: Path, cli: Cli) 
         (["--status", "any", "--limit", "0"], "1"),
     ],
 )
-def test_list_takes_what_is_asked_for(
-    arguments: list[str], where: str, night: Path, cli: Cli
-) -> None:
+def test_list_applies_its_filters(arguments: list[str], where: str, night: Path, cli: Cli) -> None:
     listed = cli("list", night, *arguments, "--json").json
     wanted = {row["id"] for row in rows(night, f"SELECT id FROM memories WHERE {where}")}
     assert {memory["id"] for memory in listed["memories"]} == wanted
@@ -102,14 +85,12 @@ def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> Non
 NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
 
 
-def test_diff_says_what_a_run_had_done_that_a_later_one_changed_or_an_undo(
-    night: Path, cli: Cli
-) -> None:
+def test_a_diff_stays_the_same_after_a_later_run_or_an_undo(night: Path, cli: Cli) -> None:
     run = run_of(night)
     before = cli("log", "--diff", night, run, "--json").json["changes"]
     more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
     cli("add", night, more)
-    cli("maintain", night, "--consolidate")
+    cli("maintain", night)
     assert run_of(night) != run
     assert cli("log", "--diff", night, run, "--json").json["changes"] == before
     assert cli("undo", night, "--since", run).code == 0
@@ -121,7 +102,7 @@ def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path,
     memories = tmp_path / "memory.db"
     cli("import", memories, SMOKE)
     with every_night_asks(answering(write_smoke, approval)):
-        report = cli("maintain", memories, "--consolidate").out
+        report = cli("maintain", memories).out
     logged = cli("log", memories, run_of(memories)).out
     numbers = re.compile(r"^(\w+ \w{8}) .*; ([\d,]+ -> [\d,]+ tokens)", re.MULTILINE)
     assert len(numbers.findall(report)) == 3
@@ -133,36 +114,30 @@ def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path,
 
 
 def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TWINS, "twin"))
-    cli("maintain", memory_file, "--consolidate")
+    fill(memory_file, daily(TWINS, "twin"))
+    cli("maintain", memory_file)
     assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
 
-def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it_and_changes_nothing(
-    night: Path, cli: Cli
-) -> None:
-    before = rows(night, "SELECT * FROM memories")
-    ended = cli("undo", night, run_of(night), "--dry-run", "--json")
-    assert ended.code == 0
-    assert len(ended.json["proposals"]) == 3
-    assert rows(night, "SELECT * FROM memories") == before
+def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it(night: Path, cli: Cli) -> None:
+    with unchanged(rows, night, "SELECT * FROM memories"):
+        ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
+        assert len(ended.json["proposals"]) == 3
     assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
     (made, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
     with sqlite3.connect(night) as db:
         db.execute("UPDATE memories SET content = 'Rewritten.' WHERE id = ?", [made["id"]])
-    ended = cli("undo", night, run_of(night), "--dry-run")
-    assert (ended.code, made["id"] in ended.err) == (1, True)
+    ended = cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
+    assert ended.err == cli("undo", night, run_of(night)).err
 
 
-def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
     before = set(active(memory_file))
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     first = run_of(memory_file)
     cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     with sqlite3.connect(memory_file) as db:
         long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
         db.execute(long_ago, [first])
@@ -175,16 +150,14 @@ def test_undo_takes_back_all_runs_since_one_by_their_order_and_not_by_the_clock(
     assert cli("undo", memory_file, "--since", first).code == 1
 
 
-def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_memory(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:
     kept = "The log retention configured in Loki is"
     message = [
         f"{kept} 12 days.",
         f"{kept} 21 days.",
         f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
     ]
-    fill(memory_file, told(message, "loki"))
+    fill(memory_file, daily(message, "loki"))
 
     def listed() -> set[tuple[str, ...]]:
         found = cli("conflicts", memory_file, "--json").json["conflicts"]
@@ -192,7 +165,7 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
 
     before = listed()
     assert before
-    cli("maintain", memory_file, "--consolidate")
+    cli("maintain", memory_file)
     superseded = rows(memory_file, "SELECT content FROM memories WHERE status = 'superseded'")
     assert f"{kept} 21 days." in {row["content"] for row in superseded}
     assert listed() == before
@@ -208,9 +181,7 @@ def test_a_conflict_is_still_listed_when_one_side_of_it_has_gone_into_another_me
         (["maintain", "{file}", "--tenant", "shared"], "'slowwave shared {file}'"),
     ],
 )
-def test_a_hint_names_the_file_of_the_command(
-    arguments: list[str], hint: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_hint_names_the_file(arguments: list[str], hint: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my memory.db"
     assert cli("import", path, "--empty").code == 0
     assert cli("add", path, "The lift is old.").code == 0
@@ -229,10 +200,8 @@ def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: 
         path.touch()
 
 
-def test_check_of_a_damaged_file_counts_what_can_be_read_and_names_the_way_out(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told(["The lift is old."], "lift"))
+def test_check_counts_what_is_readable_in_a_damaged_file(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(["The lift is old."], "lift"))
     (root,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
     with memory_file.open("r+b") as stream:
         stream.seek((root["rootpage"] - 1) * 4096)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_calls import Cli
+from cli_calls import Cli, in_a_process
 from commands import setting
 from model_nights import Agent, near_pairs
 from model_server import ModelServer, answering, approval, groups, refuses, says
+from nights import unchanged
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
@@ -58,13 +58,9 @@ def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: Mod
     assert (found["checker"], len(server.asked)) == (None, 1)
 
 
-def test_an_answer_in_another_form_is_asked_for_once_more_and_then_named(
-    cli: Cli, server: ModelServer
-) -> None:
+def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: ModelServer) -> None:
     server.responder = lambda _: says("Certainly! Both are about backups.")
-    ended = cli(*check(server))
-    assert ended.code == 1
-    (line,) = ended.err.splitlines()
+    (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert line.startswith("Error: openai/scripted cannot be used to write: ")
     assert len(server.asked) == 2
     found = cli(*check(server, "--json"))
@@ -116,14 +112,9 @@ def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
         f"print('LOADED', *[n for n in {(*HEAVY, 'litellm')!r} if n in sys.modules])\n"
         "sys.exit(code)"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={name: value for name, value in os.environ.items() if "_API_KEY" not in name},
-    )
-    return ended.returncode, ended.stderr, ended.stdout.splitlines()[-1].split()[1:]
+    env = {name: value for name, value in os.environ.items() if "_API_KEY" not in name}
+    ended = in_a_process(sys.executable, "-c", code, env=env)
+    return ended.code, ended.err, ended.out.splitlines()[-1].split()[1:]
 
 
 @pytest.mark.parametrize(
@@ -134,16 +125,13 @@ def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
         ("model-check", "nonsense", "litellm does not know the model 'nonsense'."),
     ],
 )
-def test_a_missing_key_and_an_unknown_name_are_told_before_anything_is_loaded(
-    command: str, model: str, message: str, agent: Agent
-) -> None:
+def test_unready_models_end_at_once(command: str, model: str, message: str, agent: Agent) -> None:
     agent.remember(near_pairs(1))
-    before = agent.picture()
-    file = [agent.path] if command == "maintain" else []
-    code, err, modules = ended_with(command, *file, "--model", model)
-    assert message in err
-    assert (code, modules) == (1, ["litellm"])
-    assert agent.picture() == before
+    with unchanged(agent.picture):
+        file = [agent.path] if command == "maintain" else []
+        code, err, modules = ended_with(command, *file, "--model", model)
+        assert message in err
+        assert (code, modules) == (1, ["litellm"])
 
 
 def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
@@ -153,8 +141,7 @@ def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path:
     (tmp_path / "empty.jsonl").write_text("")
     replayed = cli(*night, setting("replay", tmp_path / "empty.jsonl"))
     assert "the recording does not know the question" in replayed.err
-    asked = cli(*night, "--dry-run", "--ask")
-    assert (asked.code, "litellm does not know" in asked.err) == (1, True)
+    cli(*night, "--dry-run", "--ask").ends(1, "litellm does not know")
 
 
 def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
@@ -171,9 +158,7 @@ def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
         ("ollama/llama3.2", "http://127.0.0.1:11434", {}),
     ],
 )
-def test_a_model_that_tables_and_environment_settle_imports_no_litellm(
-    model: str, api_base: str | None, variables: dict[str, str]
-) -> None:
+def test_litellm_is_not_loaded(model: str, api_base: str | None, variables: dict[str, str]) -> None:
     code = (
         "import sys\n"
         "from slowwave.consolidation.model.litellm_model import Endpoint\n"
@@ -181,7 +166,7 @@ def test_a_model_that_tables_and_environment_settle_imports_no_litellm(
         f"refuse_unready(Endpoint({model!r}, {api_base!r}))\n"
         "assert 'litellm' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | variables)
+    in_a_process(sys.executable, "-c", code, env=os.environ | variables).ends(0)
 
 
 def test_a_model_of_this_machine_needs_no_key() -> None:

@@ -74,9 +74,7 @@ def assert_reported(ended: Ended) -> None:
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_what_a_model_did_not_answer_is_told_in_every_form(
-    failure: str, agent: Agent, maintain: Callable[..., Ended]
-) -> None:
+def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder, word = FAILURES[failure]
     line = assert_told(maintain, agent.path, word)
     assert "litellm" not in line
@@ -85,9 +83,7 @@ def test_what_a_model_did_not_answer_is_told_in_every_form(
     assert ("The model refuses every call" in line) == (failure in ("401", "404"))
 
 
-def test_a_night_out_of_time_says_that_the_next_one_asks_again(
-    agent: Agent, maintain: Callable[..., Ended]
-) -> None:
+def test_after_a_timeout_the_next_run_retries(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder = lambda _: SILENT
     told = maintain(setting("max_time", 0.3))
     line, hint = told.err.splitlines()
@@ -98,9 +94,7 @@ def test_a_night_out_of_time_says_that_the_next_one_asks_again(
     assert told.code == 3
 
 
-def test_the_log_shows_why_a_run_failed_and_what_its_calls_cost(
-    agent: Agent, maintain: Callable[..., Ended], cli: Cli
-) -> None:
+def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended], cli: Cli) -> None:
     maintain()
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(1))
@@ -124,48 +118,35 @@ def test_a_server_that_is_not_there_is_told(agent: Agent, maintain: Callable[...
     assert_reported(ended)
 
 
-def test_a_question_that_a_recording_does_not_know_is_told(
-    agent: Agent, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_question_unknown_to_a_recording_is_named(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     agent.remember(near_pairs(1))
     recording = tmp_path / "answers.jsonl"
     recording.write_text("")
     replay = ("--model", "openai/scripted", setting("replay", recording))
-    ended = cli("maintain", agent.path, *replay)
+    ended = cli("maintain", agent.path, *replay).ends(1)
     assert ended.err.splitlines()[1] == "Add the answers to the recording, and repeat the run."
-    assert ended.code == 1
     assert_reported(ended)
 
 
-def test_a_night_that_did_something_else_names_what_the_model_did_not(
-    agent: Agent, maintain: Callable[..., Ended]
-) -> None:
+def test_a_partial_night_names_what_failed(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.remember(
         [each | {"content": "Tea is at four.", "id": f"t{at}"} for at, each in enumerate(a_pair())]
     )
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
-    ended = maintain()
-    assert ended.code == 3
-    assert "1 applied" in ended.out
+    ended = maintain().ends(3).says("1 applied")
     assert_reported(ended)
 
 
-def test_a_used_up_budget_does_not_hide_the_error_of_the_server(
-    agent: Agent, maintain: Callable[..., Ended]
-) -> None:
+def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
-    ended = maintain(setting("max_calls", 1), "--json")
-    assert ended.code == 1
-    error = json.loads(ended.err)
+    error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
     why = "first: the model could not be asked: HTTP 500: broken; the budget of 1 calls is used up."
     assert error["error"].endswith(why)
     assert "slowwave model-check --model" in error["hint"]
 
 
-def test_a_night_whose_model_answered_says_nothing_on_stderr(
-    maintain: Callable[..., Ended],
-) -> None:
+def test_a_night_without_a_failure_keeps_stderr_empty(maintain: Callable[..., Ended]) -> None:
     ended = maintain("--json")
     assert (ended.code, ended.err) == (0, "")
     model = ended.json["model"]
@@ -177,8 +158,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
 ) -> None:
     agent.server.responder = lambda _: refuses(404, "no such model")
     report = tmp_path / "night.md"
-    ended = maintain("--dry-run", "--ask", setting("report", report))
-    assert ended.code == 1
+    ended = maintain("--dry-run", "--ask", setting("report", report)).ends(1)
     assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
     assert "no such model" in report.read_text("utf-8")

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from browser import CHROMIUM, HOSTILE, browser
-from builders import copy_of
+from builders import copied
 from cli_calls import Cli
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, execute, fill, night, of_one_thing, rows, told
+from nights import TWINS, daily, execute, fill, night, of_one_thing, rows
 from places import FIXTURES
 
 from slowwave.cli.terminal.differences import mark_differences
@@ -49,16 +49,11 @@ def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbed
 
 @pytest.fixture(scope="module")
 def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    memories = [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")]
+    memories = [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")]
     return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
 
 
-@pytest.fixture
-def after_a_night(one_night: Path, tmp_path: Path) -> Path:
-    """Provide a file after one night."""
-    return copy_of(one_night, tmp_path / "memory.db")
-
-
+after_a_night = copied("one_night")
 TENANT = "<i>ops</i>"
 
 
@@ -67,7 +62,7 @@ def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     memories = [
         text
         for number, odd in enumerate(HOSTILE)
-        for text in told(
+        for text in daily(
             [f"Note {number} of the gateway says {odd}"] * 2,
             f"<b>{number}",
             session=f"{number}",
@@ -79,18 +74,14 @@ def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     return path
 
 
-@pytest.fixture
-def hostile(hostile_night: Path, tmp_path: Path) -> Path:
-    """Provide a file after a night on texts that would be more than text."""
-    return copy_of(hostile_night, tmp_path / "memory.db")
+# A file after a night on texts that would be more than text.
+hostile = copied("hostile_night")
 
 
 # ----------------------------------------------------------------- what stands in it
 
 
-def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
-    after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_page_has_numbers_texts_and_undo(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     page, markdown = tmp_path / "night.html", tmp_path / "night.md"
     ended = cli("log", after_a_night, "--html", page, "--md", markdown)
     assert (ended.code, ended.err) == (0, "")
@@ -109,9 +100,7 @@ def test_a_page_tells_numbers_texts_and_how_to_take_each_back(
         assert each["id"] in text
 
 
-def test_the_undo_command_of_a_page_takes_its_proposal_back(
-    after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_undo_command_of_a_page_works(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     odd = after_a_night.with_name("it's a memory.db")
     after_a_night.rename(odd)
     text = cli("log", odd, "--md", "-").out
@@ -132,21 +121,19 @@ def test_the_last_run_is_told_unless_another_is_named_or_there_is_none(
     create_file(tmp_path / "new.db")
     ended = cli("log", tmp_path / "new.db", "--md", "-")
     assert (ended.code, ended.out, "No run has changed" in ended.err) == (1, "", True)
-    fill(after_a_night, told(["The lift is out of order on Mondays."] * 2, "lift"))
+    fill(after_a_night, daily(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
     assert last in cli("log", after_a_night, "--md", "-").out
     assert first in cli("log", after_a_night, first, "--md", "-").out
 
 
-def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     page, text = tmp_path / "night.html", tmp_path / "night.md"
     before = memory_file.read_bytes()
     with served(oracle) as model:
-        maintain = ("maintain", memory_file, "--consolidate", *model, "--report")
+        maintain = ("maintain", memory_file, *model, "--report")
         assert cli(*maintain, page, "--dry-run", "--ask").code == 0
         assert memory_file.read_bytes() == before
         planned = page.read_text("utf-8")
@@ -164,12 +151,10 @@ def test_a_night_writes_its_report_and_a_dry_run_what_it_would_do(
     assert "nothing to do" in text.read_text("utf-8")
 
 
-def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(
         memory_file,
-        told(
+        daily(
             [
                 "The cellar door is painted green by Tuva.",
                 "The cellar door is painted green by Ivar.",
@@ -180,7 +165,7 @@ def test_a_night_tells_its_conflicts_and_what_it_kept_apart(
         ),
     )
     page = tmp_path / "night.html"
-    ended = cli("maintain", memory_file, "--consolidate", setting("report", page), "--json")
+    ended = cli("maintain", memory_file, setting("report", page), "--json")
     text = page.read_text("utf-8")
     assert ended.json["refused"]
     apart = text[text.index("kept apart") :]
@@ -192,7 +177,7 @@ def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> Non
     file, answers = tmp_path / "retold.db", FIXTURES / "retold.answers.jsonl"
     assert cli("import", file, FIXTURES / "retold.jsonl").code == 0
     text = tmp_path / "night.md"
-    night = ("maintain", file, "--consolidate", setting("replay", answers), setting("report", text))
+    night = ("maintain", file, setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
     said = text.read_text("utf-8")
     assert "answered from the file" in said or "calls" in said
@@ -215,9 +200,7 @@ def test_differences_are_marked_word_by_word_unless_the_texts_are_too_long() -> 
     assert "".join(item.text for item in result) == "The gate opens at 8:30 for all staff."
 
 
-def test_a_report_of_more_proposals_than_can_be_shown_says_so(
-    after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_has_a_limit(after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_MAX_PROPOSALS", 1)
     page = cli("log", after_a_night, "--html", "-").out
     count = len(rows(after_a_night, "SELECT 1 FROM proposals"))
@@ -226,12 +209,10 @@ def test_a_report_of_more_proposals_than_can_be_shown_says_so(
 
 
 @pytest.mark.slow
-def test_markdown_fits_a_comment_however_much_memories_say(
-    memory_file: Path, embedder: SentenceEmbedder, cli: Cli
-) -> None:
+def test_markdown_fits_a_comment(memory_file: Path, embedder: SentenceEmbedder, cli: Cli) -> None:
     for number in range(60):
         text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
-        fill(memory_file, told([text] * 3, f"pump{number}"))
+        fill(memory_file, daily([text] * 3, f"pump{number}"))
     night(memory_file, embedder)
     text = cli("log", memory_file, "--md", "-").out
     assert 20_000 < len(text) < 65_536
@@ -257,14 +238,11 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
         '{"before": {"active": 1, "superseded": 0, "tokens": 1, "layers": {"core": "<b>"}}}',
     ],
 )
-def test_a_run_that_was_cut_off_or_counted_less_is_told_all_the_same(
-    kept: str | None, after_a_night: Path, cli: Cli
-) -> None:
+def test_an_interrupted_run_is_reported(kept: str | None, after_a_night: Path, cli: Cli) -> None:
     execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
     for form in ("--html", "--md"):
-        ended = cli("log", after_a_night, form, "-")
+        ended = cli("log", after_a_night, form, "-").says("interrupted")
         assert (ended.code, ended.err) == (0, "")
-        assert "interrupted" in ended.out
 
 
 # ----------------------------------------------------------------- hostile texts
@@ -322,9 +300,7 @@ def test_a_page_allows_its_own_script_and_nothing_else(after_a_night: Path, cli:
 # ----------------------------------------------------------------- lineage
 
 
-def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
-    after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_lineage_page_links_both_ways(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     (edge, *_) = rows(after_a_night, "SELECT * FROM synthesized_from")
     page = tmp_path / "lineage.html"
     assert cli("show", after_a_night, edge["derived_id"], "--html", page, "--json").code == 2
@@ -340,9 +316,7 @@ def test_a_lineage_page_has_what_a_memory_was_made_from_and_into(
 
 
 @pytest.mark.parametrize("command", ["report", "maintain"])
-def test_a_report_is_written_over_nothing_but_a_report(
-    command: str, after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     others = {
         "memory.html": after_a_night.read_bytes(),
         "notes.html": b"<!DOCTYPE html>\n<p>mine</p>",
@@ -356,7 +330,7 @@ def test_a_report_is_written_over_nothing_but_a_report(
         given = (
             ("log", after_a_night, option, path)
             if command == "report"
-            else ("maintain", after_a_night, "--consolidate", setting("report", path))
+            else ("maintain", after_a_night, setting("report", path))
         )
         ended = cli(*given)
         assert (ended.code, ended.out) == (1, "")
@@ -367,11 +341,9 @@ def test_a_report_is_written_over_nothing_but_a_report(
     assert {item.name for item in (tmp_path / "others").iterdir()} == set(others)
 
 
-def test_a_night_is_not_spent_on_a_report_that_cannot_be_written(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
-    maintain = ("maintain", memory_file, "--consolidate", "--report")
+def test_an_unwritable_report_stops_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
+    maintain = ("maintain", memory_file, "--report")
     nowhere = cli(*maintain, tmp_path / "none" / "night.html")
     assert (nowhere.code, nowhere.out) == (1, "")
     assert "no folder" in nowhere.err
@@ -380,22 +352,16 @@ def test_a_night_is_not_spent_on_a_report_that_cannot_be_written(
     assert rows(memory_file, "SELECT 1 FROM runs") == []
 
 
-def test_a_report_that_fails_in_the_end_leaves_the_night_and_says_so(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+def test_a_report_that_fails_keeps_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     # A name that can be looked for, and to which nothing can be added.
     page = tmp_path / f"{'n' * 250}.html"
-    ended = cli("maintain", memory_file, "--consolidate", setting("report", page))
-    assert ended.code == 3
-    assert "Cannot write" in ended.err
+    cli("maintain", memory_file, setting("report", page)).ends(3, "Cannot write")
     assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'")) == 1
     assert list(tmp_path.glob("*.html")) == []
 
 
-def test_a_report_can_be_read_by_whoever_can_read_the_memory_file(
-    after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_report_has_the_mode_of_the_file(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     page = tmp_path / "night.html"
     for mode in (0o600, 0o640):
         after_a_night.chmod(mode)
@@ -410,9 +376,7 @@ in_a_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this 
 
 @in_a_browser
 @pytest.mark.parametrize("width", [360, 1_200])
-def test_a_browser_shows_the_page_whole_and_has_nothing_to_complain_of(
-    width: int, hostile: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_page_fits_any_window(width: int, hostile: Path, tmp_path: Path, cli: Cli) -> None:
     page = tmp_path / "night.html"
     cli("log", hostile, "--html", page)
     with browser(tmp_path / "profile") as shown:
@@ -424,9 +388,7 @@ def test_a_browser_shows_the_page_whole_and_has_nothing_to_complain_of(
 
 
 @in_a_browser
-def test_the_filter_leaves_what_says_the_word(
-    after_a_night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_filter_hides_what_lacks_a_word(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     page = tmp_path / "night.html"
     cli("log", after_a_night, "--html", page)
     shown_items = "[...document.querySelectorAll('.item')].filter((one) => one.checkVisibility())"

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from nights import TWINS, fill, told
+from cli_calls import SLOWWAVE, Ended, in_a_process
+from nights import TWINS, daily, fill
 from places import FIXTURES
 
 # From <linux/prctl.h> and <linux/capability.h>.
@@ -21,7 +19,7 @@ _PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
 @pytest.fixture
 def closed(memory_file: Path) -> Iterator[Path]:
     """Provide a memory file in a folder that the command cannot write to."""
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     rest = [path for path in memory_file.parent.iterdir() if path != memory_file]
     assert rest == []
     memory_file.chmod(0o444)
@@ -36,14 +34,8 @@ def _bound_by_permissions() -> None:
         ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
 
-def slowwave(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "slowwave.cli", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=_bound_by_permissions,
-    )
+def slowwave(*arguments: object) -> Ended:
+    return in_a_process(*SLOWWAVE, *arguments, preexec_fn=_bound_by_permissions)
 
 
 @pytest.mark.parametrize(
@@ -62,16 +54,16 @@ def test_what_writes_says_that_it_cannot(command: str, closed: Path) -> None:
     ended = slowwave(name, closed, *options)
     # A run has no lock there; what needs none finds that the file cannot be written.
     needs_none = name in ("add", "shared") or "add" in options
-    assert ended.returncode == (10 if needs_none else 1)
-    assert ("its folder is read-only" in ended.stderr) is needs_none
-    assert "cannot" in ended.stderr.casefold()
-    assert "Traceback" not in ended.stderr
+    assert ended.code == (10 if needs_none else 1)
+    assert ("its folder is read-only" in ended.err) is needs_none
+    assert "cannot" in ended.err.casefold()
+    assert "Traceback" not in ended.err
     assert closed.read_bytes() == before
 
 
 def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Path) -> None:
-    fill(memory_file, told(TWINS, "twin"))
-    done = json.loads(slowwave("maintain", memory_file, "--consolidate", "--json").stdout)
+    fill(memory_file, daily(TWINS, "twin"))
+    done = slowwave("maintain", memory_file, "--json").json
     before = memory_file.read_bytes()
     memory_file.chmod(0o444)
     memory_file.parent.chmod(0o555)
@@ -82,7 +74,7 @@ def test_an_undo_is_rehearsed_in_a_folder_that_cannot_be_written(memory_file: Pa
         assert {path.name for path in memory_file.parent.iterdir()} == beside
     finally:
         memory_file.parent.chmod(0o755)
-    assert (rehearsed.returncode, rehearsed.stderr) == (0, "")
-    assert "nothing prevents undoing" in rehearsed.stdout
-    assert f"in {memory_file}." in nothing.stderr
+    assert (rehearsed.code, rehearsed.err) == (0, "")
+    assert "nothing prevents undoing" in rehearsed.out
+    assert f"in {memory_file}." in nothing.err
     assert memory_file.read_bytes() == before

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import Cli
-from model_nights import Agent, write_smoke
+from model_nights import a_writer, write_smoke
 from model_server import answering, approval
-from nights import dispute, fill, picture, rows, told
+from nights import daily, dispute, fill, night, picture, rows
 
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
 from slowwave.store.records import UNDATED
 
 TEXTS = [
@@ -20,12 +23,17 @@ TEXTS = [
 ]
 
 
-@pytest.fixture
-def filled(agent: Agent) -> Path:
-    fill(agent.path, told(TEXTS, "m"))
-    agent.server.responder = answering(write_smoke, approval)
-    agent.sleep()
-    return agent.path
+@pytest.fixture(scope="module")
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    path = tmp_path_factory.mktemp("night") / "memory.db"
+    create_file(path)
+    fill(path, daily(TEXTS, "m"))
+    with a_writer(answering(write_smoke, approval)) as writer:
+        night(path, embedder, writer=writer)
+    return path
+
+
+filled = copied("after_a_night")
 
 
 def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -> None:
@@ -35,9 +43,7 @@ def test_a_hit_says_why_it_was_found_and_by_which_text(filled: Path, cli: Cli) -
     assert f"found by what it replaced: {TEXTS[0]}; derived from 2" in shown
 
 
-def test_json_has_the_memory_its_ranks_and_its_sources_and_nothing_is_written(
-    filled: Path, cli: Cli
-) -> None:
+def test_json_has_ranks_and_sources_and_nothing_is_written(filled: Path, cli: Cli) -> None:
     before = picture(filled), filled.read_bytes()
     found = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
     assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
@@ -79,9 +85,7 @@ def test_a_day_means_all_of_that_day(filled: Path, cli: Cli) -> None:
         (["wiki", "--kind", "nope"], "'nope' is not one of 'fact'"),
     ],
 )
-def test_what_cannot_be_meant_is_wrong_usage(
-    arguments: list[str], message: str, filled: Path, cli: Cli
-) -> None:
+def test_bad_values_are_misuse(arguments: list[str], message: str, filled: Path, cli: Cli) -> None:
     ended = cli("recall", filled, *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
@@ -92,9 +96,7 @@ def test_a_tenant_that_does_not_exist_is_named(filled: Path, cli: Cli) -> None:
     assert (ended.code, "Error: There is no tenant 'absent' in " in ended.err) == (1, True)
 
 
-def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
-    filled: Path, cli: Cli
-) -> None:
+def test_a_block_is_text_lines_messages_or_empty(filled: Path, cli: Cli) -> None:
     block = ("recall", filled, "wiki backup", "--block", "--min-relevance", "0")
     text = cli(*block).out
     assert text.startswith("<memories>\n")
@@ -111,10 +113,8 @@ def test_a_block_is_text_lines_or_a_message_or_empty_if_nothing_fits(
     assert "No memory was found for the question." in nothing.err
 
 
-def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decides(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told(TEXTS, "m"))
+def test_a_listed_conflict_is_a_contradiction_until_resolved(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(TEXTS, "m"))
     dispute(memory_file, *TEXTS[:2])
     question = ("recall", memory_file, "wiki backup", "--session", "m-0")
     assert f"    contradicts m-01, 2026-02-02: {TEXTS[1]}" in cli(*question).out
@@ -129,11 +129,9 @@ def test_a_conflict_that_a_model_listed_is_a_contradiction_until_a_person_decide
     assert (hit["newer"], hit["later"], hit["contradicts"]) == (named, "m-01", None)
 
 
-def test_a_contradiction_is_shown_until_a_person_finds_both_right(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_contradiction_ends_when_a_person_finds_both_right(memory_file: Path, cli: Cli) -> None:
     ports = [f"The staging database listens on port {port}." for port in (5432, 5433)]
-    fill(memory_file, told(ports, "m"))
+    fill(memory_file, daily(ports, "m"))
     assert f"contradicts m-01, 2026-02-02: {ports[1]}" in cli("recall", memory_file, ports[0]).out
     first, _ = cli("recall", memory_file, ports[0], "--json").json["hits"]
     assert (first["memory"]["id"], first["contradicts"]["id"], first["later"]) == (
@@ -145,10 +143,8 @@ def test_a_contradiction_is_shown_until_a_person_finds_both_right(
     assert "contradicts" not in cli("recall", memory_file, ports[0]).out
 
 
-def test_where_the_embedder_cannot_be_loaded_words_answer_and_that_is_said(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told(TEXTS, "m"))
+def test_without_an_embedder_only_words_are_searched(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(TEXTS, "m"))
     ended = cli("recall", memory_file, "wiki backup", "--embedder", "no-such-model", "--json")
     assert ended.code == 0
     assert "Only words were searched" in ended.err
@@ -157,8 +153,8 @@ def test_where_the_embedder_cannot_be_loaded_words_answer_and_that_is_said(
 
 
 def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TEXTS, "m", tags=["a", "b"]))
-    fill(memory_file, told(TEXTS, "other", kind="preference", layer="stable"))
+    fill(memory_file, daily(TEXTS, "m", tags=["a", "b"]))
+    fill(memory_file, daily(TEXTS, "other", kind="preference", layer="stable"))
     for options, expected in (
         (["--tag", "b", "--tag", "c", "--until", "2026-02-01"], {"m-00"}),
         (["--session", "m-1", "--session", "other-1"], {"m-01", "other-01"}),
@@ -172,17 +168,15 @@ def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) 
 
 
 def test_that_many_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told(TEXTS, "m"))
+    fill(memory_file, daily(TEXTS, "m"))
     assert "not stored" not in cli("recall", memory_file, "x").err
     shelves = [f"Shelf {number} holds paint." for number in range(97)]
-    fill(memory_file, told(shelves, "shelf", observed_at=UNDATED, created_at=UNDATED))
+    fill(memory_file, daily(shelves, "shelf", observed_at=UNDATED, created_at=UNDATED))
     assert "100 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
 
 
-def test_the_time_of_an_undated_memory_is_null_and_takes_no_room(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told(["The lift is old."], "lift", observed_at=UNDATED))
+def test_an_undated_memory_has_no_time_in_any_output(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(["The lift is old."], "lift", observed_at=UNDATED))
     found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
     listed = cli("list", memory_file, "--json").json["memories"][0]
     shown = cli("show", memory_file, "lift-00", "--json").json["memory"]

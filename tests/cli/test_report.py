@@ -15,7 +15,7 @@ from builders import a_memory, put
 from cli_calls import Cli
 from model_nights import LEASE, Agent, a_fact, served, texts_of
 from model_server import answering, groups, oracle, refuses
-from nights import PORT, TWINS, fill, night, of_one_thing, rows, told
+from nights import PORT, TWINS, daily, fill, night, of_one_thing, rows
 from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
@@ -99,30 +99,26 @@ def active_tokens(path: Path) -> int:
 # ----------------------------------------------------------------- worth
 
 
-def test_the_report_begins_with_memories_and_tokens_before_and_after(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, told([TWINS[0]] * 4, "twin"))
+def test_a_report_begins_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
     said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
-    dry = cli("maintain", memory_file, "--consolidate", "--dry-run").out
+    dry = cli("maintain", memory_file, "--dry-run").out
     assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
-    real = cli("maintain", memory_file, "--consolidate").out
+    real = cli("maintain", memory_file).out
     assert real.splitlines()[0] == f"{memory_file}: {said}"
     assert active_tokens(memory_file) == each
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"origin": "human"}, {"pinned": True}])
-def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
-    fields: dict[str, Any], memory_file: Path, agent: Agent
-) -> None:
+def test_a_dry_run_predicts_totals(fields: dict[str, Any], memory_file: Path, agent: Agent) -> None:
     operations = set()
     lock = texts_of(LEASE)
     more = f"{lock[0].removesuffix('.')} from a lock file on worker-7."
     nights = (lock, [more, PORT.format(1), TWINS[0]], TWINS)
     for day, texts in enumerate(nights):
-        fill(memory_file, told(texts, f"day{day}", first_day=7 * day + 1, **fields))
+        fill(memory_file, daily(texts, f"day{day}", first_day=7 * day + 1, **fields))
         planned = agent.sleep(dry_run=True, ask=True)
         done = agent.sleep()
         assert planned.after == done.after
@@ -142,10 +138,8 @@ def test_a_dry_run_says_what_the_file_will_hold_however_memories_grow(
         assert {("synthesize", True), ("synthesize", False), ("merge", False)} <= operations
 
 
-def test_what_the_proposals_save_comes_to_what_the_night_saves(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+def test_proposals_save_what_the_night_saves(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     outcome = night(memory_file, embedder)
     worths = [result.worth for result in outcome.results if result.worth is not None]
     assert len(worths) == len(outcome.results) > 1
@@ -153,11 +147,9 @@ def test_what_the_proposals_save_comes_to_what_the_night_saves(
     assert saved == outcome.before.tokens - outcome.after.tokens
 
 
-def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(TWINS, "twin", trust=0.9))
-    fill(memory_file, told(of_one_thing(), "oncall", trust=0.7))
+def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, daily(TWINS, "twin", trust=0.9))
+    fill(memory_file, daily(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
     trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
     for proposal in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
@@ -165,15 +157,13 @@ def test_the_trust_of_a_proposal_is_that_of_the_memory_that_results(
         assert proposal["cohesion"] == proposal["similarity"]["mean"]
 
 
-def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, told(FACT, "fact"))
+def test_a_dry_run_estimates_its_questions(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    fill(memory_file, daily(FACT, "fact"))
     writer = ModelWriter(Endpoint("none/none", None))
     planned = night(memory_file, embedder, dry_run=True, writer=writer)
     (question,) = as_json(planned, "m", True, writer)["questions"]
     shown = question["memories"]
-    assert set(shown) <= {text["id"] for text in told(FACT, "fact")}
+    assert set(shown) <= {text["id"] for text in daily(FACT, "fact")}
     assert question["state"] == "planned"
     said = printed(as_text(planned, memory_file, True, writer, memory_file))
     assert "besides what a model finds" in said
@@ -181,12 +171,10 @@ def test_a_dry_run_with_a_model_says_what_asking_it_would_take(
     assert f"{len(shown)} memories in 1 question, {tokens}" in said
 
 
-def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_proposal_is_shown_whole_with_what_goes_and_stays(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as model:
-        dry = ("maintain", memory_file, "--consolidate", "--dry-run", "--ask", *model)
+        dry = ("maintain", memory_file, "--dry-run", "--ask", *model)
         report, lines = cli(*dry, "--json").json, cli(*dry).out.splitlines()
     (proposal,) = report["proposals"]
     assert f"  = {proposal['draft']}" in lines
@@ -197,9 +185,7 @@ def test_a_proposal_is_shown_with_what_goes_and_what_stays_and_nothing_is_cut(
     assert any(line.endswith(tokens) for line in lines)
 
 
-def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
-    memory_file: Path,
-) -> None:
+def test_a_rejected_draft_is_shown_with_its_reason_and_removes_nothing(memory_file: Path) -> None:
     put(memory_file, a_memory("a", "It runs at noon."), a_memory("b", "Noon it is."))
     lost = replace(a_result("rejected"), why="lost: noon")
     said = text_of(memory_file, an_outcome([lost]))
@@ -210,10 +196,7 @@ def test_a_draft_that_was_turned_down_is_shown_with_why_and_takes_nothing_away(
 
 def test_the_table_of_a_million_memories_fits_80_columns(memory_file: Path) -> None:
     many = replace(
-        HELD,
-        active=1_000_000,
-        superseded=1_000_000,
-        layers=dict.fromkeys(HELD.layers, 1_000_000),
+        HELD, active=1_000_000, superseded=1_000_000, layers=dict.fromkeys(HELD.layers, 1_000_000)
     )
     outcome = replace(an_outcome([a_result("applied")]), before=many, after=many)
     said = text_of(memory_file, outcome).splitlines()
@@ -269,12 +252,10 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     )
 
 
-def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
-    memory_file: Path, cli: Cli
-) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+def test_a_model_that_did_not_answer_was_shown_nothing(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     with served(lambda _: refuses(400, "no such model")) as model:
-        said = cli("maintain", memory_file, "--consolidate", *model).out
+        said = cli("maintain", memory_file, *model).out
     assert "The model was shown" not in said
     assert "  ! 1 question: " in said
 
@@ -282,7 +263,7 @@ def test_a_model_that_answers_nothing_is_not_said_to_have_been_shown_anything(
 def test_what_a_model_leaves_as_it_is_is_counted(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(answering(lambda _: groups())) as model:
-        said = cli("maintain", memory_file, "--consolidate", *model).out
+        said = cli("maintain", memory_file, *model).out
     shown = len(a_fact())
     assert f"The model was shown {shown} memories in 1 question" in said
     assert f"and left {shown} of them unchanged." in " ".join(said.split())
@@ -302,10 +283,8 @@ def test_a_long_text_is_shortened_for_a_terminal_only(
     assert (text in line) != is_terminal
 
 
-def test_a_night_at_rest_says_what_is_left_to_a_model_too(
-    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fill(memory_file, told([TWINS[0], "The kettle is new."], "m"))
+def test_rest_lists_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(memory_file, daily([TWINS[0], "The kettle is new."], "m"))
     plan_tenant = planner.plan_tenant
     left = (an_undecided("m-00", "m-01"),)
 
@@ -313,7 +292,7 @@ def test_a_night_at_rest_says_what_is_left_to_a_model_too(
         return replace(plan_tenant(*given), undecided=left)
 
     monkeypatch.setattr(planner, "plan_tenant", leaving_something)
-    run = ("maintain", memory_file, "--consolidate", "--json")
+    run = ("maintain", memory_file, "--json")
     assert cli(*run, "--dry-run").json["undecided"]["groups"] == 1
     first = cli(*run).json["undecided"]
     monkeypatch.setattr(planner, "plan_tenant", lambda *_: pytest.fail("it is at rest"))
@@ -335,9 +314,7 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     return tuple(found)
 
 
-def test_only_a_verbose_report_names_pairs_kept_apart_and_none_of_which_one_went(
-    memory_file: Path,
-) -> None:
+def test_only_verbose_lists_refused_pairs_whose_memories_are_both_left(memory_file: Path) -> None:
     refused = refusals(memory_file, ["value", "day"])
     result = a_result("applied")
     merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
@@ -410,9 +387,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     assert shorter.endswith("all of them: slowwave conflicts FILE")
 
 
-def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
-    memory_file: Path,
-) -> None:
+def test_values_in_conflict_are_listed_once_and_a_report_has_a_limit(memory_file: Path) -> None:
     pairs = [a_conflict(*pair) for pair in combinations("abcdef", 2)]
     put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
@@ -450,15 +425,11 @@ def test_of_a_thing_with_many_values_each_is_told_once_and_a_report_shows_some(
         ([], "done"),
     ],
 )
-def test_a_run_is_partial_only_where_a_person_should_look(
-    results: list[Result], expected: str
-) -> None:
+def test_a_run_is_partial_if_a_person_should_look(results: list[Result], expected: str) -> None:
     assert an_outcome(results).verdict == expected
 
 
-def test_on_a_terminal_the_words_that_differ_are_marked_and_in_a_pipe_the_text_is_as_it_is(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_terminal_marks_differing_words_and_a_pipe_none(monkeypatch: pytest.MonkeyPatch) -> None:
     merge = a_result("applied", operation="merge")
     merge = replace(merge, proposal=replace(merge.proposal, survivor="b"))
     texts = {"a": "Ports open at noon.", "b": "Ports open at 12:00."}

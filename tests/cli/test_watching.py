@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_calls import Cli
+from cli_calls import SLOWWAVE, Cli, in_a_process
 from commands import setting
 from metrics import metrics
-from nights import execute, fill, told
+from nights import daily, execute, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
 
@@ -31,8 +30,8 @@ _PINNED = ("Helvi backs the wiki up at 02:30.", "Helvi backs the wiki up at 02:3
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
     """Provide three pairs of duplicates, one with a pinned memory: a risk."""
-    fill(memory_file, [*told(_TWINS, "twin"), *told(_PINNED[:1], "pinned", pinned=True)])
-    fill(memory_file, told(_PINNED[1:], "again"))
+    fill(memory_file, [*daily(_TWINS, "twin"), *daily(_PINNED[:1], "pinned", pinned=True)])
+    fill(memory_file, daily(_PINNED[1:], "again"))
     return memory_file
 
 
@@ -44,15 +43,13 @@ def events(err: str) -> list[dict[str, Any]]:
 # ---- lines ----
 
 
-def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
-    filled: Path, cli: Cli
-) -> None:
-    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--quiet")
+def test_log_lines_are_json_without_a_word_of_a_memory(filled: Path, cli: Cli) -> None:
+    ended = cli("maintain", filled, setting("log_format", "json"), "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
     assert all({"time", "level", "event"} <= line.keys() for line in lines)
     assert [line["event"] for line in lines if line["event"] != "stage"] == [
-        *("begin", "proposal", "proposal", "proposal", "outcome", "end"),
+        *("begin", "proposal", "proposal", "proposal", "outcome", "end")
     ]
     outcome = next(line for line in lines if line["event"] == "outcome")
     assert outcome["states"] == {"applied": 3}
@@ -63,26 +60,24 @@ def test_each_line_is_json_with_a_time_and_none_has_a_word_of_a_memory(
 
 
 def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, "--consolidate", setting("log_format", "json"), "--json")
+    ended = cli("maintain", filled, setting("log_format", "json"), "--json")
     assert ended.json["command"] == "maintain"
     assert events(ended.err)[-1]["event"] == "end"
 
 
-def test_the_setting_may_stand_in_the_environment_or_the_config_file(
-    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_format_is_a_setting(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (filled.parent / "slowwave.toml").write_text('log_format = "json"\n')
-    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
+    assert events(cli("maintain", filled, "--dry-run").err)
     (filled.parent / "slowwave.toml").unlink()
     monkeypatch.setenv("SLOWWAVE_LOG_FORMAT", "json")
-    assert events(cli("maintain", filled, "--consolidate", "--dry-run").err)
-    assert "Error: " in cli("maintain", filled, "--consolidate", setting("log_format", "xml")).err
+    assert events(cli("maintain", filled, "--dry-run").err)
+    assert "Error: " in cli("maintain", filled, setting("log_format", "xml")).err
 
 
 def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
     log = (setting("log_format", "json"),)
     with maintenance_lock(filled):
-        ended = cli("maintain", filled, "--consolidate", *log)
+        ended = cli("maintain", filled, *log)
     *_, end, error = events(ended.err)
     assert (ended.code, end["event"], end["code"]) == (11, "end", 11)
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
@@ -97,13 +92,7 @@ def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli)
 def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
     cli("import", memory_file, RETOLD)
     ended = cli(
-        *(
-            "maintain",
-            memory_file,
-            "--consolidate",
-            setting("replay", ANSWERS),
-            setting("log_format", "json"),
-        ),
+        *("maintain", memory_file, setting("replay", ANSWERS), setting("log_format", "json")),
         *("--quiet", "--review", "always"),
     )
     lines = events(ended.err)
@@ -115,27 +104,18 @@ def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
 def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
-    command = [sys.executable, "-m", "slowwave.cli", "maintain", str(filled), "--consolidate"]
+    in_json = {**os.environ, "SLOWWAVE_LOG_FORMAT": "json"}
     with os.fdopen(theirs, "wb") as broken:
-        ended = subprocess.run(
-            command,
-            stderr=broken,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "SLOWWAVE_LOG_FORMAT": "json"},
-            check=False,
-        )
-    assert ended.returncode == 0
-    assert b"3 applied" in ended.stdout
+        ended = in_a_process(*SLOWWAVE, "maintain", filled, stderr=broken, env=in_json)
+    ended.ends(0).says("3 applied")
 
 
 # ---- metrics ----
 
 
-def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_a_collector_reads_what_the_night_did(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
-    arguments = ("maintain", filled, "--consolidate", setting("metrics_file", path))
+    arguments = ("maintain", filled, setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
     found = metrics(path)
     assert found["slowwave_run_exit_code"] == {(): 0}
@@ -151,13 +131,10 @@ def test_the_metrics_say_what_the_night_did_as_a_collector_reads_them(
     assert [path.name for path in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
 
 
-def test_a_night_that_fails_leaves_its_code_in_the_metrics(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_have_the_code_of_a_failed_night(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
-    ended = cli("maintain", there, missing, "--consolidate", setting("metrics_file", path))
-    assert ended.code == 10
+    cli("maintain", there, missing, setting("metrics_file", path)).ends(10)
     codes = {
         each.labels["file"]: each.value
         for family in text_string_to_metric_families(path.read_text("utf-8"))
@@ -167,22 +144,15 @@ def test_a_night_that_fails_leaves_its_code_in_the_metrics(
     assert codes == {there: 0, missing: 10}
 
 
-def test_a_file_that_is_none_of_metrics_stays_and_a_dry_run_writes_none(
-    filled: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_replace_no_other_file(filled: Path, cli: Cli, tmp_path: Path) -> None:
     before = filled.read_bytes()
-    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", filled))
+    ended = cli("maintain", filled, setting("metrics_file", filled))
     assert (ended.code, filled.read_bytes()) == (1, before)
     assert "does not contain metrics of slowwave" in ended.err
-    ended = cli(
-        "maintain", filled, "--consolidate", setting("metrics_file", tmp_path / "no" / "x.prom")
-    )
+    ended = cli("maintain", filled, setting("metrics_file", tmp_path / "no" / "x.prom"))
     assert (ended.code, filled.read_bytes()) == (1, before)
     path = tmp_path / "dry.prom"
-    assert (
-        cli("maintain", filled, "--consolidate", "--dry-run", setting("metrics_file", path)).code
-        == 0
-    )
+    assert cli("maintain", filled, "--dry-run", setting("metrics_file", path)).code == 0
     assert not path.exists()
 
 
@@ -196,10 +166,7 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
     import threading
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
-    ended = cli("maintain", filled, "--consolidate", setting("metrics_file", path))
-    assert ended.code == 3
-    assert "Cannot write" in ended.err
-    assert "3 applied" in ended.out
+    cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
 
 
 # ---- completion ----
@@ -219,15 +186,10 @@ def test_bash_completes_commands_options_and_their_values(tmp_path: Path) -> Non
         "try slowwave rev\ntry slowwave maintain --exit\n"
         "try slowwave maintain x.db --review ''\n"
     )
-    ended = subprocess.run(
-        ["bash", "--norc", str(script)],  # noqa: S607 - whichever bash is there
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"},
-    )
-    registered, command, option, values = ended.stdout.splitlines()
-    assert "slowwave" in registered, ended.stderr
+    path = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
+    ended = in_a_process("bash", "--norc", script, env=path)
+    registered, command, option, values = ended.out.splitlines()
+    assert "slowwave" in registered, ended.err
     assert command.split() == ["review"]
     assert option.split() == ["--exit-code"]
     assert values.split() == ["always", "risky", "never"]

@@ -28,10 +28,7 @@ def sentences() -> Iterator[str]:
 def test_each_wording_is_still_that_of_an_error() -> None:
     known = " ".join(sentences())
     # "'slowwave {list FILE --status any|log FILE}' lists them."
-    built = {
-        "'slowwave log FILE' lists them.",
-        "'slowwave list FILE --status any' lists them.",
-    }
+    built = {"'slowwave log FILE' lists them.", "'slowwave list FILE --status any' lists them."}
     assert [words for words in WORDING if words not in known and words not in built] == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_calls import Cli
+from cli_calls import Cli, in_a_process
 from commands import setting
 from mcp import Client, MCPError
 from mcp_client import (
@@ -28,7 +28,7 @@ from mcp_client import (
 from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
-from nights import TWINS, execute, fill, picture, rows, told
+from nights import TWINS, daily, execute, fill, picture, rows, unchanged
 
 READING = {"recall", "memory_block", "trace", "memory_stats", "consolidate_pending"}
 # Offered with leave to write: without that, nobody could answer.
@@ -54,7 +54,7 @@ TOKEN = "a token of some length"  # noqa: S105 - of a server that lives for a mo
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     return memory_file
 
 
@@ -81,16 +81,15 @@ async def hints(client: Client) -> dict[str, tuple[bool, bool, bool]]:
 
 
 def test_without_leave_to_write_only_what_reads_is_offered(filled: Path) -> None:
-    before = picture(filled)
+    with unchanged(picture, filled):
 
-    async def conversation(client: Client) -> str:
-        assert await hints(client) == dict.fromkeys(READING, (True, False, True))
-        await ask(client, "consolidate_pending")
-        return await refusal(client, "remember", text="Plants need light.")
+        async def conversation(client: Client) -> str:
+            assert await hints(client) == dict.fromkeys(READING, (True, False, True))
+            await ask(client, "consolidate_pending")
+            return await refusal(client, "remember", text="Plants need light.")
 
-    message = in_this_process(conversation, filled)
-    assert message == "The tool remember is only offered with --allow-writes."
-    assert picture(filled) == before
+        message = in_this_process(conversation, filled)
+        assert message == "The tool remember is only offered with --allow-writes."
     assert rows(filled, "SELECT * FROM runs") == []
 
 
@@ -169,22 +168,20 @@ def test_of_a_cycle_one_proposal_is_approved_and_another_declined(filled: Path, 
         assert (decided["id"], decided["why"]) == (twins["id"], "They are two.")
         return str(joined["id"])
 
-    fill(filled, told(WIKI, "wiki"))
+    fill(filled, daily(WIKI, "wiki"))
     applied = over_a_pipe(conversation, filled, "--allow-writes")
     twins = rows(filled, "SELECT status FROM memories WHERE id LIKE 'twin-%'")
     assert {each["status"] for each in twins} == {"active"}
     # No later run proposes it, unless it must reconsider.
-    assert cli("maintain", filled, "--consolidate", "--json").json["proposals"] == []
-    again = cli("maintain", filled, "--consolidate", "--reconsider", "--dry-run", "--json").json
+    assert cli("maintain", filled, "--json").json["proposals"] == []
+    again = cli("maintain", filled, "--reconsider", "--dry-run", "--json").json
     assert [proposal["operation"] for proposal in again["proposals"]] == ["merge"]
     assert cli("check", filled).code == 0
     assert cli("undo", filled, applied).code == 0
 
 
-def test_what_waits_for_review_is_listed_and_decided_without_a_survey(
-    filled: Path, model: tuple[str, ...], cli: Cli
-) -> None:
-    assert cli("maintain", filled, "--consolidate", "--review", "always", *model).code == 0
+def test_an_agent_lists_and_decides_pending(filled: Path, model: tuple[str, ...], cli: Cli) -> None:
+    assert cli("maintain", filled, "--review", "always", *model).code == 0
     waiting = cli("review", filled, "--json").json["proposals"]
 
     async def conversation(client: Client) -> None:
@@ -234,7 +231,7 @@ def waiting_draft(waiting: list[dict[str, Any]], proposal: dict[str, Any]) -> st
 
 
 def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: Cli) -> None:
-    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
+    assert cli("maintain", filled, "--review", "always").code == 0
     execute(filled, "UPDATE memories SET content = 'Plants need light.' WHERE id = 'twin-00'")
 
     async def conversation(client: Client) -> None:
@@ -248,9 +245,9 @@ def test_what_waits_and_is_stale_is_told_and_not_carried_out(filled: Path, cli: 
 
 
 def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: Cli) -> None:
-    fill(filled, told(WIKI, "wiki"))
-    assert cli("maintain", filled, "--consolidate", "--review", "always").code == 0
-    fill(filled, [row | {"tenant": "other"} for row in told(["Plants need light."], "plant")])
+    fill(filled, daily(WIKI, "wiki"))
+    assert cli("maintain", filled, "--review", "always").code == 0
+    fill(filled, [row | {"tenant": "other"} for row in daily(["Plants need light."], "plant")])
     waiting = cli("review", filled, "--json").json["proposals"][0]["id"]
 
     async def conversation(client: Client) -> None:
@@ -264,11 +261,9 @@ def test_an_agent_is_not_shown_what_waits_of_another_tenant(filled: Path, cli: C
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("agrees", [True, False, None])
-def test_a_person_is_asked_before_protected_memories_are_replaced(
-    agrees: bool | None, mode: str, memory_file: Path, cli: Cli
-) -> None:
-    pinned = [memory | {"pinned": True} for memory in told(TWINS, "twin")]
-    fill(memory_file, [*pinned, *told(WIKI, "wiki")])
+def test_protection_asks_first(agrees: bool | None, mode: str, memory_file: Path, cli: Cli) -> None:
+    pinned = [memory | {"pinned": True} for memory in daily(TWINS, "twin")]
+    fill(memory_file, [*pinned, *daily(WIKI, "wiki")])
     options = ("--include-protected", "--review", "always")
     assert cli("maintain", memory_file, *options).code == 0
     asked = []
@@ -314,9 +309,7 @@ def test_a_client_hears_how_far_a_survey_and_a_run_are(filled: Path) -> None:
     in_this_process(conversation, filled, "--allow-writes")
 
 
-def test_a_run_is_shown_carried_out_traced_and_taken_back(
-    filled: Path, model: tuple[str, ...]
-) -> None:
+def test_a_run_is_previewed_executed_and_undone(filled: Path, model: tuple[str, ...]) -> None:
     before = picture(filled, ["memories"])
 
     async def conversation(client: Client) -> None:
@@ -342,9 +335,7 @@ def test_a_run_is_shown_carried_out_traced_and_taken_back(
     assert picture(filled, ["memories"]) == before
 
 
-def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
-    filled: Path, model: tuple[str, ...]
-) -> None:
+def test_a_misleading_derived_memory_is_undone(filled: Path, model: tuple[str, ...]) -> None:
     async def conversation(client: Client) -> None:
         await ask(client, "consolidate_run")
         (hit,) = (await ask(client, "recall", query="Who renews the job lock?", layer="stable"))[
@@ -368,9 +359,7 @@ def test_a_memory_that_a_run_made_and_that_misleads_is_undone(
     assert len(active) == len(texts_of(LEASE))
 
 
-def test_an_agents_word_replaces_pins_and_retracts_but_nothing_of_a_person(
-    memory_file: Path,
-) -> None:
+def test_an_agent_replaces_pins_and_retracts_but_not_a_persons(memory_file: Path) -> None:
     ports = [f"The database listens on port {port}." for port in (5432, 5433)]
     fill(memory_file, [{"id": "human-1", "content": "Ada is vegetarian.", "origin": "human"}])
     before: dict[str, Any] = {}
@@ -478,8 +467,8 @@ def test_a_memory_that_commands_its_reader_is_marked_and_in_no_block(memory_file
 
 
 def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> None:
-    fill(filled, told(TWINS, "other", tenant="other"))
-    run = cli("maintain", filled, "--consolidate", "--json").json
+    fill(filled, daily(TWINS, "other", tenant="other"))
+    run = cli("maintain", filled, "--json").json
     theirs = next(proposal["id"] for proposal in run["proposals"] if proposal["tenant"] == "other")
     before = picture(filled, ["memories"])
 
@@ -499,12 +488,10 @@ def test_an_agent_sees_and_changes_one_tenant_alone(filled: Path, cli: Cli) -> N
     assert picture(filled, ["memories"]) == before
 
 
-def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
-    filled: Path, cli: Cli
-) -> None:
+def test_an_agent_cannot_see_or_undo_an_expiry_of_all_tenants(filled: Path, cli: Cli) -> None:
     over = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
-    fill(filled, told(["The lift is out of order."], "ours", **over))
-    fill(filled, told(["The bike rack is full."], "theirs", tenant="other", **over))
+    fill(filled, daily(["The lift is out of order."], "ours", **over))
+    fill(filled, daily(["The bike rack is full."], "theirs", tenant="other", **over))
     assert cli("maintain", filled, "--phase", "expire").code == 0
     (run,) = rows(filled, "SELECT id FROM runs")
     before = picture(filled, ["memories", "runs"])
@@ -522,8 +509,8 @@ def test_an_agent_sees_no_counts_of_an_expiry_of_all_tenants_and_cannot_undo_it(
 
 
 def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path, cli: Cli) -> None:
-    fill(filled, told(TWINS, "other", tenant="other"))
-    run = cli("maintain", filled, "--consolidate", "--tenant", "other", "--json").json["run"]
+    fill(filled, daily(TWINS, "other", tenant="other"))
+    run = cli("maintain", filled, "--tenant", "other", "--json").json["run"]
     missing = f"{run[:-4]}{'0000' if run[-4:] != '0000' else '1111'}"
 
     async def conversation(client: Client) -> None:
@@ -539,9 +526,9 @@ def test_a_run_for_another_tenant_is_to_an_agent_as_if_it_were_not(filled: Path,
 
 
 def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: Cli) -> None:
-    fill(filled, told(["The lift is out of order."], "pair-of"))
-    fill(filled, told(TWINS, "pair-of-others", tenant="other"))
-    fill(filled, told(TWINS, "theirs", tenant="other"))
+    fill(filled, daily(["The lift is out of order."], "pair-of"))
+    fill(filled, daily(TWINS, "pair-of-others", tenant="other"))
+    fill(filled, daily(TWINS, "theirs", tenant="other"))
 
     async def conversation(client: Client) -> None:
         traced = await ask(client, "trace", memory_id="pair")
@@ -557,9 +544,7 @@ def test_a_short_id_tells_an_agent_nothing_of_other_tenants(filled: Path, cli: C
     in_this_process(conversation, filled, "--allow-writes")
 
 
-def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_missing_file_is_created_only_by_a_writing_server(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.db"
     ended = cli("mcp", path)
     assert (ended.code, ended.out) == (10, "")
@@ -583,9 +568,7 @@ def test_a_file_that_is_not_there_is_made_only_where_writing_is_allowed(
         (["--http", "70000"], "65535"),
     ],
 )
-def test_a_door_that_would_stand_open_is_wrong_usage(
-    arguments: list[str], message: str, memory_file: Path, cli: Cli
-) -> None:
+def test_no_door_is_open(arguments: list[str], message: str, memory_file: Path, cli: Cli) -> None:
     ended = cli("mcp", memory_file, *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert message in ended.err
@@ -596,11 +579,9 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
         "import sys\nsys.modules['mcp'] = None\nfrom slowwave.cli.app import run\n"
         f"sys.exit(run(['mcp', {str(memory_file)!r}]))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (2, "")
-    assert "pip install -c constraints.txt '.[mcp]'" in ended.stderr
+    ended = in_a_process(sys.executable, "-c", code)
+    ended.ends(2, "pip install -c constraints.txt '.[mcp]'")
+    assert ended.out == ""
 
 
 def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
@@ -612,7 +593,7 @@ def test_over_http_an_agent_does_what_it_does_over_a_pipe(filled: Path) -> None:
         done = await ask(client, "consolidate_run")
         return len((await ask(client, "undo", run_or_proposal=done["run"]))["undone"])
 
-    fill(filled, told(WIKI, "wiki"))
+    fill(filled, daily(WIKI, "wiki"))
     with serving(filled, "--allow-writes") as (address, process):
         assert address.startswith("http://127.0.0.1:")
         assert over_http(conversation, address) == 2
@@ -694,12 +675,11 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
         assert (await ask(client, "undo", run_or_proposal=done["run"]))["undone"]
         return done
 
-    before = picture(memory_file, ["memories"])
-    with model_server() as server:
-        done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
-    assert done["model"]["name"] == "openai/scripted"
-    assert any(proposal["state"] == "applied" for proposal in done["proposals"])
-    assert picture(memory_file, ["memories"]) == before
+    with unchanged(picture, memory_file, ["memories"]):
+        with model_server() as server:
+            done = in_this_process(conversation, memory_file, "--allow-writes", *model_of(server))
+        assert done["model"]["name"] == "openai/scripted"
+        assert any(proposal["state"] == "applied" for proposal in done["proposals"])
 
 
 def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
@@ -714,9 +694,7 @@ def test_a_night_of_the_server_keeps_to_its_budget(memory_file: Path) -> None:
         assert (done["model"]["calls"], server.asked) == (0, [])
 
 
-def test_a_model_goes_with_leave_to_write_and_a_budget_with_a_model(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_model_requires_writes_and_budget_requires_model(memory_file: Path, cli: Cli) -> None:
     ended = cli("mcp", memory_file, "--model", "openai/scripted")
     assert (ended.code, ended.out) == (2, "")
     assert "--model requires --allow-writes" in ended.err

@@ -12,7 +12,7 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
-from nights import TWINS, fill, told
+from nights import TWINS, daily, fill
 
 from slowwave.cli.mcp.stdio import find_errors
 
@@ -51,16 +51,12 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         (json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "x"}}), []),
     ],
 )
-def test_a_line_that_is_not_a_message_has_an_error_of_each_id_in_it(
-    line: str, answers: list[tuple[Any, int]]
-) -> None:
+def test_an_error_answers_each_id_of_a_bad_line(line: str, answers: list[tuple[Any, int]]) -> None:
     assert answer_of(line) == answers
 
 
-def test_a_server_answers_unusable_lines_and_goes_on_with_the_protocol_alone(
-    memory_file: Path,
-) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
     call = {"id": 5, "method": "tools/call"}
     about = {
         "protocolVersion": "2025-06-18",

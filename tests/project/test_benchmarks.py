@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import night as fixture
 import pytest
+from cli_calls import in_a_process
 from model_server import ModelServer, answering, groups, verdict
 from places import ROOT
 from readme import block
@@ -25,11 +25,8 @@ from benchmarks.speed.report import DEFAULT, ROWS, page
 def test_the_quality_benchmark_needs_nothing_but_the_repository(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.quality", "--data", str(tmp_path / "absent")]
     output = tmp_path / "out.json"
-    done = subprocess.run(
-        [*command, "--output", str(output)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "drafts3.jsonl: absent" in done.stdout
+    done = in_a_process(*command, "--output", output, cwd=ROOT)
+    done.ends(0).says("drafts3.jsonl: absent")
     found = json.loads(output.read_text("utf-8"))["without a model"]
     assert len(found) == 6
     assert [name for name, figures in found.items() if figures["text grows"]] == []
@@ -42,19 +39,14 @@ def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
     assert len(set.union(*groups)) == sum(map(len, groups))
 
 
-def test_a_fleets_nights_are_compared_and_what_is_done_is_not_done_again(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_finished_fleet_measurements_are_not_repeated(tmp_path: Path, long_only: None) -> None:
     command = [sys.executable, "-m", "benchmarks.fleet", "--files", "4", "--repeats", "1"]
     command += ["--folder", str(tmp_path), "--only", "one worker,a bucket,uploads,money,overhead"]
-    first, second = (
-        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-        for _ in range(2)
-    )
-    assert (first.returncode, first.stderr) == (0, "")
-    assert first.stdout.count(": as it should be.") == 6
-    assert "All is as it should be." in first.stdout
-    assert second.stdout == first.stdout
+    first, second = (in_a_process(*command, cwd=ROOT, timeout=600) for _ in range(2))
+    assert (first.code, first.err) == (0, "")
+    assert first.out.count(": as it should be.") == 6
+    assert "All is as it should be." in first.out
+    assert second.out == first.out
 
 
 def test_the_page_about_speed_has_the_table_that_the_benchmark_prints() -> None:

@@ -33,9 +33,7 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
         (r"of more than ([\d,]+) characters", MAX_CHARACTERS),
     ],
 )
-def test_a_number_on_the_page_of_decisions_is_the_one_that_decides(
-    promise: str, number: float
-) -> None:
+def test_each_number_on_the_page_of_decisions_is_a_threshold(promise: str, number: float) -> None:
     found = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
     assert found is not None
     named = found[1].replace(",", "")

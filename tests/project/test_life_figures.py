@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli_calls import in_a_process
 from places import ROOT
 
 from benchmarks.quality.known_answers import (
@@ -29,12 +29,12 @@ from benchmarks.quality.life import gold_of_night
 from fixtures.night import load
 
 
-def told(id: str, content: str, day: int = 1) -> Stored:
+def stored(id: str, content: str, day: int = 1) -> Stored:
     return Stored(id, "default", content, f"2026-03-{day:02d} 09:00:00")
 
 
 def made(id: str, content: str) -> Stored:
-    return replace(told(id, content, 9), derived=True)
+    return replace(stored(id, content, 9), derived=True)
 
 
 def gone(memory: Stored, into: str) -> Stored:
@@ -47,14 +47,14 @@ def edges(derived: str, sources: str, operation: str = "synthesize") -> list[Edg
 
 # A fact three times, a rule twice, an update, and one more memory, each of ten characters.
 BEFORE = [
-    told("f1", "port 8080."),
-    told("f2", "8080 port.", 2),
-    told("f3", "use: 8080.", 3),
-    told("r1", "ask first."),
-    told("r2", "first ask.", 2),
-    told("u1", "node is 20"),
-    told("u2", "node is 22", 5),
-    told("x", "tea, no co"),
+    stored("f1", "port 8080."),
+    stored("f2", "8080 port.", 2),
+    stored("f3", "use: 8080.", 3),
+    stored("r1", "ask first."),
+    stored("r2", "first ask.", 2),
+    stored("u1", "node is 20"),
+    stored("u2", "node is 22", 5),
+    stored("x", "tea, no co"),
 ]
 GOLD = Gold(
     facts=(ToldFact(("f1", "f2", "f3"), (("8080",), ("Port", "socket"))),),
@@ -252,9 +252,8 @@ def test_the_command_prints_the_main_figures_last(tmp_path: Path) -> None:
     (tmp_path / "tiny.gold.json").write_text(json.dumps(gold), "utf-8")
     command = [sys.executable, "-m", "benchmarks.quality.life"]
     command += [str(tmp_path / name) for name in ("tiny.jsonl", "tiny.gold.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    lines = [line.rsplit("  ", 1) for line in done.stdout.splitlines()]
+    done = in_a_process(*command, cwd=ROOT, timeout=300).ends(0)
+    lines = [line.rsplit("  ", 1) for line in done.out.splitlines()]
     shown = {label.strip(): figure.strip() for label, figure in lines}
     assert list(shown)[-12] == "redundant memories removed"
     assert (shown["redundant memories removed"], shown["details lost"]) == ("1.00", "0 of 1")

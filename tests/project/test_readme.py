@@ -21,9 +21,7 @@ def test_what_the_program_writes_is_on_the_pages(name: str) -> None:
     assert readme.block(page.read_text("utf-8"), name) == make(), "run: python tests/readme.py"
 
 
-def test_the_commands_of_the_readme_work_one_after_the_other(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_example_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").mkdir()
     shutil.copy(SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
@@ -37,9 +35,7 @@ def test_the_commands_of_the_readme_work_one_after_the_other(
         assert (ended.code, ended.err) == (0, ""), command
 
 
-def test_the_commands_for_another_agents_file_work_one_after_the_other(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_example_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     copied, *commands = commands_of(readme.example("foreign"))
     program, source, to = copied.split()
@@ -51,9 +47,7 @@ def test_the_commands_for_another_agents_file_work_one_after_the_other(
     assert len((tmp_path / Path(source).name).read_bytes()) < len(before)
 
 
-def test_the_commands_of_a_review_work_one_after_the_other(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_review_page_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "fixtures").mkdir()
     shutil.copy(SMOKE, tmp_path / "fixtures")
     monkeypatch.chdir(tmp_path)
@@ -64,15 +58,14 @@ def test_the_commands_of_a_review_work_one_after_the_other(
 
 def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
     assert cli("import", tmp_path / "smoke.db", SMOKE).code == 0
-    planned = cli("maintain", tmp_path / "smoke.db", "--consolidate", "--dry-run", "--exit-code")
-    assert planned.code == 4
+    cli("maintain", tmp_path / "smoke.db", "--dry-run", "--exit-code").ends(4)
 
 
 def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, cli: Cli) -> None:
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    maintained = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    maintained = ("maintain", memories, setting("replay", answers), "--json")
     night = cli(*maintained)
     assert (night.code, night.err) == (0, "")
     by_model = [proposal for proposal in night.json["proposals"] if proposal["by_model"]]
@@ -89,13 +82,11 @@ def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, 
     assert cli(*maintained).json["proposals"] == []
 
 
-def test_a_dry_run_that_asks_the_record_plans_what_the_night_then_does(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_dry_run_with_a_recording_plans_what_happens(tmp_path: Path, cli: Cli) -> None:
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    night = ("maintain", memories, "--consolidate", setting("replay", answers), "--json")
+    night = ("maintain", memories, setting("replay", answers), "--json")
     planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
     drafts = [
         {

@@ -8,14 +8,14 @@ import plistlib
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cli_calls import Ended, in_a_process
 from mcp import Client
 from mcp_client import in_this_process
-from nights import TWINS, fill, told
+from nights import TWINS, daily, fill
 from places import ROOT
 from readme import every_command
 
@@ -50,15 +50,9 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
-def shell(script: str, folder: Path, programs: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=folder,
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def shell(script: str, folder: Path, programs: Path) -> Ended:
+    path = f"{programs}:{os.environ['PATH']}"
+    return in_a_process("/bin/sh", "-c", script, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def test_every_option_of_a_recipe_is_known() -> None:
@@ -85,8 +79,7 @@ def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
     script = next(each for each in blocks(PAGE, "sh") if "smoke.jsonl" in each)
     (tmp_path / "fixtures").mkdir()
     shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
-    ended = shell(script, tmp_path, programs)
-    assert ended.returncode == 0, ended.stderr
+    shell(script, tmp_path, programs).ends(0)
     assert len(json.loads((tmp_path / "night.json").read_text())["proposals"]) == 1
 
 
@@ -94,17 +87,15 @@ def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
     ("there", "subject"),
     [(True, "Memory of here: exit code 0"), (False, "Memory of here: exit code 10")],
 )
-def test_the_mail_says_how_the_night_ended(
-    there: bool, subject: str, memory_file: Path, programs: Path
-) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, programs: Path) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
     if not there:
         memory_file.unlink()
     script = next(each for each in blocks(PAGE, "sh") if "mail -s" in each)
     ended = shell(
         script.replace("/var/lib/agent/memory.db", str(memory_file)), memory_file.parent, programs
     )
-    assert str(ended.returncode) == subject.split()[-1]
+    assert str(ended.code) == subject.split()[-1]
     assert memory_file.with_name("subject").read_text().strip() == subject
     message = memory_file.with_name("mail").read_text()
     assert ("slowwave undo" if there else "There is no file") in message
@@ -132,5 +123,4 @@ def test_the_program_of_the_page_runs(memory_file: Path, programs: Path) -> None
     (program,) = blocks(MCP, "python")
     memory_file.with_name("program.py").write_text(f"{program}\n\nimport anyio\nanyio.run(main)\n")
     ended = shell(f"{sys.executable} program.py", memory_file.parent, programs)
-    assert ended.returncode == 0, ended.stderr
-    assert "Oksana has the pager." in ended.stdout
+    ended.ends(0).says("Oksana has the pager.")

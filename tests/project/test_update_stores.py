@@ -69,9 +69,7 @@ def verdicts(store: Store, made: dict[str, tuple[str, str, str]]) -> list[str]:
         ({"U": ("update", "0 newer", "Ana has moved.")}, ["went", "stands", "lost"]),
     ],
 )
-def test_overturned_facts_must_go_and_all_others_must_stand(
-    made: dict[str, tuple[str, str, str]], expected: list[str]
-) -> None:
+def test_old_values_must_go(made: dict[str, tuple[str, str, str]], expected: list[str]) -> None:
     assert verdicts(STORE, made) == expected
 
 
@@ -97,9 +95,7 @@ def test_an_overturned_fact_that_is_listed_as_a_conflict_is_left_but_told_apart(
         ),
     ],
 )
-def test_after_an_echo_the_old_value_stands_nowhere_without_the_new_one(
-    made: dict[str, tuple[str, str, str]], verdict: str
-) -> None:
+def test_an_echo_hides_no_new_value(made: dict[str, tuple[str, str, str]], verdict: str) -> None:
     assert fates(ECHO, made)["s/echo"].verdict == verdict
 
 
@@ -113,9 +109,7 @@ def test_after_an_echo_the_old_value_stands_nowhere_without_the_new_one(
         ({"overtuned": []}, "overtuned: "),
     ],
 )
-def test_a_line_that_is_not_a_store_is_named(
-    tmp_path: Path, wrong: dict[str, object], why: str
-) -> None:
+def test_an_invalid_line_is_named(tmp_path: Path, wrong: dict[str, object], why: str) -> None:
     path = tmp_path / "stores.jsonl"
     right = STORE.model_dump(exclude_none=True)
     path.write_text(f"{json.dumps(right)}\n\n{json.dumps(right | wrong)}\n", "utf-8")
@@ -128,9 +122,7 @@ def test_absent_data_is_named() -> None:
         updates_public.main(["nowhere.jsonl"])
 
 
-def test_a_recorded_night_is_measured_and_what_the_recording_lacks_is_written_beside_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_recorded_night_is_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stores = tmp_path / "stores.jsonl"
     stores.write_text(f"{ECHO.model_dump_json()}\n", "utf-8")
     recording = tmp_path / "recording.jsonl"

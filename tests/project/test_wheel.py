@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli_calls import Ended, in_a_process
 from commands import configure
 from places import ROOT
 
@@ -35,43 +36,35 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def run(installed: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run(installed: Path, *arguments: str) -> Ended:
     """Run Python on what is installed there, away from the checkout."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=installed.parent,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(installed), "HOME": str(installed)},
-    )
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed), "HOME": str(installed)}
+    return in_a_process(sys.executable, *arguments, cwd=installed.parent, env=env)
 
 
 def test_the_wheel_is_what_runs(installed: Path) -> None:
     ended = run(installed, "-c", "import slowwave.cli as cli; print(cli.__file__)")
-    assert ended.stdout.startswith(str(installed)), ended.stderr
+    assert ended.out.startswith(str(installed)), ended.err
 
 
 def test_a_night_runs_from_the_wheel_alone(installed: Path) -> None:
     slowwave = ("-m", "slowwave.cli")
     smoke = str(ROOT / "fixtures" / "smoke.jsonl")
-    assert run(installed, *slowwave, "import", "memory.db", smoke).returncode == 0
-    night = run(installed, *slowwave, "maintain", "memory.db", "--consolidate")
-    assert night.returncode == 0, night.stderr
-    assert "9 -> 8 memories" in night.stdout
+    assert run(installed, *slowwave, "import", "memory.db", smoke).code == 0
+    night = run(installed, *slowwave, "maintain", "memory.db")
+    night.ends(0).says("9 -> 8 memories")
     page = run(installed, *slowwave, "log", "memory.db", "--html", "-")
-    assert page.stdout.startswith("<!DOCTYPE html>"), page.stderr
+    assert page.out.startswith("<!DOCTYPE html>"), page.err
 
 
 def test_the_wheel_brings_the_prompts(installed: Path) -> None:
     for name in ("retold.jsonl", "retold.answers.jsonl"):
         shutil.copy(ROOT / "fixtures" / name, installed.parent)
     slowwave = ("-m", "slowwave.cli")
-    assert run(installed, *slowwave, "import", "retold.db", "retold.jsonl").returncode == 0
+    assert run(installed, *slowwave, "import", "retold.db", "retold.jsonl").code == 0
     configure(installed.parent / "retold.db", replay="retold.answers.jsonl")
     night = run(installed, *slowwave, "maintain", "retold.db")
-    assert night.returncode == 0, night.stderr
-    assert "27 -> 13 memories" in night.stdout
+    night.ends(0).says("27 -> 13 memories")
     assert (installed / "slowwave/extensions/organisation/experience/prompt.md").is_file()
 
 
@@ -101,33 +94,31 @@ def core(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_night_runs_from_the_core_without_an_extension(core: Path) -> None:
     slowwave = ("-m", "slowwave.cli")
     smoke = str(ROOT / "fixtures" / "smoke.jsonl")
-    assert run(core, *slowwave, "import", "memory.db", smoke).returncode == 0
-    night = run(core, *slowwave, "maintain", "memory.db", "--consolidate")
-    assert (night.returncode, "9 -> 8 memories" in night.stdout) == (0, True), night.stderr
+    assert run(core, *slowwave, "import", "memory.db", smoke).code == 0
+    night = run(core, *slowwave, "maintain", "memory.db")
+    night.ends(0).says("9 -> 8 memories")
     for command in (["check", "memory.db"], ["export", "memory.db", "--all"], ["--help"]):
-        assert run(core, *slowwave, *command).returncode == 0
-    assert "fleet" not in run(core, *slowwave, "--help").stdout
+        assert run(core, *slowwave, *command).code == 0
+    assert "fleet" not in run(core, *slowwave, "--help").out
 
 
 def test_the_core_refuses_what_needs_an_extension_before_it_does_anything(core: Path) -> None:
     slowwave = ("-m", "slowwave.cli")
     smoke = str(ROOT / "fixtures" / "smoke.jsonl")
-    assert run(core, *slowwave, "import", "other.db", smoke).returncode == 0
+    assert run(core, *slowwave, "import", "other.db", smoke).code == 0
     before = (core.parent / "other.db").read_bytes()
     for command in (
-        ["maintain", "other.db", "--consolidate", "--wiki", "wiki"],
+        ["maintain", "other.db", "--wiki", "wiki"],
         ["export", "other.db", "--wiki", "wiki"],
         ["review", "other.db", "--tui"],
     ):
-        ended = run(core, *slowwave, *command)
-        assert (ended.returncode, "an extension that is not installed" in ended.stderr) == (2, True)
+        run(core, *slowwave, *command).ends(2, "an extension that is not installed")
     for command in (
         ["list", "notes.md", "--format", "markdown"],
         ["import", "other.db", "notes.md", "--from", "markdown"],
     ):
-        ended = run(core, *slowwave, *command)
-        assert (ended.returncode, "No extension that is installed" in ended.stderr) == (1, True)
-    assert run(core, *slowwave, "shared", "other.db").returncode == 2
+        run(core, *slowwave, *command).ends(1, "No extension that is installed")
+    assert run(core, *slowwave, "shared", "other.db").code == 2
     assert (core.parent / "other.db").read_bytes() == before
 
 
@@ -138,8 +129,8 @@ def test_what_was_shared_is_changed_by_no_run_of_a_core_without_the_extension(co
     for words in (["admit", "ada", "--human"], ["publish", "port", "Billing listens on port 80."]):
         subprocess.run([*slowwave, *words, "--author", "ada"], check=True, capture_output=True)
     night = run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all", "--tenant", "shared")
-    assert (night.returncode, "contains shared facts" in night.stderr) == (1, True)
+    night.ends(1, "contains shared facts")
     added = run(core, "-m", "slowwave.cli", "add", "shared.db", "A note.", "--tenant", "shared")
-    assert (added.returncode, "only published shared facts" in added.stderr) == (1, True)
-    assert run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all").returncode == 0
-    assert run(core, "-m", "slowwave.cli", "check", "shared.db").returncode == 0
+    added.ends(1, "only published shared facts")
+    assert run(core, "-m", "slowwave.cli", "maintain", "shared.db", "--all").code == 0
+    assert run(core, "-m", "slowwave.cli", "check", "shared.db").code == 0

@@ -14,6 +14,7 @@ import pytest
 from builders import (
     NOW,
     a_memory,
+    copied,
     copy_of,
     of_version,
     process,
@@ -23,17 +24,11 @@ from builders import (
 )
 from cli_calls import Cli
 from figures import Figures
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.backup import (
-    back_up,
-    copied_to_try,
-    fingerprint,
-    list_backups,
-    verify_copy,
-)
+from slowwave.store.backup import back_up, copied_to_try, fingerprint, list_backups, verify_copy
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file
 
@@ -58,15 +53,13 @@ def full_file(memory_file: Path) -> Path:
 def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     path = tmp_path_factory.mktemp("ripe") / "memory.db"
     create_file(path)
-    fill(path, told(of_one_thing(), "oncall"))
+    fill(path, daily(of_one_thing(), "oncall"))
     night(path, embedder, only=frozenset())
     return path
 
 
-@pytest.fixture
-def ripe_file(ripe: Path, tmp_path: Path) -> Path:
-    """Provide a file with work to do, and with all vectors."""
-    return copy_of(ripe, tmp_path / "memory.db")
+# A file with work to do, and with all vectors.
+ripe_file = copied("ripe")
 
 
 def tables(path: Path) -> list[str]:
@@ -79,9 +72,7 @@ def names_beside(path: Path) -> set[str]:
     return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
 
 
-def test_a_night_with_work_to_do_leaves_a_backup_of_the_file_as_it_was(
-    ripe_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_night_leaves_a_backup(ripe_file: Path, embedder: SentenceEmbedder) -> None:
     before = picture(ripe_file, tables(ripe_file))
     outcome = night(ripe_file, embedder, keep_backups=7)
     assert outcome.backup is not None
@@ -93,18 +84,14 @@ def test_a_night_with_work_to_do_leaves_a_backup_of_the_file_as_it_was(
     assert json.loads(options["options"])["backup"] == outcome.backup.name
 
 
-def test_a_night_with_nothing_to_do_and_a_dry_run_make_no_backup(
-    ripe_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_night_at_rest_makes_no_backup(ripe_file: Path, embedder: SentenceEmbedder) -> None:
     assert night(ripe_file, embedder, dry_run=True, keep_backups=7).backup is None
     night(ripe_file, embedder)
     assert night(ripe_file, embedder, keep_backups=7).backup is None
     assert list_backups(ripe_file) == []
 
 
-def test_a_run_that_finds_no_room_is_logged_as_failed_and_leaves_the_earlier_backup(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_run_without_space_fails_and_keeps_earlier_backups(memory_file: Path, cli: Cli) -> None:
     put(memory_file, *(a_memory(f"m{number:03d}", f"text {number}") for number in range(300)))
     execute(memory_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     kept = back_up(memory_file, NOW, 7)
@@ -117,13 +104,10 @@ def test_a_run_that_finds_no_room_is_logged_as_failed_and_leaves_the_earlier_bac
     assert kept in list_backups(memory_file)
 
 
-def test_the_command_tells_where_the_backup_lies(
-    ripe_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(["maintain", str(ripe_file), "--consolidate", "--backup", "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)["backup"]
+def test_the_command_names_the_backup(ripe_file: Path, cli: Cli) -> None:
+    output = cli("maintain", ripe_file, "--backup", "--json").ends(0).json["backup"]
     assert [output] == [str(item) for item in list_backups(ripe_file)]
-    assert run(["check", output, "--quiet"]) == 0
+    assert cli("check", output).code == 0
     # Reading a backup leaves nothing next to it.
     assert [path.name for path in ripe_file.parent.glob("*.backup-*")] == [Path(output).name]
 
@@ -133,9 +117,7 @@ def test_a_backup_is_for_the_eyes_of_those_who_may_read_the_file(full_file: Path
     assert back_up(full_file, NOW, 7).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_backup_lies_beside_the_file_and_not_beside_a_link_to_it(
-    full_file: Path, tmp_path: Path
-) -> None:
+def test_a_backup_is_beside_the_file_not_a_link_to_it(full_file: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.db"
     link.symlink_to(full_file)
@@ -234,9 +216,7 @@ def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path
 
 
 @pytest.mark.parametrize("size", [0, 1, 5_000, -20_000, -1])
-def test_a_damaged_copy_is_not_taken_for_a_backup(
-    full_file: Path, tmp_path: Path, size: int
-) -> None:
+def test_a_damaged_copy_is_not_a_backup(full_file: Path, tmp_path: Path, size: int) -> None:
     with closing(sqlite3.connect(full_file)) as db:
         expected = fingerprint(db)
     content = full_file.read_bytes()
@@ -260,7 +240,7 @@ def test_a_copy_to_try_that_differs_is_not_called_a_backup(ripe_file: Path) -> N
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     before, beside = ripe_file.read_bytes(), names_beside(ripe_file)
-    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--consolidate", "--backup")
+    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--backup")
     assert ended.returncode == 1, ended.stderr
     assert "The backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr
@@ -268,26 +248,18 @@ def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> No
     assert names_beside(ripe_file) == beside
 
 
-def test_a_backup_whose_name_is_in_the_way_stops_the_run(
-    ripe_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_name_in_use_stops_the_run(ripe_file: Path, embedder: SentenceEmbedder) -> None:
     (ripe_file.parent / "memory.db.backup-unfinished").mkdir()
-    before = picture(ripe_file)
-    with pytest.raises(StoreError, match="Cannot remove"):
+    with unchanged(picture, ripe_file), pytest.raises(StoreError, match="Cannot remove"):
         night(ripe_file, embedder, keep_backups=7)
-    assert picture(ripe_file) == before
 
 
-def test_a_damaged_file_is_neither_changed_nor_backed_up(
-    ripe_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_damaged_file_is_not_backed_up(ripe_file: Path, embedder: SentenceEmbedder) -> None:
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     # An index that no longer agrees with its table: reading memories does not notice.
     damage_index(ripe_file)
-    before = ripe_file.read_bytes()
-    with pytest.raises(UnusableFile, match="is damaged"):
+    with unchanged(ripe_file.read_bytes), pytest.raises(UnusableFile, match="is damaged"):
         night(ripe_file, embedder, keep_backups=7)
-    assert ripe_file.read_bytes() == before
     assert list_backups(ripe_file) == []
 
 
@@ -303,20 +275,15 @@ def damage_index(path: Path) -> None:
 
 
 @pytest.mark.parametrize("undone", ["a run", "a memory"])
-def test_a_damaged_file_is_not_changed_by_undo(
-    ripe_file: Path, embedder: SentenceEmbedder, undone: str
-) -> None:
+def test_undo_refuses_damage(ripe_file: Path, embedder: SentenceEmbedder, undone: str) -> None:
     run_id = night(ripe_file, embedder).run_id
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     damage_index(ripe_file)
-    before = ripe_file.read_bytes()
-    assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
-    assert ripe_file.read_bytes() == before
+    with unchanged(ripe_file.read_bytes):
+        assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
 
 
-def test_before_an_older_schema_is_brought_up_to_date_there_is_a_backup_of_it(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_migration_is_preceded_by_a_backup(tmp_path: Path, embedder: SentenceEmbedder) -> None:
     path = of_version(1, tmp_path)
     outcome = night(path, embedder, keep_backups=7)
     assert outcome.backup is not None

@@ -127,10 +127,7 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
         "UPDATE embeddings SET vector = x'0000c07f0000803f' WHERE memory_id = 'm-1'",
         "bad vector: m of memory m-1 has length nan",
     ),
-    "table gone": (
-        "DROP TABLE entity_scans",
-        "changed schema: table entity_scans is missing",
-    ),
+    "table gone": ("DROP TABLE entity_scans", "changed schema: table entity_scans is missing"),
     "index gone": (
         "DROP INDEX memories_by_status",
         "changed schema: index memories_by_status is missing",

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import copy_of
+from builders import copied
 from cli_calls import Cli
-from nights import TWINS, execute, fill, picture, rows, told
+from nights import TWINS, daily, execute, fill, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file
@@ -24,16 +24,13 @@ def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a file after a night that merged twins, made once."""
     path = tmp_path_factory.mktemp("crafted") / "memory.db"
     create_file(path)
-    fill(path, [*told(TWINS, "twin"), *told(["Plants need light."], "plant")])
-    assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
+    fill(path, [*daily(TWINS, "twin"), *daily(["Plants need light."], "plant")])
+    assert run(["maintain", str(path), "--quiet"]) == 0
     execute(path, "CREATE TABLE notes (id TEXT)")
     return path
 
 
-@pytest.fixture
-def night(consolidated: Path, tmp_path: Path) -> Path:
-    """Provide a copy of it."""
-    return copy_of(consolidated, tmp_path / "memory.db")
+night = copied("consolidated")
 
 
 def add_entry(
@@ -56,11 +53,10 @@ def add_entry(
 def refused(path: Path, cli: Cli) -> str:
     """See that check names the journal and nothing is undone, and return what check says."""
     (night,) = rows(path, "SELECT id FROM runs")
-    before = picture(path, TABLES)
-    checked, undone = cli("check", path), cli("undo", path, night["id"])
-    assert (checked.code, undone.code) == (10, 10), undone.err
-    assert "journal" in undone.err
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        checked, undone = cli("check", path), cli("undo", path, night["id"])
+        assert (checked.code, undone.code) == (10, 10), undone.err
+        assert "journal" in undone.err
     return checked.out
 
 
@@ -119,9 +115,7 @@ CRAFTED = {
 
 
 @pytest.mark.parametrize("entry", CRAFTED.values(), ids=CRAFTED)
-def test_an_entry_that_no_run_writes_is_named_by_check_and_not_undone(
-    night: Path, cli: Cli, entry: tuple[str, str, str | None, str]
-) -> None:
+def test_forgery_is_refused(night: Path, cli: Cli, entry: tuple[str, str, str | None, str]) -> None:
     add_entry(night, *entry)
     output = refused(night, cli)
     assert "unreadable: The file is damaged: entry" in output
@@ -153,9 +147,7 @@ def test_a_journal_whose_table_holds_anything_is_not_believed(
 
 @pytest.mark.parametrize("column", ["sequence", "proposal", "run_id"])
 @pytest.mark.parametrize("value", ["x'00'", "NULL"])
-def test_an_entry_without_a_place_is_named_by_check_and_an_undo_ends(
-    night: Path, cli: Cli, column: str, value: str
-) -> None:
+def test_an_entry_without_a_place_is_named(night: Path, cli: Cli, column: str, value: str) -> None:
     add_entry(night, "memories", PLANT, '{"trust":0.1}', '{"trust":0.5}', lax=True)
     execute(night, f"UPDATE journal SET {column} = {value} WHERE row_key LIKE '%plant%'")
     (made,) = rows(night, "SELECT id FROM runs")
@@ -164,26 +156,21 @@ def test_an_entry_without_a_place_is_named_by_check_and_an_undo_ends(
     assert cli("undo", night, made["id"]).code in (0, 10)
 
 
-def test_entries_by_which_memories_supersede_each_other_are_not_undone(
-    night: Path, cli: Cli
-) -> None:
-    fill(night, told(["Lamps need power."], "lamp"))
+def test_entries_of_memories_that_supersede_each_other_stay(night: Path, cli: Cli) -> None:
+    fill(night, daily(["Lamps need power."], "lamp"))
     for item, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
         was = json.dumps({"status": "superseded", "superseded_by": successor})
         now = json.dumps({"status": "active", "superseded_by": None})
         add_entry(night, "memories", json.dumps({"id": item}), was, now)
-    before = picture(night, TABLES)
-    (made,) = rows(night, "SELECT id FROM runs")
-    ended = cli("undo", night, made["id"])
-    assert (ended.code, "its own successor" in ended.err) == (10, True)
-    assert picture(night, TABLES) == before
+    with unchanged(picture, night, TABLES):
+        (made,) = rows(night, "SELECT id FROM runs")
+        cli("undo", night, made["id"]).ends(10, "its own successor")
 
 
 def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
-    ended = cli("log", "--diff", night, made["id"])
-    assert (ended.code, "in its journal does not have the key" in ended.err) == (10, True)
+    cli("log", "--diff", night, made["id"]).ends(10, "in its journal does not have the key")
 
 
 def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:

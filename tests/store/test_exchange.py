@@ -26,7 +26,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store.check import check_file
 from slowwave.store.entities import keep_entities, read_memory_entities
@@ -163,9 +163,7 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
 
 @settings(max_examples=examples(40))
 @given(held=contents())
-def test_what_is_exported_whole_is_the_same_when_it_is_imported(
-    held: dict[str, Any], empty_file: Path
-) -> None:
+def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file: Path) -> None:
     path, copied = (empty_file.with_name(f"{name}.db") for name in ("exported", "imported"))
     for each in (path, copied):
         copy_of(empty_file, each)
@@ -182,9 +180,7 @@ def test_what_is_exported_whole_is_the_same_when_it_is_imported(
     assert exported(copied) == lines
 
 
-def test_an_export_is_in_the_order_of_ids_and_says_nothing_that_goes_without_saying(
-    memory_file: Path,
-) -> None:
+def test_an_export_is_ordered_by_id_and_omits_defaults(memory_file: Path) -> None:
     put(memory_file, a_memory("m-2"), a_memory("m-1", tags=("a",)))
     lines = [json.loads(line) for line in exported(memory_file)]
     moment = timestamp(NOW)
@@ -216,9 +212,7 @@ def a_night_was_here(path: Path) -> None:
         changes.add_lineage("r-1", [both, evidence], "extract")
 
 
-def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay_behind(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_export_carries_the_texts_of_absent_sources(memory_file: Path, tmp_path: Path) -> None:
     a_night_was_here(memory_file)
     copied = imported(tmp_path / "other.db", exported(memory_file, everything=False))
     assert [memory.id for memory in all_memories(copied)] == ["m-3", "m-4", "r-1"]
@@ -231,9 +225,7 @@ def test_an_export_of_the_active_ones_carries_the_texts_of_the_sources_that_stay
     assert whole(copied)["problems"] == ()
 
 
-def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_export_omits_an_absent_successor(memory_file: Path, tmp_path: Path) -> None:
     a_night_was_here(memory_file)
     execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
@@ -245,9 +237,7 @@ def test_an_active_memory_is_exported_without_a_successor_that_stays_behind(
     }
 
 
-def test_a_vector_of_a_text_that_has_changed_since_does_not_go_out_as_its_own(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_an_outdated_vector_is_not_exported(memory_file: Path, tmp_path: Path) -> None:
     take_in(
         memory_file,
         a_line(id="m-1", embedding=[1.0, 0.0], embedding_model="m"),
@@ -321,10 +311,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "no UTF-8": (b'{"content": "\xff"}', "invalid JSON"),
     "blank": (b'{"content": " \\n"}', "its text is blank"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
-    "deep metadata": (
-        b'{"content": "x", "metadata": ' + b'{"a":' * 999,
-        "nested too deeply",
-    ),
+    "deep metadata": (b'{"content": "x", "metadata": ' + b'{"a":' * 999, "nested too deeply"),
     "list": (b'["x"]', "should be an object"),
     "missing content": (b"{}", "content: field required"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
@@ -391,19 +378,16 @@ GOOD_LINES = (
 
 
 @pytest.mark.parametrize("kind", ["broken JSON", "empty content", "id of the file"])
-def test_a_bad_line_is_told_with_its_number_and_nothing_is_imported(
-    begun: Path, tmp_path: Path, kind: str
-) -> None:
+def test_an_invalid_line_is_named_and_stops(begun: Path, tmp_path: Path, kind: str) -> None:
     line, reason = BAD_LINES[kind]
     path = copy_of(begun, tmp_path / "memory.db")
-    before = picture(path)
-    with pytest.raises(InvalidLine) as raised:
-        take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
-    assert raised.value.message.startswith("Line 4 is not valid: ")
-    assert reason in raised.value.message
-    assert raised.value.message.endswith("Nothing was imported.")
-    assert "--skip-invalid" in raised.value.hint
-    assert picture(path) == before
+    with unchanged(picture, path):
+        with pytest.raises(InvalidLine) as raised:
+            take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
+        assert raised.value.message.startswith("Line 4 is not valid: ")
+        assert reason in raised.value.message
+        assert raised.value.message.endswith("Nothing was imported.")
+        assert "--skip-invalid" in raised.value.hint
 
 
 def test_bad_lines_can_be_left_out(begun: Path, tmp_path: Path) -> None:
@@ -440,9 +424,7 @@ def test_a_successor_may_stand_in_the_file_already(memory_file: Path) -> None:
     assert take_in(memory_file, a_line(id="m-1", superseded_by="m-2")) == (1, [])
 
 
-def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(
-    memory_file: Path,
-) -> None:
+def test_a_bad_line_keeps_neither_its_id_nor_the_dimensions_of_its_model(memory_file: Path) -> None:
     added, skipped = take_in(
         memory_file,
         a_line(id="m-1", embedding=[0.0], embedding_model="m"),

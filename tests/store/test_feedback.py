@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from model_nights import LEASE, Agent, a_fact, texts_of
-from nights import TWINS, execute, fill, night, picture, rows, told
+from nights import TWINS, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -51,16 +51,14 @@ def test_trust_moves_a_little_and_stays_between_nothing_and_one(
 def test_what_nobody_made_stays_however_little_it_is_trusted(
     memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", trust=0.25))
+    fill(memory_file, daily(TWINS, "twin", trust=0.25))
     night(memory_file, embedder)
     (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
     judged = blamed_until_it_falls(memory, kept["id"])
     assert (judged.undone, judged.why_not) == ((), None)
 
 
-def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_descendants_are_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     assert memory.feedback("lease-01", helpful=True).derived == ()
@@ -69,13 +67,11 @@ def test_of_a_source_that_misleads_all_that_stands_on_it_is_named(
     assert judged.undone == ()
 
 
-def test_a_memory_that_grew_is_taken_back_growth_and_all(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
-    fill(memory_file, told(more, "more", first_day=15))
+    fill(memory_file, daily(more, "more", first_day=15))
     agent.sleep()
     judged = blamed_until_it_falls(memory, made(memory_file))
     assert len(judged.undone) == 2
@@ -83,9 +79,7 @@ def test_a_memory_that_grew_is_taken_back_growth_and_all(
     assert len(active) == len(a_fact()) + len(more)
 
 
-def test_what_stands_in_the_way_of_taking_it_back_is_told(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_what_prevents_undo_is_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
@@ -95,16 +89,13 @@ def test_what_stands_in_the_way_of_taking_it_back_is_told(
     assert made(memory_file) in judged.why_not
 
 
-def test_a_word_on_a_memory_does_not_keep_its_run_from_being_taken_back(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_feedback_allows_undo(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
-    before = picture(memory_file, ["memories"])
-    outcome = agent.sleep()
-    memory.feedback(made(memory_file), helpful=True)
-    assert outcome.run_id is not None
-    memory.undo(outcome.run_id)
-    assert picture(memory_file, ["memories"]) == before
+    with unchanged(picture, memory_file, ["memories"]):
+        outcome = agent.sleep()
+        memory.feedback(made(memory_file), helpful=True)
+        assert outcome.run_id is not None
+        memory.undo(outcome.run_id)
 
 
 def test_a_memory_of_another_tenant_is_not_there(memory: AgentMemory, memory_file: Path) -> None:

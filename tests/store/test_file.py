@@ -19,7 +19,7 @@ from threading import Barrier
 import pytest
 from builders import NOW, a_memory, all_memories, changing, process, put, with_steps
 from figures import Figures
-from nights import execute, rows
+from nights import execute, rows, unchanged
 
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -81,9 +81,7 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
         lambda path: path.symlink_to(path.with_name("elsewhere.db")),
     ],
 )
-def test_no_file_is_made_over_another_or_through_a_link_that_leads_nowhere(
-    tmp_path: Path, prepare: Callable[[Path], object]
-) -> None:
+def test_no_existing_file_is_replaced(tmp_path: Path, prepare: Callable[[Path], object]) -> None:
     path = tmp_path / "memory.db"
     prepare(path)
     before = path.read_bytes() if path.exists() else None
@@ -97,9 +95,7 @@ def test_no_file_is_made_over_another_or_through_a_link_that_leads_nowhere(
 @pytest.mark.parametrize(
     ("name", "message"), [("no/memory.db", "Cannot create"), (f"{'n' * 250}.db", "name too long")]
 )
-def test_no_file_is_made_in_a_missing_folder_or_with_a_name_too_long_for_its_log(
-    tmp_path: Path, name: str, message: str
-) -> None:
+def test_no_file_is_made_under_an_unusable_path(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(StoreError, match=message):
         create_file(tmp_path / name)
     assert list(tmp_path.iterdir()) == []
@@ -119,9 +115,7 @@ def test_what_could_not_be_made_whole_does_not_stay(
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_a_log_of_a_file_that_is_gone_does_not_get_into_a_new_one(
-    tmp_path: Path, suffix: str
-) -> None:
+def test_a_log_left_behind_does_not_enter_a_new_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "memory.db"
     left = tmp_path / f"memory.db{suffix}"
     left.write_bytes(b"what another file still needs")
@@ -173,9 +167,7 @@ def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.EMLINK])
-def test_a_file_is_made_where_there_are_no_hard_links(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_links_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def refusing(*args: object, **kwargs: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -206,9 +198,7 @@ def test_a_new_file_is_for_whom_the_umask_says(
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o660])
-def test_what_lies_beside_a_file_is_for_nobody_else(
-    memory_file: Path, umask: Callable[[int], None], mode: int
-) -> None:
+def test_side_files_are_private(memory_file: Path, umask: Callable[[int], None], mode: int) -> None:
     umask(0)
     memory_file.chmod(mode)
     memory_file.with_name("memory.db.maintenance.lock").touch(0o666)
@@ -221,9 +211,7 @@ def test_what_lies_beside_a_file_is_for_nobody_else(
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_the_lock_of_a_read_only_file_opens_once_the_file_is_writable(
-    memory_file: Path, is_there: bool
-) -> None:
+def test_a_lock_opens_once_a_file_is_writable(memory_file: Path, is_there: bool) -> None:
     lock = memory_file.with_name("memory.db.maintenance.lock")
     memory_file.chmod(0o444)
     if is_there:
@@ -258,9 +246,7 @@ def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) ->
 
 @as_root
 @pytest.mark.parametrize(("group", "mode"), [(65534, 0o664), (23456, 0o604)])
-def test_a_group_that_cannot_be_given_is_given_nothing(
-    open_to_all: Path, group: int, mode: int
-) -> None:
+def test_an_unavailable_group_gets_no_rights(open_to_all: Path, group: int, mode: int) -> None:
     os.chown(open_to_all, 12345, group)
     open_to_all.chmod(0o664)
     assert as_nobody(lambda: create_sidecar(open_to_all, "copy")) == ""
@@ -268,9 +254,7 @@ def test_a_group_that_cannot_be_given_is_given_nothing(
 
 
 @as_root
-def test_a_file_that_was_read_only_while_it_was_read_is_written_once_it_is_writable(
-    open_to_all: Path,
-) -> None:
+def test_a_file_that_was_read_only_is_written_once_it_is_writable(open_to_all: Path) -> None:
     open_to_all.chmod(0o444)
     os.chown(open_to_all, 65534, 65534)
 
@@ -321,9 +305,7 @@ def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> No
     assert not link.exists()
 
 
-def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(
-    memory_file: Path,
-) -> None:
+def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(memory_file: Path) -> None:
     notes = memory_file.with_name("notes")
     notes.write_text("mine")
     lock = memory_file.with_name("memory.db.maintenance.lock")
@@ -336,9 +318,7 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_is_left_alone(
         pass
 
 
-def test_what_belongs_to_a_file_behind_a_link_lies_beside_the_file(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_files_beside_a_link_are_beside_its_target(memory_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "links"
     folder.mkdir()
     link = folder / "memory.db"
@@ -377,9 +357,7 @@ def of_another_program() -> bytes:
     ],
     ids=["empty", "short", "text", "garbage", "of another program"],
 )
-def test_what_is_not_a_memory_file_is_refused_and_left_alone(
-    tmp_path: Path, opened: Opener, content: bytes, message: str
-) -> None:
+def test_other_files_are_kept(tmp_path: Path, opened: Opener, content: bytes, message: str) -> None:
     path = tmp_path / "memory.db"
     path.write_bytes(content)
     error = refused(opened, path)
@@ -431,9 +409,7 @@ def test_a_file_that_was_cut_off_or_overwritten_is_damaged(
         ),
     ],
 )
-def test_a_file_of_a_newer_schema_is_refused_with_both_versions(
-    memory_file: Path, opened: Opener, sql: str, version: int
-) -> None:
+def test_newer_files_are_refused(memory_file: Path, opened: Opener, sql: str, version: int) -> None:
     execute(memory_file, sql)
     error = refused(opened, memory_file)
     assert f"version {version}" in error.message
@@ -450,9 +426,7 @@ def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_fil
         assert schema_version(file) == len(schema_of_file.STEPS)
 
 
-def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reading_follows_a_migration(memory_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(memory_file, a_memory("m-1"))
 
     def version_next(db: object) -> None:
@@ -470,18 +444,13 @@ def test_a_file_of_an_older_schema_is_read_once_it_was_brought_up_to_date(
 
 def test_nothing_can_be_written_to_a_file_that_is_open_for_reading(memory_file: Path) -> None:
     before = memory_file.read_bytes()
-    with (
-        pytest.raises(StoreError, match="cannot be written"),
-        open_reading(memory_file) as file,
-    ):
+    with pytest.raises(StoreError, match="cannot be written"), open_reading(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
     assert memory_file.read_bytes() == before
 
 
 @either_way
-def test_a_file_that_grew_in_its_log_alone_is_not_taken_for_cut_off(
-    memory_file: Path, opened: Opener
-) -> None:
+def test_a_file_longer_in_its_log_is_not_cut_off(memory_file: Path, opened: Opener) -> None:
     link = memory_file.with_name("link.db")
     link.symlink_to(memory_file)
     with open_writing(memory_file) as agent, agent.transaction():
@@ -524,9 +493,7 @@ sys.stdin.read()
 """
 
 
-def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_writer(
-    memory_file: Path,
-) -> None:
+def test_the_next_writer_repairs_an_interrupted_write(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     with process(CRASHING, memory_file):
         pass
@@ -538,9 +505,7 @@ def test_a_file_that_was_left_in_the_middle_of_a_write_is_set_right_by_the_next_
 
 
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt, SystemExit, FileHeld])
-def test_a_transaction_that_does_not_end_well_changes_nothing(
-    memory_file: Path, reason: type[BaseException]
-) -> None:
+def test_a_failed_transaction_is_undone(memory_file: Path, reason: type[BaseException]) -> None:
     put(memory_file, a_memory("m-1"))
     with open_writing(memory_file) as file:
         with pytest.raises(reason), file.transaction():
@@ -559,15 +524,9 @@ def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_f
     assert all_memories(memory_file) == []
 
 
-def test_a_write_outside_a_transaction_to_a_held_file_is_explained_too(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bare_write_is_explained(memory_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    with (
-        changing(memory_file),
-        pytest.raises(FileHeld),
-        open_writing(memory_file) as another,
-    ):
+    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as another:
         add_memories(another, [a_memory("m-1")])
 
 
@@ -598,9 +557,7 @@ sys.exit(run(sys.argv[1:]))
 
 # Who waits for a writer to end, as a run does, is in `test_signals`.
 @pytest.mark.parametrize("way", ["a reader of a commit", "a writer of a reader"])
-def test_a_command_that_waits_for_another_ends_at_ctrl_c_and_else_goes_on_after_it(
-    memory_file: Path, figures: Figures, way: str
-) -> None:
+def test_a_waiting_command_obeys_ctrl_c(memory_file: Path, figures: Figures, way: str) -> None:
     mode, statements, command = IN_THE_WAY[way]
     put(memory_file, a_memory("m-1"))
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
@@ -625,9 +582,7 @@ def test_a_command_that_waits_for_another_ends_at_ctrl_c_and_else_goes_on_after_
 
 
 @pytest.mark.parametrize("way", IN_THE_WAY)
-def test_who_waits_in_vain_is_told_that_the_file_is_held(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
-) -> None:
+def test_waiting_has_an_end(memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     put(memory_file, a_memory("m-1"))
     mode, statements, command = IN_THE_WAY[way]
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
@@ -679,9 +634,7 @@ def replaced(path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
 @pytest.mark.parametrize("change", [replaced, Path.unlink])
-def test_nothing_is_written_into_a_file_that_is_no_longer_there(
-    memory_file: Path, mode: str, change: Callable[[Path], None]
-) -> None:
+def test_writes_need_the_file(memory_file: Path, mode: str, change: Callable[[Path], None]) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     with (
         pytest.raises(UnusableFile, match="removed or replaced"),
@@ -694,24 +647,19 @@ def test_nothing_is_written_into_a_file_that_is_no_longer_there(
         assert [memory.id for memory in all_memories(memory_file)] == ["of-the-other"]
 
 
-def test_a_run_does_not_go_on_in_a_file_that_came_in_the_place_of_its_own(
-    memory_file: Path,
-) -> None:
+def test_a_run_does_not_continue_in_a_replaced_file(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
     item = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     item.keep_vectors(vector)
     replaced(memory_file)
-    before = memory_file.read_bytes()
-    with pytest.raises(UnusableFile, match="removed or replaced"):
+    raised = pytest.raises(UnusableFile, match="removed or replaced")
+    with unchanged(memory_file.read_bytes), raised:
         item.keep_vectors(vector)
-    assert memory_file.read_bytes() == before
 
 
-def test_a_file_that_is_open_for_writing_is_set_to_outlast_a_loss_of_power(
-    memory_file: Path,
-) -> None:
+def test_a_file_open_for_writing_survives_a_loss_of_power(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
         full, extra = 2, 3
         assert file.value("PRAGMA synchronous") in (full, extra)
@@ -752,9 +700,7 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
 
 
 @either_way
-def test_a_statement_that_is_wrong_is_a_defect_of_ours_and_not_of_the_file(
-    memory_file: Path, opened: Opener
-) -> None:
+def test_a_wrong_statement_is_a_defect_of_slowwave(memory_file: Path, opened: Opener) -> None:
     with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as file:
         file.value("SELECT 1 FRM memories")
 
@@ -768,9 +714,7 @@ def is_held(path: Path) -> bool:
         return "Another maintenance run" in error.message
 
 
-def test_a_second_maintenance_run_is_refused_until_the_first_has_ended_even_by_an_error(
-    memory_file: Path,
-) -> None:
+def test_a_second_maintenance_run_waits_for_the_end_of_the_first(memory_file: Path) -> None:
     with pytest.raises(KeyboardInterrupt), maintenance_lock(memory_file):
         assert is_held(memory_file)
         raise KeyboardInterrupt
@@ -784,9 +728,7 @@ def test_a_missing_file_cannot_be_locked_and_leaves_no_trace(tmp_path: Path, nam
     assert list(tmp_path.iterdir()) == []
 
 
-def test_rows_that_an_interruption_leaves_unread_say_nothing_when_the_file_is_closed(
-    memory_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_closing_ignores_unread_rows(memory_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", output.append)
     with open_reading(memory_file) as file:

@@ -25,7 +25,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
@@ -49,13 +49,8 @@ RUN = "run-1"
 PROPOSAL = "proposal-1"
 # Every table that is not the record of the run itself.
 TABLES = (
-    "memories",
-    "embeddings",
-    "entities",
-    "memory_entities",
-    "entity_scans",
-    "synthesized_from",
-    "derivations",
+    *("memories", "embeddings", "entities", "memory_entities", "entity_scans"),
+    *("synthesized_from", "derivations"),
 )
 EVERYTHING = (*TABLES, "runs", "proposals", "journal", "answers")
 MODELS = ("m", "of-the-agent")
@@ -209,16 +204,13 @@ def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
 
 @settings(max_examples=examples(100))
 @given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
-def test_after_any_changes_undo_gives_every_row_back(
-    made: list[tuple[str, Change]], seed: Path
-) -> None:
+def test_undo_restores_rows_after_any_changes(made: list[tuple[str, Change]], seed: Path) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
-    before = picture(path, TABLES)
-    with changing(path) as file:
-        for proposal, change in made:
-            change(file, proposal)
-    assert undo(path) == ["one", "two"]
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        with changing(path) as file:
+            for proposal, change in made:
+                change(file, proposal)
+        assert undo(path) == ["one", "two"]
 
 
 @settings(max_examples=examples(40))
@@ -237,30 +229,24 @@ def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
     looked: list[Change], first: list[Change], second: list[Change], seed: Path
 ) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
-    before = picture(path, TABLES)
-    make(path, "", looked)
-    make(path, "one", first)
-    between = picture(path, TABLES)
-    make(path, "two", second)
-    undo_one(path, "two")
-    assert picture(path, TABLES) == between
-    assert undo(path) == ["one"]
-    assert picture(path, TABLES) == before
+    with unchanged(picture, path, TABLES):
+        make(path, "", looked)
+        make(path, "one", first)
+        with unchanged(picture, path, TABLES):
+            make(path, "two", second)
+            undo_one(path, "two")
+        assert undo(path) == ["one"]
 
 
 # ---- one night, and what happened after it ----
+
+DAY_BEFORE = [a_memory(name, f"text {name}", access_count=2) for name in "abest"]
 
 
 @pytest.fixture
 def after_a_night(memory_file: Path) -> Path:
     """Let d supersede a and b, s supersede t, and r be a rule with the evidence e."""
-    put(
-        memory_file,
-        *(
-            a_memory(memory_id, f"text {memory_id}", access_count=2)
-            for memory_id in ("a", "b", "e", "s", "t")
-        ),
-    )
+    put(memory_file, *DAY_BEFORE)
     a_run(memory_file)
     with changing(memory_file) as file:
         keep_vectors(file, "m", [(memory_id, "h", VECTOR) for memory_id in ("a", "b", "s")], RUN)
@@ -282,13 +268,7 @@ def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
     """Provide the tables as they were."""
     path = after_a_night.with_name("before.db")
     create_file(path)
-    put(
-        path,
-        *(
-            a_memory(memory_id, f"text {memory_id}", access_count=2)
-            for memory_id in ("a", "b", "e", "s", "t")
-        ),
-    )
+    put(path, *DAY_BEFORE)
     return picture(path, TABLES)
 
 
@@ -420,18 +400,15 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_a_row_that_was_changed_since_is_named_and_nothing_is_undone(
-    after_a_night: Path, sql: str, message: str
-) -> None:
+def test_a_changed_row_is_named_and_kept(after_a_night: Path, sql: str, message: str) -> None:
     execute(after_a_night, sql)
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(ChangedSince) as raised:
-        undo(after_a_night)
-    (obstacle,) = raised.value.obstacles
-    assert message in raised.value.message
-    assert (obstacle.why, obstacle.run) == (raised.value.message, None)
-    assert "single memories" in raised.value.hint
-    assert picture(after_a_night, EVERYTHING) == before
+    with unchanged(picture, after_a_night, EVERYTHING):
+        with pytest.raises(ChangedSince) as raised:
+            undo(after_a_night)
+        (obstacle,) = raised.value.obstacles
+        assert message in raised.value.message
+        assert (obstacle.why, obstacle.run) == (raised.value.message, None)
+        assert "single memories" in raised.value.hint
 
 
 def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Path) -> None:
@@ -505,9 +482,7 @@ def test_a_superseded_text_that_was_edited_since_stays_edited(after_a_night: Pat
     assert (memory.content, memory.status) == ("edited", "active")
 
 
-def test_evidence_that_was_deleted_since_does_not_stand_in_the_way_of_its_rule(
-    after_a_night: Path,
-) -> None:
+def test_deleted_evidence_does_not_prevent_the_undo_of_its_rule(after_a_night: Path) -> None:
     execute(after_a_night, "DELETE FROM memories WHERE id = 'e'")
     undo(after_a_night)
     assert [memory.id for memory in all_memories(after_a_night)] == ["a", "b", "s", "t"]
@@ -551,9 +526,7 @@ VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memor
         ),
     ],
 )
-def test_a_vector_does_not_come_back_where_an_agent_deleted_its_memory_or_stored_another(
-    memory_file: Path, sql: str, left: list[str]
-) -> None:
+def test_no_vector_returns_against_an_agent(memory_file: Path, sql: str, left: list[str]) -> None:
     with_new_vectors(memory_file)
     execute(memory_file, sql)
     undo(memory_file)
@@ -561,9 +534,7 @@ def test_a_vector_does_not_come_back_where_an_agent_deleted_its_memory_or_stored
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_a_vector_that_two_runs_replaced_comes_back_in_whatever_order_they_are_undone(
-    memory_file: Path, order: tuple[str, str]
-) -> None:
+def test_vectors_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     with_new_vectors(memory_file)
     a_run(memory_file, "run-2")
     with changing(memory_file) as file:
@@ -632,9 +603,7 @@ def searched(memory_file: Path) -> Path:
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_names_of_a_text_that_two_runs_searched_again_come_back_in_whatever_order(
-    searched: Path, order: tuple[str, str]
-) -> None:
+def test_names_return_in_any_order(searched: Path, order: tuple[str, str]) -> None:
     before = picture(searched, TABLES)
     search_again(searched, "run-1", ["Bo", "Cy"], "h-1")
     between = picture(searched, TABLES)
@@ -662,10 +631,9 @@ def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Pat
 
 def test_a_name_that_no_memory_mentions_any_more_stays_with_its_run(searched: Path) -> None:
     execute(searched, "DELETE FROM memories")
-    before = picture(searched, TABLES)
-    a_run(searched)
-    undo(searched)
-    assert picture(searched, TABLES) == before
+    with unchanged(picture, searched, TABLES):
+        a_run(searched)
+        undo(searched)
 
 
 # ---- several runs, one after the other ----
@@ -679,9 +647,7 @@ def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str =
         by("p", file, run_id).update_memory(memory, changes)
 
 
-def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
-    after_a_night: Path, the_day_before: dict[str, Any]
-) -> None:
+def test_a_later_run_is_undone_first(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     later_change(after_a_night, "d", {"content": "text d and more", "tags": '["x"]'})
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
@@ -703,9 +669,7 @@ def test_what_a_later_run_changed_names_that_run_and_goes_after_it(
     assert picture(after_a_night, TABLES) == the_day_before
 
 
-def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
-    after_a_night: Path,
-) -> None:
+def test_an_undo_names_a_memory_that_passed_on_since(after_a_night: Path) -> None:
     later_change(after_a_night, "e", {"status": "superseded", "superseded_by": "b"})
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
     with pytest.raises(ChangedSince) as raised:
@@ -718,9 +682,7 @@ def test_a_memory_that_passed_on_since_its_successor_was_deleted_is_told_so(
 
 
 @pytest.mark.parametrize("is_undone", [True, False])
-def test_a_hand_after_a_later_run_is_not_that_runs_whether_it_was_undone_or_not(
-    after_a_night: Path, is_undone: bool
-) -> None:
+def test_an_edit_after_a_later_run_is_not_that_runs(after_a_night: Path, is_undone: bool) -> None:
     later_change(after_a_night, "d", {"content": "by hand" if is_undone else "the run's"})
     if is_undone:
         undo(after_a_night, "run-2")
@@ -733,23 +695,16 @@ def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
     later_change(after_a_night, "s", {"importance": 5, "tags": '["x"]'})
     execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'd'")
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(ChangedSince) as raised:
-        undo(after_a_night)
-    assert {
-        (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
-    } == {
-        ("s", "tags", "run-2"),
-        ("d", "content", None),
-        ("b", None, None),
-    }
-    assert picture(after_a_night, EVERYTHING) == before
+    with unchanged(picture, after_a_night, EVERYTHING):
+        with pytest.raises(ChangedSince) as raised:
+            undo(after_a_night)
+        assert {
+            (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
+        } == {("s", "tags", "run-2"), ("d", "content", None), ("b", None, None)}
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_a_time_stamp_stands_in_nobodys_way_and_comes_back_in_whatever_order(
-    memory_file: Path, order: tuple[str, str]
-) -> None:
+def test_time_stamps_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     put(memory_file, a_memory("m-1"))
     before = picture(memory_file, TABLES)
     a_run(memory_file)
@@ -766,9 +721,7 @@ def test_a_time_stamp_stands_in_nobodys_way_and_comes_back_in_whatever_order(
     assert picture(memory_file, TABLES) == before
 
 
-def test_a_memory_that_took_another_in_since_keeps_what_it_says_for_both(
-    after_a_night: Path, the_day_before: dict[str, Any]
-) -> None:
+def test_a_later_survivor_keeps_a_text(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     # The later merge changed no column of s: what s is was already enough for e.
     a_run(after_a_night, "run-2")
     decide(after_a_night, a_decision("run-2", "p"))
@@ -840,7 +793,6 @@ def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> Non
         "CREATE TRIGGER interrupting BEFORE UPDATE OF outcome ON runs "
         "BEGIN SELECT raise(ABORT, 'in the middle'); END",
     )
-    before = picture(after_a_night, EVERYTHING)
-    with pytest.raises(Exception, match="in the middle"):
+    raised = pytest.raises(Exception, match="in the middle")
+    with unchanged(picture, after_a_night, EVERYTHING), raised:
         undo(after_a_night)
-    assert picture(after_a_night, EVERYTHING) == before

@@ -155,9 +155,7 @@ def decided(memory_file: Path) -> Path:
         ("50%_", "50%_off", "run-1"),
     ],
 )
-def test_a_key_is_found_by_its_start_also_if_two_runs_decided_it_or_it_has_wildcards(
-    decided: Path, prefix: str, key: str, run_id: str
-) -> None:
+def test_a_key_is_found_by_its_start(decided: Path, prefix: str, key: str, run_id: str) -> None:
     found = applied(decided, prefix)
     assert (found.key, found.run_id) == (key, run_id)
 
@@ -207,9 +205,7 @@ def test_of_a_key_applied_twice_the_last_is_found(memory_file: Path) -> None:
         (["stale", "failed"], False),
     ],
 )
-def test_a_key_is_remembered_by_the_last_decision_that_says_something_about_it(
-    memory_file: Path, states: list[str], is_remembered: bool
-) -> None:
+def test_the_last_decision_wins(memory_file: Path, states: list[str], is_remembered: bool) -> None:
     for number, state in enumerate(states):
         moment = NOW + timedelta(days=number)
         a_run(memory_file, f"run-{number}", moment)

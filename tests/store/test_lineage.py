@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import LATER, a_memory, changing, copy_of, put
+from cli_calls import Cli, Ended
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nights import execute
 
-from slowwave.cli.app import run
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import (
     Ancestor,
@@ -124,9 +122,7 @@ def test_a_memory_nobody_knows_has_no_lineage(family: Path) -> None:
 
 @settings(max_examples=examples(50))
 @given(pairs=st.sets(st.tuples(st.sampled_from("abcde"), st.sampled_from("abcde")), max_size=9))
-def test_whatever_the_edges_are_the_walk_finds_what_can_be_reached_and_both_ways_agree(
-    pairs: set[tuple[str, str]], empty_file: Path
-) -> None:
+def test_lineage_agrees_both_ways(pairs: set[tuple[str, str]], empty_file: Path) -> None:
     path = copy_of(empty_file, empty_file.with_name("lineage.db"))
     put(path, *(a_memory(item) for item in "abcde"))
     cite(path, *(edge(*pair) for pair in pairs))
@@ -180,16 +176,8 @@ def test_edges_come_with_the_texts_of_sources_that_are_not_active_where_asked(fa
 # ---- the command ----
 
 
-@pytest.fixture
-def trace(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Provide what `slowwave show --lineage` writes to stdout."""
-
-    def traced(*arguments: object) -> str:
-        capsys.readouterr()
-        assert run(["show", "--lineage", *(str(item) for item in arguments)]) == 0
-        return capsys.readouterr().out
-
-    return traced
+def trace(cli: Cli, *arguments: object) -> Ended:
+    return cli("show", "--lineage", *arguments).ends(0)
 
 
 def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
@@ -215,10 +203,8 @@ def dynasty(memory_file: Path) -> Path:
     return memory_file
 
 
-def test_a_thousand_generations_are_shown_both_ways_a_tree_after_the_other(
-    dynasty: Path, trace: Callable[..., str]
-) -> None:
-    answer = json.loads(trace(dynasty, "m-0500", "--json"))
+def test_a_thousand_generations_are_shown(dynasty: Path, cli: Cli) -> None:
+    answer = trace(cli, dynasty, "m-0500", "--json").json
     found = {side: sorted(each["id"] for each in flat(answer, side)) for side in _SIDES}
     assert found == {
         "sources": [f"m-{number:04d}" for number in range(500)],
@@ -227,13 +213,13 @@ def test_a_thousand_generations_are_shown_both_ways_a_tree_after_the_other(
     ends = [source["id"] for source in flat(answer, "sources") if source.get("continued")]
     assert [source["id"] for source in answer["further_sources"]] == ends
     assert len(ends) == 4
-    text = trace(dynasty, "m-1000")
+    text = trace(cli, dynasty, "m-1000").out
     assert all(f"m-{number:04d}" in text for number in range(1_000))
     assert "derived from, continued from m-0988" in text
     assert max(map(len, text.splitlines())) <= 120
 
 
-def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable[..., str]) -> None:
+def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, cli: Cli) -> None:
     # Two memories in each of 40 generations, each made from both before: 2^40 ways.
     rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
     put(memory_file, *(a_memory(item) for row in rows for item in row))
@@ -241,17 +227,17 @@ def test_what_many_ways_lead_to_is_shown_once(memory_file: Path, trace: Callable
         memory_file,
         *(edge(made, item) for row, above in pairwise(rows) for made in above for item in row),
     )
-    answer = json.loads(trace(memory_file, "left-39", "--json"))
+    answer = trace(cli, memory_file, "left-39", "--json").json
     entries = flat(answer, "sources")
     assert len(entries) == 2 * 2 * 39 - 2
     whole = [entry["id"] for entry in entries if not entry.get("seen")]
     assert set(whole) == {item for row in rows[:-1] for item in row}
-    assert len(trace(memory_file, "left-39").splitlines()) < 200
+    assert len(trace(cli, memory_file, "left-39").out.splitlines()) < 200
 
 
-def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable[..., str]) -> None:
+def test_a_place_where_nothing_is_repeated_says_so(family: Path, cli: Cli) -> None:
     cite(family, edge("b", "c"))
-    answer = json.loads(trace(family, "f", "--json"))
+    answer = trace(cli, family, "f", "--json").json
     first, second = (
         next(source for source in made["sources"] if source["id"] == "b")
         for made in answer["sources"]
@@ -259,4 +245,4 @@ def test_a_place_where_nothing_is_repeated_says_so(family: Path, trace: Callable
     assert [source["id"] for source in first["sources"]] == ["c"]
     assert "seen" not in first
     assert (second["sources"], second["seen"]) == ([], True)
-    assert "shown elsewhere" in trace(family, "f")
+    assert "shown elsewhere" in trace(cli, family, "f").out

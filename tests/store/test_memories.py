@@ -56,9 +56,7 @@ def test_a_moment_is_written_in_utc_whatever_its_offset() -> None:
     assert timestamp(moment) == "2026-03-10T07:00:00+00:00"
 
 
-@given(
-    moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2),
-)
+@given(moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2))
 def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
     item, another = moments
     assert (item < another) == (timestamp(item) < timestamp(another))
@@ -90,9 +88,7 @@ def test_half_a_surrogate_pair_becomes_json_that_utf8_can_write() -> None:
         ({"origin": "consolidation", "layer": "stable"}, False),
     ],
 )
-def test_what_people_wrote_or_pinned_and_what_is_core_is_protected(
-    fields: dict[str, object], protected: bool
-) -> None:
+def test_human_pinned_and_core_are_protected(fields: dict[str, object], protected: bool) -> None:
     assert a_memory("m-1", **fields).protected is protected
 
 
@@ -144,9 +140,7 @@ def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_f
         assert archived == ["archived"]
 
 
-def test_memories_are_counted_by_layer_and_tenant_and_so_is_what_the_active_ones_say(
-    memory_file: Path,
-) -> None:
+def test_memories_and_their_texts_are_counted_by_layer_and_tenant(memory_file: Path) -> None:
     put(
         memory_file,
         a_memory("a"),
@@ -225,9 +219,7 @@ def test_what_has_no_direction_is_no_vector(values: list[float]) -> None:
         to_blob(values)
 
 
-def test_vectors_of_models_stand_side_by_side_and_a_new_one_replaces_its_own(
-    memory_file: Path,
-) -> None:
+def test_a_vector_replaces_only_the_one_of_its_own_model(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
     with changing(memory_file) as file:
         keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)

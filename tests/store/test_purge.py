@@ -11,12 +11,12 @@ from typing import Any
 
 import night as fixture
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, changing, copy_of, decide, put, whole
+from builders import NOW, a_decision, a_memory, a_run, changing, copied, copy_of, decide, put, whole
 from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval
-from nights import execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from nights import daily, execute, fill, more_of_it, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
@@ -110,9 +110,7 @@ STAYS = {
 
 
 @pytest.mark.parametrize(("sql", "kept"), STAYS.values(), ids=STAYS)
-def test_only_an_unpinned_superseded_memory_whose_text_is_in_lineage_goes(
-    path: Path, sql: str, kept: KeptCounts
-) -> None:
+def test_only_superseded_memories_are_purged(path: Path, sql: str, kept: KeptCounts) -> None:
     execute(path, sql)
     assert purged(path) == ((), kept)
 
@@ -136,9 +134,7 @@ def test_what_lineage_needs_stays(
 
 
 @pytest.mark.parametrize("named", [{"sources": ("old", "x")}, {"survivor": "old"}])
-def test_what_a_review_names_stays_however_old_it_is_until_somebody_decides(
-    path: Path, named: dict[str, Any]
-) -> None:
+def test_what_a_review_names_stays_until_a_decision(path: Path, named: dict[str, Any]) -> None:
     a_run(path, now=NOW - timedelta(days=400))
     decide(path, a_decision(state="pending", **named))
     assert purged(path) == ((), KeptCounts(review=1))
@@ -163,9 +159,7 @@ def test_what_a_run_of_the_last_thirty_days_may_need_for_its_undo_stays(path: Pa
         ("synthesized_from", {"derived_id": "x", "source_id": "old"}),
     ],
 )
-def test_what_the_journal_of_the_last_thirty_days_names_stays(
-    path: Path, table: str, key: dict[str, Any]
-) -> None:
+def test_what_a_recent_journal_names_stays(path: Path, table: str, key: dict[str, Any]) -> None:
     a_run(path)
     execute(
         path,
@@ -223,10 +217,9 @@ def test_a_text_that_is_no_utf8_stands_in_the_lineage_to_the_byte(path: Path) ->
 def test_without_the_trigger_that_keeps_the_text_nothing_goes(path: Path) -> None:
     a_run(path)
     execute(path, "DROP TRIGGER memories_leave")
-    before = picture(path)
-    with pytest.raises(StoreError, match="would be lost"), open_writing(path) as file:
+    raised = pytest.raises(StoreError, match="would be lost")
+    with unchanged(picture, path), raised, open_writing(path) as file:
         purge(file, "run-1", ["old"], Blockers(NOW))
-    assert picture(path) == before
 
 
 def test_the_journal_says_who_purged_it_and_keeps_no_text(path: Path) -> None:
@@ -248,16 +241,14 @@ LATER = NOW + timedelta(days=KEPT_DAYS + 1)
 def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     path = tmp_path_factory.mktemp("slept") / "memory.db"
     create_file(path)
-    fill(path, told(of_one_thing(), "oncall"))
+    fill(path, daily(of_one_thing(), "oncall"))
     with a_writer(answering(told_once, approval)) as writer:
         night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
     assert superseded(path)
     return path
 
 
-@pytest.fixture
-def file_of_a_month(slept: Path, tmp_path: Path) -> Path:
-    return copy_of(slept, tmp_path / "memory.db")
+file_of_a_month = copied("slept")
 
 
 def superseded(path: Path) -> set[str]:
@@ -265,7 +256,7 @@ def superseded(path: Path) -> set[str]:
 
 
 def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
-    file_of_a_month: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
+    file_of_a_month: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     path = file_of_a_month
     texts = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
@@ -276,18 +267,12 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     assert outcome.purged.ids
     assert outcome.run_id is None
     (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
-    capsys.readouterr()
-    assert run(["show", "--lineage", str(path), derived["id"], "--json"]) == 0
-    sources = {
-        source["id"]: source for source in everyone(json.loads(capsys.readouterr().out)["sources"])
-    }
-    assert {source: sources[source]["content"] for source in sources} == {
-        source: texts[source] for source in sources
-    }
+    lineage = cli("show", "--lineage", path, derived["id"], "--json").json
+    sources = {source["id"]: source for source in everyone(lineage["sources"])}
+    assert all(source["content"] == texts[name] for name, source in sources.items())
     assert {sources[memory_id]["status"] for memory_id in outcome.purged.ids} == {"gone"}
     memory_id = outcome.purged.ids[0]
-    assert run(["show", "--lineage", str(path), memory_id, "--json"]) == 0
-    traced = json.loads(capsys.readouterr().out)
+    traced = cli("show", "--lineage", path, memory_id, "--json").json
     assert (traced["memory"]["content"], traced["memory"]["status"]) == (texts[memory_id], "gone")
     assert [each["id"] for each in traced["derived"]] == [derived["id"]]
     assert whole(path)
@@ -297,13 +282,10 @@ def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [source for top in sources for source in (top, *everyone(top["sources"]))]
 
 
-def test_before_a_month_has_passed_nothing_goes_and_no_run_is_kept(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
-    before = picture(file_of_a_month, ("memories", "runs", "journal"))
-    outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
-    assert outcome.purged.ids == ()
-    assert picture(file_of_a_month, ("memories", "runs", "journal")) == before
+def test_nothing_goes_within_a_month(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
+    with unchanged(picture, file_of_a_month, ("memories", "runs", "journal")):
+        outcome = only_purge(file_of_a_month, embedder, NOW + timedelta(days=KEPT_DAYS))
+        assert outcome.purged.ids == ()
 
 
 def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
@@ -315,15 +297,13 @@ def test_what_active_memories_are_compared_with_goes_and_is_compared_with_still(
     assert superseded(purged_file) == set()
     plans = []
     for path in (purged_file, whole_file):
-        fill(path, told(more_of_it(), "more", first_day=20))
+        fill(path, daily(more_of_it(), "more", first_day=20))
         plans.append(night(path, embedder, dry_run=True, now=LATER).plan)
     assert plans[0].proposals
     assert plans[0] == plans[1]
 
 
-def test_a_question_in_the_words_of_what_was_purged_finds_what_took_its_place(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
+def test_old_words_find_the_successor(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
     hits = []
     for _ in range(2):
         index = RecallIndex(read_recallable_of(file_of_a_month, (), embedder.name), embedder)
@@ -366,9 +346,7 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     figures.add("memories kept though superseded long ago", len(outcome.purged.staying))
 
 
-def test_a_purge_after_a_night_is_a_run_of_its_own(
-    file_of_a_month: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_purge_is_a_separate_run(file_of_a_month: Path, embedder: SentenceEmbedder) -> None:
     fill(file_of_a_month, ["The office cat is called Pip.", "The office cat is called Pip."])
     outcome = night(file_of_a_month, embedder, now=LATER, purge=True, keep_backups=1)
     assert outcome.states == {"applied": 1}
@@ -382,9 +360,7 @@ def test_a_purge_after_a_night_is_a_run_of_its_own(
     assert set(outcome.purged.ids) <= superseded(outcome.backup)
 
 
-def test_a_purge_that_is_asked_to_end_deletes_nothing_more_and_a_later_one_finishes(
-    path: Path,
-) -> None:
+def test_an_interrupted_purge_stops_and_a_later_one_finishes(path: Path) -> None:
     with open_reading(path) as file:
         purgeable = find_purgeable(file, ["default"], NOW)
     interruption = Interruption()
@@ -414,27 +390,18 @@ def test_export_and_import_of_all_give_the_same_lineage(
     assert whole(copy)
 
 
-def test_the_command_shows_what_would_go_and_then_deletes_it(
-    path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_purge_shows_and_then_deletes(path: Path, cli: Cli) -> None:
     put(path, gone("pinned", pinned=True))
-    arguments = ["maintain", str(path), "--phase", "purge"]
-    before = path.read_bytes()
-    assert run([*arguments, "--dry-run", "--exit-code"]) == 4
-    assert "To be purged: 1 memory" in capsys.readouterr().out
-    assert path.read_bytes() == before
-    assert run([*arguments, "--json"]) == 0
-    output = json.loads(capsys.readouterr().out)
+    arguments = ("maintain", path, "--phase", "purge")
+    with unchanged(path.read_bytes):
+        cli(*arguments, "--dry-run", "--exit-code").ends(4).says("To be purged: 1 memory")
+    output = cli(*arguments, "--json").ends(0).json
     assert output["purged"] == ["old"]
     assert output["kept"] == {"lineage": 0, "review": 0, "undo": 0, "pinned": 1, "neighbours": 0}
     assert output["after"]["superseded"] == output["before"]["superseded"] - 1
     assert output["purge"]["run"]
-    assert run([*arguments, "--dry-run", "--exit-code"]) == 0
-    output = capsys.readouterr().out
-    assert "nothing to do" in output
-    assert "1 since pinned" in output
-    assert run(["log", str(path)]) == 0
-    assert "a purge" in capsys.readouterr().out
+    cli(*arguments, "--dry-run", "--exit-code").ends(0).says("nothing to do", "1 since pinned")
+    cli("log", path).ends(0).says("a purge")
 
 
 # Random histories.
@@ -462,10 +429,7 @@ def test_whatever_happens_no_text_is_ever_gone(
 
 
 def live(
-    path: Path,
-    pool: list[tuple[str, list[float]]],
-    embedder: SentenceEmbedder,
-    dice: random.Random,
+    path: Path, pool: list[tuple[str, list[float]]], embedder: SentenceEmbedder, dice: random.Random
 ) -> int:
     """Let a file live for some months, look at it after each day, and count what was purged."""
     waiting = dice.sample(pool, 60)
@@ -495,14 +459,9 @@ def as_row(
     text: str, vector: list[float], model: str, now: datetime, dice: random.Random
 ) -> dict[str, Any]:
     output = timestamp(now - timedelta(hours=dice.randrange(200)))
-    return {
-        "content": text,
-        "session": f"s{dice.randrange(9)}",
-        "observed_at": output,
-        "created_at": output,
-        "embedding": vector,
-        "embedding_model": model,
-    }
+    times = {"observed_at": output, "created_at": output}
+    embedded = {"embedding": vector, "embedding_model": model}
+    return {"content": text, "session": f"s{dice.randrange(9)}", **times, **embedded}
 
 
 def texts_in(path: Path) -> set[str]:
@@ -514,9 +473,7 @@ def texts_in(path: Path) -> set[str]:
     return {row["text"] for row in kept}
 
 
-def test_show_says_of_a_purged_memory_when_that_was_and_where_its_words_are(
-    path: Path, cli: Cli
-) -> None:
+def test_show_has_date_and_successor_of_a_purged_memory(path: Path, cli: Cli) -> None:
     purged_ids = cli("maintain", path, "--phase", "purge", "--json").json["purged"]
     assert purged_ids == ["old"]
     shown = cli("show", path, "old")

@@ -22,7 +22,7 @@ from builders import (
     run_on_a_small_disk,
     with_steps,
 )
-from nights import execute, picture, rows
+from nights import execute, picture, rows, unchanged
 
 from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
@@ -145,18 +145,14 @@ def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> Non
 
 
 @pytest.mark.parametrize(("table", "column"), REFUSED)
-def test_a_value_outside_of_its_vocabulary_is_refused(
-    connection: sqlite3.Connection, table: str, column: str
-) -> None:
+def test_vocabularies_are_enforced(connection: sqlite3.Connection, table: str, column: str) -> None:
     for value in REFUSED[table, column]:
         with pytest.raises(sqlite3.IntegrityError, match=column):
             insert(connection, table, row_of(connection, table) | {column: value})
             pytest.fail(f"{value!r} was taken")
 
 
-def test_the_file_has_the_tables_of_the_design_each_with_a_comment_on_its_rows(
-    memory_file: Path,
-) -> None:
+def test_a_file_has_the_documented_tables_with_comments(memory_file: Path) -> None:
     found = rows(
         memory_file,
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' "
@@ -205,9 +201,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+00:00"),
     ],
 )
-def test_a_time_as_sqlite_or_another_program_writes_it_is_read_in_utc(
-    memory_file: Path, written: str, read: str
-) -> None:
+def test_any_time_format_is_read_in_utc(memory_file: Path, written: str, read: str) -> None:
     sql = "INSERT INTO memories (content, observed_at, expires_at) VALUES ('x', ?, ?)"
     execute(memory_file, sql, written, written)
     (memory,) = all_memories(memory_file)
@@ -228,9 +222,7 @@ def test_tags_that_are_no_texts_are_read_as_texts(memory_file: Path) -> None:
         ("tags = '[\"a\"]'", "old hash"),
     ],
 )
-def test_a_hash_goes_when_its_text_changes(
-    memory_file: Path, change: str, kept: str | None
-) -> None:
+def test_a_new_text_drops_the_hash(memory_file: Path, change: str, kept: str | None) -> None:
     execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
     execute(memory_file, f"UPDATE memories SET {change}")
     assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": kept}]
@@ -253,9 +245,7 @@ def with_lineage(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [None, "as it was then"])
-def test_lineage_keeps_the_text_of_a_deleted_source_or_the_one_that_it_was_given_first(
-    memory_file: Path, kept: str | None
-) -> None:
+def test_lineage_keeps_the_text_of_a_deleted_source(memory_file: Path, kept: str | None) -> None:
     with_lineage(memory_file)
     execute(memory_file, "UPDATE synthesized_from SET source_content = ?", kept)
     execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
@@ -265,9 +255,7 @@ def test_lineage_keeps_the_text_of_a_deleted_source_or_the_one_that_it_was_given
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])
 @pytest.mark.parametrize("deleted", ["m-1", "m-2"])
-def test_a_deleted_memory_leaves_nothing_dangling_whatever_the_agent_enforces(
-    memory_file: Path, enforced: str, deleted: str
-) -> None:
+def test_a_deletion_leaves_no_dangling_row(memory_file: Path, enforced: str, deleted: str) -> None:
     with_lineage(memory_file)
     with closing(sqlite3.connect(memory_file)) as db, db:
         db.execute(f"PRAGMA foreign_keys = {enforced}")
@@ -282,9 +270,7 @@ def test_a_deleted_memory_leaves_nothing_dangling_whatever_the_agent_enforces(
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])
 @pytest.mark.parametrize("status", ["active", "archived", "expired"])
-def test_who_deletes_a_memory_deletes_nothing_of_what_it_stood_for(
-    memory_file: Path, status: str, enforced: str
-) -> None:
+def test_a_deletion_leaves_lineage_alone(memory_file: Path, status: str, enforced: str) -> None:
     with_lineage(memory_file)
     execute(
         memory_file,
@@ -384,15 +370,14 @@ def test_a_migration_that_fails_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[[Any], None], error: str | None
 ) -> None:
     path = of_version(2, tmp_path)
-    before = path.read_bytes()
-    with monkeypatch.context() as newer:
-        with_steps(newer, version_next, step)
-        expected: type[BaseException] = StoreError if error else KeyboardInterrupt
-        message = f"migrated .* {len(schema_of_file.STEPS)}: .*{error}" if error else None
-        with pytest.raises(expected, match=message) as raised, open_writing(path):
-            pytest.fail("it was opened")
-    assert not isinstance(raised.value, UnusableFile)
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        with monkeypatch.context() as newer:
+            with_steps(newer, version_next, step)
+            expected: type[BaseException] = StoreError if error else KeyboardInterrupt
+            message = f"migrated .* {len(schema_of_file.STEPS)}: .*{error}" if error else None
+            with pytest.raises(expected, match=message) as raised, open_writing(path):
+                pytest.fail("it was opened")
+        assert not isinstance(raised.value, UnusableFile)
     assert list(tmp_path.iterdir()) == [path]
     with open_writing(path) as file:
         assert check_file(file).problems == ()
@@ -422,9 +407,7 @@ EVERY_TABLE = sorted(FIRST)
 @pytest.mark.parametrize(
     ("version", "mode"), [*((version, "WAL") for version in VERSIONS), (1, "DELETE")]
 )
-def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_all_of_an_agents(
-    tmp_path: Path, version: int, mode: str
-) -> None:
+def test_every_version_migrates_with_all_its_rows(tmp_path: Path, version: int, mode: str) -> None:
     path = of_version(version, tmp_path)
     path.chmod(0o600)
     with closing(sqlite3.connect(path)) as db:
@@ -435,14 +418,13 @@ def test_a_file_of_every_version_is_brought_up_to_date_and_keeps_every_row_and_a
     assert before["notes"]
     assert before["my_view"]
     own = "SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE name LIKE 'my%' ORDER BY name"
-    had = rows(path, own)
-    with open_writing(path) as file:
-        assert schema_version(file) == len(schema_of_file.STEPS)
-        assert file.value("PRAGMA foreign_keys") == 1
-        assert check_file(file).problems == ()
-    assert list(tmp_path.iterdir()) == [path]
-    assert picture(path, tables) == before
-    assert rows(path, own) == had
+    with unchanged(rows, path, own):
+        with open_writing(path) as file:
+            assert schema_version(file) == len(schema_of_file.STEPS)
+            assert file.value("PRAGMA foreign_keys") == 1
+            assert check_file(file).problems == ()
+        assert list(tmp_path.iterdir()) == [path]
+        assert picture(path, tables) == before
     assert rows(path, "PRAGMA foreign_key_list(notes)")[0]["table"] == "proposals"
     assert rows(path, "PRAGMA user_version") == [{"user_version": len(schema_of_file.STEPS)}]
     parts = parts_in(path).keys()
@@ -466,9 +448,7 @@ def parts_in(path: Path) -> dict[str, str]:
     return {part["name"]: " ".join(part["sql"].split()) for part in parts}
 
 
-def test_a_new_file_has_the_tables_of_extensions_once_they_wrote_as_the_newest_kept_file(
-    tmp_path: Path, memory_file: Path
-) -> None:
+def test_new_extension_tables_equal_the_kept_ones(tmp_path: Path, memory_file: Path) -> None:
     kept = parts_in(of_version(VERSIONS[-1], tmp_path))
     assert parts_in(memory_file).items() < kept.items()
     with changing(memory_file) as file:
@@ -485,9 +465,7 @@ def extension_parts() -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", KEPT_VERSIONS[1:])
-def test_version_1_migrated_to_a_later_version_has_the_tables_of_the_file_that_is_kept_of_it(
-    tmp_path: Path, version: int
-) -> None:
+def test_a_migration_of_version_1_equals_the_kept_files(tmp_path: Path, version: int) -> None:
     (tmp_path / "kept").mkdir()
     kept = kept_file(version, tmp_path / "kept")
     migrated = migrated_to(version, kept_file(1, tmp_path))
@@ -535,14 +513,12 @@ with open_writing(Path(sys.argv[1])):
 def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     execute(path, "PRAGMA journal_mode = WAL")
-    before = picture(path, EVERY_TABLE)
-    with ExitStack() as stack:
+    with unchanged(picture, path, EVERY_TABLE), ExitStack() as stack:
         many = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
         for item in many:
             assert item.stdin is not None
             item.stdin.write("go\n")
             item.stdin.flush()
         assert [item.wait(timeout=60) for item in many] == [0, 0, 0]
-    assert picture(path, EVERY_TABLE) == before
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
     assert names == sorted(schema_of_file.STEPS)

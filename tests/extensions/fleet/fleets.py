@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from nights import TWINS, fill, of_one_thing, rows, told
+from nights import TWINS, daily, fill, of_one_thing, rows
 
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.options import CycleOptions
@@ -34,9 +34,9 @@ def agent_file(path: Path, number: int = 0) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     create_file(path)
     port = str(8080 + number)
-    fill(path, told([text.replace("8080", port) for text in TWINS], "twin"))
+    fill(path, daily([text.replace("8080", port) for text in TWINS], "twin"))
     if number % 3 == 0:
-        fill(path, told(of_one_thing(), "oncall"))
+        fill(path, daily(of_one_thing(), "oncall"))
     return path
 
 

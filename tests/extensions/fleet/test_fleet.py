@@ -35,7 +35,7 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import execute, fill, picture, told
+from nights import daily, execute, fill, picture
 from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
@@ -69,7 +69,7 @@ def folder_of(fleet: list[Path]) -> Path:
 
 def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> dict[str, object]:
     """Have a night done, and return what it says of itself."""
-    command = ("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", workers)
+    command = ("fleet", "maintain", folder_of(fleet), "--workers", workers)
     found: dict[str, object] = cli(*command, "--json", *more).json
     return found
 
@@ -77,12 +77,10 @@ def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> 
 # ---- the nights ----
 
 
-def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
-    fleet: list[Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_a_fleet_applies_what_single_runs_do(fleet: list[Path], tmp_path: Path, cli: Cli) -> None:
     alone = [Path(shutil.copy(item, tmp_path / f"alone-{at}.db")) for at, item in enumerate(fleet)]
     for item in alone:
-        assert cli("maintain", item, "--consolidate").code == 0
+        assert cli("maintain", item).code == 0
     found = maintained(cli, fleet)
     assert found["became"] == {"done": 4}
     assert [applied(item) for item in fleet] == [applied(entry) for entry in alone]
@@ -90,9 +88,7 @@ def test_a_fleet_applies_what_a_night_of_each_file_applies_by_itself(
     assert all(cli("check", item).code == 0 for item in fleet)
 
 
-def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_two_shards_do_what_one_process_does_and_only_once(fleet: list[Path], cli: Cli) -> None:
     parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
     assert sum(int(str(part["files"])) for part in parts) == 4
     assert all(len(runs_of(item)) == 1 for item in fleet)
@@ -101,9 +97,7 @@ def test_two_shards_do_what_one_process_does_and_none_does_it_twice(
     }
 
 
-def test_worker_processes_that_are_killed_cost_no_file_its_night(
-    tmp_path: Path, rounds: Rounds, figures: Figures
-) -> None:
+def test_killed_workers_lose_no_night(tmp_path: Path, rounds: Rounds, figures: Figures) -> None:
     for turn in range(rounds(1, 4)):
         folder = tmp_path / str(turn)
         folder.mkdir()
@@ -120,9 +114,7 @@ def test_worker_processes_that_are_killed_cost_no_file_its_night(
         assert sorted(receipts.values()) == sorted(map(runs_of, files))
 
 
-def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_a_file_that_kills_every_worker_is_lost_alone(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 2)
     (tmp_path / "driver").write_text(str(os.getpid()))
     totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)
@@ -131,9 +123,7 @@ def test_a_file_whose_worker_always_ends_is_lost_and_the_others_are_done(
     assert "its worker died without an error message, 3 times" in why
 
 
-def test_workers_of_which_none_comes_to_anything_end_the_night(
-    tmp_path: Path, long_only: None
-) -> None:
+def test_a_fleet_whose_workers_all_die_ends(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 1)
     (tmp_path / "driver").write_text(str(os.getpid()))
     with pytest.raises(ConsolidationError, match="die immediately"):
@@ -177,7 +167,7 @@ def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None
 def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     opened = {item: item.stat() for item in fleet}
-    fill(fleet[1], told(["The wiki is backed up at 02:30."], "wiki"))
+    fill(fleet[1], daily(["The wiki is backed up at 02:30."], "wiki"))
     # Who opened this one would say that it is no memory file.
     data, was = fleet[0].read_bytes(), fleet[0].stat()
     with fleet[0].open("r+b") as stream:
@@ -220,17 +210,13 @@ def test_options_that_plan_otherwise_have_every_file_looked_at(fleet: list[Path]
 # ---- kills ----
 
 
-def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
-    tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
-) -> None:
+def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures) -> None:
     chance = random.Random(20)  # noqa: S311 - moments, not secrets
     for kill in range(rounds(1, 4)):
         folder = tmp_path / f"agents-{kill}"
         files = fleet_of(folder, 6)
         command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
-        driver = subprocess.Popen(
-            [*command, "--consolidate", "--workers", "1" if kill % 2 == 0 else "2", "--quiet"]
-        )
+        driver = subprocess.Popen([*command, "--workers", "1" if kill % 2 == 0 else "2", "--quiet"])
         # Somewhere between the first file that it has begun and the last.
         begun = folder / f".{files[0].name}.maintenance.lock"
         for _ in range(600):
@@ -250,14 +236,12 @@ def test_a_killed_driver_leaves_whole_files_and_the_next_night_tells_its_runs(
         figures.add("drivers of fleets killed")
 
 
-def test_a_signal_ends_a_fleet_with_its_code_and_keeps_the_receipts(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_signal_ends_a_fleet_with_its_code_and_keeps_receipts(tmp_path: Path, cli: Cli) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     folder = tmp_path / "agents"
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
     driver = subprocess.Popen(
-        [*command, "--consolidate", "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
+        [*command, "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
     )
     for _ in range(600):
         if any(runs_of(file) for file in files):
@@ -295,9 +279,7 @@ SOME_MONEY = 0.0005
     ],
     ids=["calls", "money"],
 )
-def test_two_workers_side_by_side_keep_to_one_budget(
-    budget: UsageLimits, why: str, tmp_path: Path
-) -> None:
+def test_two_workers_keep_to_one_budget(budget: UsageLimits, why: str, tmp_path: Path) -> None:
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile.begin(tmp_path, budget, 2)
     with model_server() as server:
@@ -362,21 +344,18 @@ def test_every_key_falls_to_one_shard() -> None:
 # ---- what is wrong with a file, or with what is asked ----
 
 
-def test_what_is_wrong_with_one_file_is_told_and_the_others_are_done(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_a_bad_file_is_reported_and_the_others_are_done(fleet: list[Path], cli: Cli) -> None:
     folder = folder_of(fleet)
     execute(fleet[0], "PRAGMA wal_checkpoint(TRUNCATE)")
     damage(fleet[0])
     foreign(folder / "notes.db")
     with maintenance_lock(fleet[1]):
-        ended = cli("fleet", "maintain", folder, "--consolidate", "--workers", 1, "--json")
+        ended = cli("fleet", "maintain", folder, "--workers", 1, "--json")
     assert ended.code == 3
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
-    said = cli("fleet", "report", folder / RECEIPTS)
-    assert said.code == 0
-    assert "1 file locked by another run" in said.out
-    assert "agent-0.db" in said.out
+    cli("fleet", "report", folder / RECEIPTS).ends(0).says(
+        "1 file locked by another run", "agent-0.db"
+    )
     # The damaged and the held one are tried again, the other program's is not even opened.
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
@@ -391,44 +370,35 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-def test_damaged_headers_are_told_on_the_first_night_and_the_others_are_done(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_damaged_headers_are_reported_and_the_others_are_done(tmp_path: Path, cli: Cli) -> None:
     sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(7))
     for path, (make, _) in zip(files, HEADERS.values(), strict=True):
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
     before = [path.read_bytes() for path in files]
-    ended = cli("fleet", "maintain", tmp_path / "agents", "--consolidate", "--workers", 1, "--json")
-    assert ended.code == 3
+    ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json").ends(3)
     assert ended.json["became"] == {"done": 1, "unusable": 6}
     told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
     assert len(applied(sound)) == 1
     for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
         assert sentence in told[path.name]
-        alone = cli("maintain", path, "--consolidate")
-        assert (alone.code, sentence in alone.err) == (10, True)
+        cli("maintain", path).ends(10, sentence)
     assert [path.read_bytes() for path in files] == before
 
 
-def test_what_was_a_memory_file_and_is_none_is_said_to_be_unusable(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_file_that_stopped_being_a_memory_file_is_unusable(tmp_path: Path, cli: Cli) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
     assert maintained(cli, [path])["became"] == {"done": 1}
     path.write_bytes(b"\0" * 4096)
     for _ in range(2):
-        ended = cli("fleet", "maintain", path.parent, "--consolidate", "--workers", 1, "--json")
-        assert ended.code == 1
+        ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json").ends(1)
         assert ended.json["became"] == {"unusable": 1}
         assert "no longer a memory file" in ended.json["troubles"][0]["why"]
 
 
 def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
     with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
-        ended = cli(
-            "fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json"
-        )
+        ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json")
     (trouble,) = ended.json["troubles"]
     assert trouble == {
         "became": "held",
@@ -447,26 +417,20 @@ def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
     assert not (folder_of(fleet) / RECEIPTS).exists()
 
 
-def test_files_may_be_named_by_a_pattern_or_a_list(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_source_may_be_a_pattern_or_a_list(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     folder = folder_of(fleet)
-    pattern = cli(
-        "fleet", "maintain", f"{folder}/**/agent-[13].db", "--consolidate", "--workers", 1, "--json"
-    )
+    pattern = cli("fleet", "maintain", f"{folder}/**/agent-[13].db", "--workers", 1, "--json")
     assert pattern.json["files"] == 2
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
-    found = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1, "--json")
+    found = cli("fleet", "maintain", listed, "--workers", 1, "--json")
     assert found.json["became"] == {"done": 1, "missing": 1}
 
 
-def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n")
-    command = ("fleet", "maintain", listed, "--consolidate", "--workers", 1)
+    command = ("fleet", "maintain", listed, "--workers", 1)
     for became in ("1 maintained", "1 unchanged and not opened"):
         said = cli(*command)
         assert said.code == 3
@@ -481,15 +445,12 @@ def test_what_a_list_names_and_is_not_there_is_told_each_night_until_it_is(
     assert cli(*command).code == 0
 
 
-def test_a_list_of_files_of_which_none_is_there_ends_as_one_without_a_memory_file(
-    cli: Cli, tmp_path: Path
-) -> None:
+def test_a_list_without_an_existing_file_ends_with_10(cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("none.db\nneither.db\n")
-    ended = cli("fleet", "maintain", listed, "--consolidate", "--workers", 1)
-    assert ended.code == 10
-    assert "There is no memory file in" in ended.err
-    assert "  neither.db" in ended.out
+    cli("fleet", "maintain", listed, "--workers", 1).ends(10, "There is no memory file in").says(
+        "  neither.db"
+    )
     assert cli("fleet", "report", tmp_path / RECEIPTS).code == 0
 
 
@@ -506,25 +467,24 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
     (path.parent / "same.db").symlink_to("one.db")
     listed = tmp_path / "these.txt"
     listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
-    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json")
-    assert found.code == 0
+    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json").ends(0)
     assert found.json["became"] == {"done": 1}
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [
-        (("SOURCE", "--consolidate", "--shard", "2/2"), 2, "counts from 0"),
-        (("SOURCE", "--consolidate", "--shard", "first"), 2, "must be I/N"),
-        (("SOURCE", "--consolidate", "--checker", "none"), 2, "requires --model"),
-        (("nowhere", "--consolidate"), 10, "There is no folder, list or file nowhere"),
-        (("ftp://host/files", "--consolidate"), 1, "Known kinds: s3://"),
-        (("SOURCE", "--consolidate", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
-        (("SOURCE", "--consolidate", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
-        (("SOURCE", "--consolidate", "--embedder", "no-such-model"), 1, "cannot be loaded"),
-        (("EMPTY", "--consolidate"), 10, "There is no memory file in"),
-        (("EMPTY", "--consolidate", "--quiet"), 10, "There is no memory file in"),
-        (("TEXT", "--consolidate"), 10, "There is no memory file in"),
+        (("SOURCE", "--shard", "2/2"), 2, "counts from 0"),
+        (("SOURCE", "--shard", "first"), 2, "must be I/N"),
+        (("SOURCE", "--checker", "none"), 2, "requires --model"),
+        (("nowhere",), 10, "There is no folder, list or file nowhere"),
+        (("ftp://host/files",), 1, "Known kinds: s3://"),
+        (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
+        (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
+        (("SOURCE", "--embedder", "no-such-model"), 1, "cannot be loaded"),
+        (("EMPTY",), 10, "There is no memory file in"),
+        (("EMPTY", "--quiet"), 10, "There is no memory file in"),
+        (("TEXT",), 10, "There is no memory file in"),
     ],
 )
 def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
@@ -536,16 +496,13 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     text = tmp_path / "notes.txt"
     text.write_text("These are notes,\nand no list of files.\n")
     named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
-    ended = cli(
+    cli(
         "fleet",
         "maintain",
         *(named.get(argument, argument) for argument in arguments),
         "--workers",
         1,
-    )
-    assert ended.code == code
-    assert sentence in ended.err
-    assert "Traceback" not in ended.err
+    ).ends(code, sentence)
     assert path.read_bytes() == before
 
 
@@ -570,9 +527,7 @@ def test_a_log_on_a_network_file_system_is_known_by_its_mount() -> None:
 # ---- the report ----
 
 
-def test_a_report_adds_up_the_shards_and_says_which_is_missing(
-    fleet: list[Path], cli: Cli, tmp_path: Path
-) -> None:
+def test_a_report_names_a_missing_shard(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet, "--shard", "0/2")
     receipts = folder_of(fleet) / RECEIPTS
     found = cli("fleet", "report", receipts, "--json").json
@@ -589,24 +544,16 @@ def test_a_report_adds_up_the_shards_and_says_which_is_missing(
     assert "slowwave_fleet_complete 1.0" in lines
 
 
-def test_metrics_replace_no_file_but_an_earlier_one_of_slowwaves(
-    fleet: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_replace_only_earlier_metrics(fleet: Path, cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet)
     other = tmp_path / "notes.txt"
     other.write_text("Not a textfile.")
-    for command in (
-        ("fleet", "report", folder_of(fleet) / RECEIPTS),
-        ("fleet", "maintain", fleet, "--consolidate"),
-    ):
-        ended = cli(*command, "--metrics", other)
-        assert (ended.code, "does not contain metrics of slowwave" in ended.err) == (1, True)
+    for command in (("fleet", "report", folder_of(fleet) / RECEIPTS), ("fleet", "maintain", fleet)):
+        cli(*command, "--metrics", other).ends(1, "does not contain metrics of slowwave")
     assert other.read_text() == "Not a textfile."
 
 
-def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     receipts = folder_of(fleet) / RECEIPTS
     (part,) = receipts.glob("*/part-*.jsonl.gz")
@@ -615,7 +562,7 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
     assert (ended.code, ended.out) == (10, "")
     assert part.name in ended.err
     assert "Traceback" not in ended.err
-    ended = cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1, "--json")
+    ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json")
     assert ended.code == 0
     assert ended.json["became"] == {"done": 4}
     assert ended.json["applied"] == 6  # as the files themselves say
@@ -624,23 +571,16 @@ def test_receipts_that_cannot_be_read_are_said_and_found_out_again(
 
 def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
     for place in (tmp_path, tmp_path / "none"):
-        ended = cli("fleet", "report", place)
-        assert ended.code == 10
-        assert "There are no receipts" in ended.err
+        cli("fleet", "report", place).ends(10, "There are no receipts")
 
 
-def test_receipts_are_read_back_no_further_than_a_night_of_all_shards(
-    fleet: list[Path], cli: Cli
-) -> None:
+def test_receipts_are_read_back_to_the_last_complete_night(fleet: list[Path], cli: Cli) -> None:
     for shard in ("0/1", "0/2", "1/2", "0/2"):
         maintained(cli, fleet, "--shard", shard)
     nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()
     for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.jsonl.gz"):
         part.write_bytes(b"nobody reads it")
-    assert (
-        "cannot be read"
-        not in cli("fleet", "maintain", folder_of(fleet), "--consolidate", "--workers", 1).err
-    )
+    assert "cannot be read" not in cli("fleet", "maintain", folder_of(fleet), "--workers", 1).err
 
 
 def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: Path) -> None:

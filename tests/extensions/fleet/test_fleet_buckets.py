@@ -25,17 +25,12 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import fill, rows, told
+from nights import daily, fill, rows
 
 from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.commands.worker import writer_of
-from slowwave.extensions.fleet.objects import (
-    COPY,
-    answers_left,
-    working_folder,
-    working_root,
-)
+from slowwave.extensions.fleet.objects import COPY, answers_left, working_folder, working_root
 from slowwave.extensions.fleet.store import object_store
 
 Rounds = Callable[[int, int], int]
@@ -58,7 +53,7 @@ def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
 
 
 def maintain(cli: Cli, bucket: Bucket, *more: object) -> dict[str, object]:
-    command = ("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1, "--json")
+    command = ("fleet", "maintain", bucket.address, "--workers", 1, "--json")
     ended = cli(*command, *more)
     found: dict[str, object] = json.loads(ended.out)
     return found
@@ -68,7 +63,7 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
     keys = filled(bucket, tmp_path / "here", 3)
     shutil.copytree(tmp_path / "here", tmp_path / "alone")
     for key in keys:
-        assert cli("maintain", tmp_path / "alone" / key, "--consolidate").code == 0
+        assert cli("maintain", tmp_path / "alone" / key).code == 0
     assert maintain(cli, bucket)["became"] == {"done": 3}
     for key in keys:
         got = bucket.get(key, tmp_path / "got.db")
@@ -78,9 +73,7 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
     assert told_runs == {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
 
 
-def test_a_second_night_gets_no_object_and_puts_none(
-    bucket: Bucket, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_second_night_gets_and_puts_nothing(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     keys = filled(bucket, tmp_path / "here", 3)
     maintain(cli, bucket)
     assert bucket.asked("GET") == sorted(keys)
@@ -89,16 +82,14 @@ def test_a_second_night_gets_no_object_and_puts_none(
     assert bucket.asked("GET") == []
     bucket.forget()
     changed = bucket.get(keys[1], tmp_path / "changed.db")
-    fill(changed, told(["The wiki is backed up at 02:30."], "wiki"))
+    fill(changed, daily(["The wiki is backed up at 02:30."], "wiki"))
     bucket.put(keys[1], changed)
     bucket.forget()
     assert "unchanged" in str(maintain(cli, bucket)["became"])
     assert bucket.asked("GET") == [keys[1]]
 
 
-def test_an_object_that_nothing_is_to_be_done_in_is_not_put(
-    bucket: Bucket, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_object_at_rest_is_not_put(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     filled(bucket, tmp_path / "here", 1)
     maintain(cli, bucket)
     bucket.forget()
@@ -122,7 +113,7 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
 
         def put_once(key: str = key, path: Path = path, left: list[list[str]] = left) -> None:
             if left:
-                fill(path, told(left.pop(), "news"))
+                fill(path, daily(left.pop(), "news"))
                 bucket.put(key, path)
 
         totals = nightly(f"{bucket.address}/{number}", meddling_writer(put_once))
@@ -136,16 +127,14 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
         figures.add("uploads between get and put, none lost")
 
 
-def test_an_object_that_is_put_under_each_try_is_stale_and_as_its_agent_left_it(
-    bucket: Bucket, tmp_path: Path
-) -> None:
+def test_an_object_put_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     bucket.put("agent.db", path)
     numbers = iter(range(10))
 
     def put_again() -> None:
         number = next(numbers)
-        fill(path, told([f"The door code of room {number} is 4711."], f"news-{number}"))
+        fill(path, daily([f"The door code of room {number} is 4711."], f"news-{number}"))
         bucket.put("agent.db", path)
 
     totals = nightly(bucket.address, meddling_writer(put_again))
@@ -155,9 +144,7 @@ def test_an_object_that_is_put_under_each_try_is_stale_and_as_its_agent_left_it(
     assert runs_of(got) == []
 
 
-def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
-    bucket: Bucket, tmp_path: Path
-) -> None:
+def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     fill(path, near_pairs(2))
     bucket.put("agent.db", path)
@@ -169,7 +156,7 @@ def test_a_question_is_paid_once_though_the_object_is_put_meanwhile(
             nonlocal calls
             calls += 1
             if calls == 3:  # once the first night is done, before it is put
-                fill(path, told(["The door code of room 9 is 4711."], "news"))
+                fill(path, daily(["The door code of room 9 is 4711."], "news"))
                 bucket.put("agent.db", path)
             return writer_of("openai/gpt-4o-mini", server.base, None, 1, budget, owner)
 
@@ -205,9 +192,7 @@ def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_i
     assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
 
 
-def test_a_copy_whose_night_goes_on_is_left_alone(
-    bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_used_copy_stays(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     root = working_root()
     with working_folder(root, f"{bucket.address}/agent.db") as folder:
@@ -230,25 +215,18 @@ def test_a_folder_for_copies_that_others_can_read_is_refused(
 
 
 def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cli) -> None:
-    ended = cli("fleet", "maintain", "s3://no-such-bucket/x", "--consolidate", "--workers", 1)
-    assert ended.code == 1
-    assert "cannot be reached" in ended.err
-    assert "Traceback" not in ended.err
+    cli("fleet", "maintain", "s3://no-such-bucket/x", "--workers", 1).ends(1, "cannot be reached")
 
 
-def test_an_endpoint_without_tls_is_said_to_need_leave(
-    bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_http_requires_a_setting(bucket: Bucket, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ALLOW_HTTP")
     object_store._store.cache_clear()
-    ended = cli("fleet", "maintain", bucket.address, "--consolidate", "--workers", 1)
-    assert ended.code == 1
-    assert "set AWS_ALLOW_HTTP=true" in ended.err
+    cli("fleet", "maintain", bucket.address, "--workers", 1).ends(1, "set AWS_ALLOW_HTTP=true")
 
 
 def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     filled(bucket, tmp_path / "here", 4)
-    command = ("--consolidate", "--workers", 1, "--dry-run", "--json")
+    command = ("--workers", 1, "--dry-run", "--json")
     for pattern, count in (("*.db", 2), ("**/*.db", 4), ("team/agent-[1-3].db", 2)):
         found = cli("fleet", "maintain", f"{bucket.address}/{pattern}", *command)
         assert found.json["files"] == count, pattern

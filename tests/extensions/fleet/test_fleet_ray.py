@@ -26,7 +26,7 @@ def maintain(folder: Path, *more: str) -> subprocess.Popen[str]:
     """Begin a night of a fleet on Ray, in a process of its own."""
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
     return subprocess.Popen(
-        [*command, "--consolidate", "--engine", "ray", "--workers", "2", "--json", *more],
+        [*command, "--engine", "ray", "--workers", "2", "--json", *more],
         stdout=subprocess.PIPE,
         text=True,
         # Whatever cluster there is, this one is the test's own.
@@ -41,15 +41,13 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     found = json.loads(out)
     assert found["became"] == {"done": 6}
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(tmp_path / "alone")]
-    subprocess.run([*command, "--consolidate", "--workers", "1", "--quiet"], check=True)
+    subprocess.run([*command, "--workers", "1", "--quiet"], check=True)
     alone = [tmp_path / "alone" / entry.relative_to(tmp_path / "agents") for entry in files]
     assert [applied(file) for file in files] == [applied(item) for item in alone]
     assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
 
 
-def test_a_worker_of_ray_that_is_killed_costs_no_file_its_night(
-    tmp_path: Path, figures: Figures
-) -> None:
+def test_a_killed_worker_of_ray_costs_no_night(tmp_path: Path, figures: Figures) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     driver = maintain(tmp_path / "agents")
     killed = False

@@ -22,9 +22,7 @@ def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_wa
     assert cli("import", "--empty", folder / "b.db").code == 0
     fleet = ("fleet", "maintain", folder, "--consolidate", "--receipts", tmp_path / "receipts")
     server.responder = lambda asked: refuses(401)
-    failed = cli(*fleet, *asking(server))
-    assert failed.code == 3
+    cli(*fleet, *asking(server)).ends(3)
     server.responder = remembering(LYON)
-    ended = cli(*fleet, *asking(server))
-    assert (ended.code, '"calls": 2' in ended.out) == (0, True)
+    cli(*fleet, *asking(server)).ends(0).says('"calls": 2')
     assert LYON["content"] in contents(path)

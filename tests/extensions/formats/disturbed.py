@@ -16,8 +16,7 @@ def undo_all(cli: Cli, path: Path) -> None:
     """Undo each run that applied something, the latest first."""
     for run in reversed(cli("log", path, "--json").json["runs"]):
         if "applied" in run["states"]:
-            ended = cli("undo", path, run["id"])
-            assert ended.code == 0, ended.err
+            cli("undo", path, run["id"]).ends(0)
 
 
 def assert_kills_leave_all_or_nothing(

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from agents_files import consolidated, content
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
+from nights import unchanged
 from places import FORMATS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -21,7 +23,6 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import to_blob
 
 SAMPLE = FORMATS / "claude-code" / "memory"
-Content = dict[str, tuple[str, int]]
 
 
 @pytest.fixture
@@ -30,26 +31,11 @@ def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(SAMPLE, tmp_path / "project" / "memory"))
 
 
-def content(folder: Path) -> Content:
-    """Return each file with its time; the index is written anew, so it has none."""
-    return {
-        item.name: (item.read_text(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
-        for item in sorted(folder.iterdir())
-    }
-
-
 @pytest.fixture
 def model() -> Iterator[tuple[str, ...]]:
     """Provide the options that name a model which knows the latest port of billing."""
     with served(answering(latest_port, approval)) as options:
         yield options
-
-
-def consolidated(cli: Cli, folder: Path, *more: str) -> str:
-    options = ("--format", "claude-code", "--json", *more)
-    ended = cli("maintain", folder, "--consolidate", *options)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
 
 
 def index(folder: Path) -> list[str]:
@@ -61,10 +47,8 @@ def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Pat
     assert recognised(tmp_path) == []
 
 
-def test_the_index_has_a_line_for_each_memory_and_no_other(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
-    consolidated(cli, folder, *model)
+def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
+    consolidated(cli, "claude-code", folder, *model)
     files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
@@ -81,7 +65,7 @@ def test_the_index_has_a_line_for_each_memory_and_no_other(
 
 def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
     before = content(folder)
-    consolidated(cli, folder)
+    consolidated(cli, "claude-code", folder)
     after = content(folder)
     for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
         assert after[name] == before[name]
@@ -102,21 +86,17 @@ def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cl
     assert cli("show", folder, "refunds", "--json").json["memory"]["source"] == "refunds.md"
 
 
-def test_undo_gives_the_files_back_with_their_times(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_undo_restores_files_and_times(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     assert content(folder) != before
     assert cli("undo", folder, run).code == 0
     assert content(folder) == before
 
 
-def test_one_proposal_after_the_other_is_undone(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     for proposal in cli("log", folder, run, "--json").json["proposals"]:
         assert cli("undo", folder, proposal["id"]).code == 0
     after = content(folder)
@@ -124,11 +104,9 @@ def test_one_proposal_after_the_other_is_undone(
     assert {**after, "MEMORY.md": 0} == {**before, "MEMORY.md": 0}
 
 
-def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
+def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = index(folder)
-    run = consolidated(cli, folder, *model)
+    run = consolidated(cli, "claude-code", folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", folder, gone["id"]).code == 0
         assert [item for item in index(folder) if item in before] == [
@@ -139,13 +117,11 @@ def test_what_is_restored_one_by_one_stands_in_its_old_place_in_the_index(
 
 
 def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
-    run = consolidated(cli, folder)
+    run = consolidated(cli, "claude-code", folder)
     name = next(item for item in SAMPLE.glob("*.md") if not (folder / item.name).exists()).name
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
-    ended = cli("undo", folder, run)
-    assert ended.code == 1
-    assert name in ended.err
+    cli("undo", folder, run).ends(1, name)
     assert "Oulu" in (folder / name).read_text()
 
 
@@ -158,50 +134,40 @@ def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cl
         ("MEMORY.md", "Everything about ports: [[port-of-billing]]"),
     ],
 )
-def test_what_others_link_to_in_whatever_way_stays_and_is_named(
-    folder: Path, cli: Cli, file: str, link: str
-) -> None:
+def test_linked_memories_are_kept_and_named(folder: Path, cli: Cli, file: str, link: str) -> None:
     linking = folder / file
     linking.write_text(f"{linking.read_text().rstrip()}\n{link}\n")
     before = content(folder)
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
-    assert ended.code == 0
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     (line,) = [line for line in ended.out.splitlines() if "that other files link to" in line]
     assert "port-of-billing.md" in line
     assert content(folder)["port-of-billing.md"] == before["port-of-billing.md"]
     assert "billing-port.md" not in content(folder)
 
 
-def test_an_undo_beyond_what_a_session_loads_gives_everything_back_and_says_so(
-    folder: Path, cli: Cli, model: tuple[str, ...]
-) -> None:
-    run = consolidated(cli, folder, *model)
+def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
+    run = consolidated(cli, "claude-code", folder, *model)
     lines = (folder / "MEMORY.md").read_text()
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
     assert len(index(folder)) == 200
-    ended = cli("undo", folder, run)
-    assert ended.code == 0
-    assert "its agent reads 200" in ended.err
+    cli("undo", folder, run).ends(0, "its agent reads 200")
     assert len(index(folder)) > 200
     assert (folder / "port-of-billing.md").exists()
 
 
-def test_a_text_for_which_the_index_has_no_room_is_taken_back_and_the_rest_is_written(
-    folder: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_text_the_index_cannot_hold_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
     more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
-    before = content(folder)
-    mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
-    mirror.make()
-    mirror.settle(NOW)
-    write_rule(mirror.state, embedder)
-    stale = mirror.settle(NOW)
-    assert list(stale) == ["proposal-1"]
-    assert "its agent reads 200" in stale["proposal-1"]
-    assert content(folder) == before
+    with unchanged(content, folder):
+        mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
+        mirror.make()
+        mirror.settle(NOW)
+        write_rule(mirror.state, embedder)
+        stale = mirror.settle(NOW)
+        assert list(stale) == ["proposal-1"]
+        assert "its agent reads 200" in stale["proposal-1"]
     assert mirror.settle(NOW) == {}
 
 
@@ -237,50 +203,38 @@ OTHER_VERSIONS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("what", OTHER_VERSIONS)
-def test_a_folder_of_another_version_is_refused_and_nothing_is_changed(
-    what: str, folder: Path, cli: Cli
-) -> None:
+def test_a_folder_of_another_version_is_refused(what: str, folder: Path, cli: Cli) -> None:
     make, sentence = OTHER_VERSIONS[what]
     make(folder)
     before = content(folder)
     for more in ((), ("--dry-run",)):
-        ended = cli("maintain", folder, "--consolidate", "--format", "claude-code", *more)
-        assert ended.code == 10
-        assert sentence in ended.err
-        assert "2.1.330" in ended.err
+        cli("maintain", folder, "--format", "claude-code", *more).ends(10, sentence, "2.1.330")
         assert content(folder) == before
 
 
 @pytest.mark.parametrize(
     ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
 )
-def test_a_file_of_another_version_stays_and_is_named(
-    key: str, other: str, folder: Path, cli: Cli
-) -> None:
+def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, cli: Cli) -> None:
     path = folder / "port-of-billing.md"
     path.write_text(path.read_text().replace(key, other, 1))
     before = content(folder)["port-of-billing.md"]
-    ended = cli("maintain", folder, "--consolidate", "--format", "claude-code")
-    assert ended.code == 0
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
     (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
     assert content(folder)["port-of-billing.md"] == before
 
 
-def test_an_index_that_was_not_there_before_a_run_is_not_there_after_its_undo(
-    folder: Path, cli: Cli
-) -> None:
+def test_an_index_that_a_run_created_is_gone_after_its_undo(folder: Path, cli: Cli) -> None:
     (folder / "MEMORY.md").unlink()
     before = {item.name: item.read_bytes() for item in folder.iterdir()}
-    run = consolidated(cli, folder)
+    run = consolidated(cli, "claude-code", folder)
     assert cli("undo", folder, run).code == 0
     assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
 
 
-def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
-    folder: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
     mirror.make()
     mirror.settle(NOW)
@@ -289,17 +243,11 @@ def test_an_undo_says_which_links_of_the_agent_lead_nowhere_afterwards(
     made = "ask-before-each-release"
     linking = f"See [[{made}]] and [[nowhere]].\n"
     (folder / "notes.md").write_text(linking)
-    ended = cli("undo", folder)
-    assert ended.code == 0, ended.err
-    assert f"is broken now: {made}\n" in ended.err
-    assert "now: nowhere" not in ended.err
+    assert "now: nowhere" not in cli("undo", folder).ends(0, f"is broken now: {made}\n").err
     assert (folder / "notes.md").read_text() == linking
 
 
-def test_of_a_file_in_the_folder_it_is_said_that_the_folder_is_to_be_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_file_of_the_folder_has_a_hint_to_pass_the_folder(folder: Path, cli: Cli) -> None:
     for name in ("MEMORY.md", "refunds.md"):
-        ended = cli("maintain", folder / name, "--consolidate", "--dry-run")
-        assert ended.code == 2
+        ended = cli("maintain", folder / name, "--dry-run").ends(2)
         assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

@@ -68,14 +68,10 @@ def content(folder: Path) -> Mapping[str, bytes]:
 
 
 def maintained(cli: Cli, folder: Path, *more: object) -> dict[str, Any]:
-    ended = cli("maintain", folder, "--format", "claude-code", "--json", *more)
-    assert ended.code == 0, ended.err
-    return dict(ended.json)
+    return dict(cli("maintain", folder, "--format", "claude-code", "--json", *more).ends(0).json)
 
 
-def test_lines_are_shortened_until_the_index_fits_and_undo_restores_every_byte(
-    folder: Path, cli: Cli
-) -> None:
+def test_lines_are_shortened_to_the_target_and_undo_restores_them(folder: Path, cli: Cli) -> None:
     before = content(folder)
     size = len(before["MEMORY.md"])
     # Without the line of a merged file and the ends of two lines, it is a little smaller.
@@ -103,9 +99,7 @@ def test_lines_are_shortened_until_the_index_fits_and_undo_restores_every_byte(
     assert again["shortened"] == ["new.md"]
 
 
-def test_what_only_the_index_says_stays_and_is_named_although_the_size_is_not_reached(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_line_without_another_source_is_kept_above_the_target(folder: Path, cli: Cli) -> None:
     before = (folder / "MEMORY.md").read_text().splitlines()
     ended = cli("maintain", folder, "--format", "claude-code", "--target", "0.2KB")
     assert "should have at most 200" in ended.out
@@ -122,9 +116,7 @@ def test_what_only_the_index_says_stays_and_is_named_although_the_size_is_not_re
     assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
 
 
-def test_without_a_target_no_line_is_shortened_and_the_report_has_the_command(
-    folder: Path, cli: Cli
-) -> None:
+def test_without_a_target_the_report_has_the_command(folder: Path, cli: Cli) -> None:
     for at in range(120):
         text = SAID.replace("payment", f"payment of tenant {at}")
         write(folder, f"tenant-{at}.md", 8, text)
@@ -150,12 +142,9 @@ def test_without_a_target_no_line_is_shortened_and_the_report_has_the_command(
 @pytest.mark.parametrize(
     ("size", "sentence"), [("much", "takes a size as in 17KB"), ("17KB", "does not apply to")]
 )
-def test_a_size_that_cannot_be_reached_for_is_refused(
-    size: str, sentence: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_impossible_targets_are_refused(size: str, sentence: str, tmp_path: Path, cli: Cli) -> None:
     assert cli("init", tmp_path / "memory.db").code == 0
-    ended = cli("maintain", tmp_path / "memory.db", "--target", size)
-    assert ended.code == 2
+    ended = cli("maintain", tmp_path / "memory.db", "--target", size).ends(2)
     assert sentence in " ".join(ended.err.split())
 
 
@@ -175,9 +164,7 @@ def fitted(mirror: Mirror) -> tuple[str, ...] | None:
 
 
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans())
-def test_whatever_is_listed_however_often_comes_back_byte_for_byte(
-    lines: list[str], end: str, is_ended: bool
-) -> None:
+def test_undo_restores_any_index_to_the_byte(lines: list[str], end: str, is_ended: bool) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "memory"
         folder.mkdir()

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import chosen_steps, killed
+from agents_files import chosen_steps, content, killed
 from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
+from nights import unchanged
 from texts import sources
 
 from slowwave.consolidation.model import prompts
@@ -54,7 +55,6 @@ JOINED = """Integration tests of orders-api need a real Postgres, no mocks.
 ```sh
 make db-up && pytest -m integration
 ```"""
-Content = dict[str, tuple[bytes, int]]
 
 
 @pytest.fixture
@@ -70,17 +70,6 @@ def folder(tmp_path: Path) -> Path:
     listed = "\n".join(f"- [The {name}]({name}.md) — About {name}" for name in NOTES)
     (path / "MEMORY.md").write_text(f"# Index\n\n{listed}")
     return path
-
-
-def content(folder: Path) -> Content:
-    """Return each file with its time; the index is written anew, so it has none."""
-    return {
-        item.name: (
-            item.read_bytes(),
-            0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns,
-        )
-        for item in sorted(folder.iterdir())
-    }
 
 
 def joining(text: str) -> Callable[[Asked], Answer]:
@@ -101,9 +90,7 @@ def maintained(cli: Cli, folder: Path, text: str) -> dict[str, Any]:
     return dict(ended.json)
 
 
-def test_two_notes_become_one_in_the_newest_file_with_its_front_matter_and_index_line(
-    folder: Path, cli: Cli
-) -> None:
+def test_two_notes_become_one_file_with_front_matter_and_line(folder: Path, cli: Cli) -> None:
     before = content(folder)
     report = maintained(cli, folder, JOINED)
     assert not (folder / "database-tests.md").exists()
@@ -132,9 +119,7 @@ def test_two_notes_become_one_in_the_newest_file_with_its_front_matter_and_index
         (JOINED.replace("[[pipeline]]", "[[pipelines]]"), '"[[pipelines]]" (link) is in none'),
     ],
 )
-def test_a_text_that_loses_or_invents_a_link_a_heading_or_code_is_rejected(
-    text: str, fault: str, folder: Path, cli: Cli
-) -> None:
+def test_a_draft_must_keep_links_and_code(text: str, fault: str, folder: Path, cli: Cli) -> None:
     before = content(folder)["no-mocks.md"]
     report = maintained(cli, folder, text)
     (rejected,) = [each for each in report["proposals"] if each["state"] == "rejected"]
@@ -142,12 +127,9 @@ def test_a_text_that_loses_or_invents_a_link_a_heading_or_code_is_rejected(
     assert content(folder)["no-mocks.md"] == before
 
 
-def test_without_a_model_only_equal_notes_are_merged_and_the_rest_is_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_without_a_model_only_equal_notes_are_merged(folder: Path, cli: Cli) -> None:
     before = content(folder)
-    ended = cli("maintain", folder, "--format", "claude-code")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     gone = before.keys() - content(folder).keys()
     assert len(gone) == 1
     assert gone < {"frozen.md", "frozen-too.md"}
@@ -198,9 +180,7 @@ def test_a_model_is_told_about_notes_only_where_it_is_shown_one(folder: Path, cl
 
 
 @pytest.mark.parametrize("review", ["never", "risky"])
-def test_a_dry_run_with_a_model_gives_the_size_of_the_index_after_the_night(
-    folder: Path, cli: Cli, review: str
-) -> None:
+def test_a_dry_run_gives_the_size_of_the_index(folder: Path, cli: Cli, review: str) -> None:
     command = ("maintain", folder, "--format", "claude-code", "--json", "--review", review)
     with served(answering(joining(JOINED), approval)) as options:
         planned = cli(*command, *options, "--dry-run", "--ask", "--target", "300").json["budget"]
@@ -214,28 +194,24 @@ def test_a_dry_run_with_a_model_gives_the_size_of_the_index_after_the_night(
 def test_a_file_that_is_linked_since_the_last_run_stays(folder: Path, cli: Cli) -> None:
     assert cli("maintain", folder, "--format", "claude-code").code == 0
     (folder / "readme.md").write_text("See [[no-mocks]] and [[database-tests]].\n")
-    before = content(folder)
-    maintained(cli, folder, JOINED)
-    assert content(folder) == before
+    with unchanged(content, folder):
+        maintained(cli, folder, JOINED)
 
 
 def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cli: Cli) -> None:
     (folder / "readme.md").write_text("See [[database-tests]].\n")
-    before = content(folder)
-    run = maintained(cli, folder, JOINED)["run"]
-    assert not (folder / "no-mocks.md").exists()
-    text = (folder / "database-tests.md").read_text()
-    assert text.endswith(
-        f"  modified: 2026-02-02T09:00:00+00:00\n  slowwave: true\n---\n\n{JOINED}\n"
-    )
-    assert cli("undo", folder, run).code == 0
-    assert content(folder) == before
+    with unchanged(content, folder):
+        run = maintained(cli, folder, JOINED)["run"]
+        assert not (folder / "no-mocks.md").exists()
+        text = (folder / "database-tests.md").read_text()
+        assert text.endswith(
+            f"  modified: 2026-02-02T09:00:00+00:00\n  slowwave: true\n---\n\n{JOINED}\n"
+        )
+        assert cli("undo", folder, run).code == 0
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_kill_at_any_step_loses_no_note(
-    folder: Path, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
+def test_a_kill_loses_no_note(folder: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     fresh = shutil.copytree(folder, folder.parent / "fresh" / "memory")
     before = {name: text for name, (text, _) in content(folder).items()}
     with served(answering(joining(JOINED), approval)) as options:
@@ -262,9 +238,7 @@ def test_a_kill_at_any_step_loses_no_note(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1),
     st.sampled_from(["a: b\n", "", "  modified: 2026-02-02\n"]),
 )
-def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
-    text: str, more: str
-) -> None:
+def test_any_text_and_every_other_field_survive_a_round_trip(text: str, more: str) -> None:
     front = (
         f"---\nname: n\ndescription: >-\n  two\n  lines\nmetadata:\n  type: project\n{more}---\n"
     )
@@ -278,9 +252,7 @@ def test_any_text_is_read_as_it_was_written_and_every_other_field_stays(
     assert after.with_text(text, "Short", now).encode() == after.content
 
 
-def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
-    folder: Path, cli: Cli
-) -> None:
+def test_the_report_names_what_stays_and_what_sessions_load(folder: Path, cli: Cli) -> None:
     for name, more in {
         "user": ("type: project", "type: user"),
         "own": ("name: pipeline", "owner: H\nname: own"),
@@ -305,23 +277,20 @@ def test_the_report_names_what_stays_and_why_and_what_each_session_loads(
     assert f"Each session loads {budget['tokens']:,} tokens of it." in ended.out
 
 
-def test_what_memories_or_the_projects_instructions_say_as_well_is_named(
-    folder: Path, cli: Cli
-) -> None:
+def test_what_memories_and_instructions_both_say_is_named(folder: Path, cli: Cli) -> None:
     instructions = folder.parent / "CLAUDE.md"
     instructions.write_text(
         "# Rules\n\n- Integration tests of orders-api need a real Postgres.\n"
         "- Be kind to\n  others.\n\n"
         "```\nCI of orders-api runs these stages:\n```\n"
     )
-    before = instructions.read_bytes()
-    report = cli("maintain", folder, "--dry-run", "--json").json
-    places = {tuple(sorted(statement["places"])) for statement in report["repeated"]}
-    assert ("CLAUDE.md (Rules)", "database-tests.md") in places
-    assert ("database-tests.md", "no-mocks.md") in places
-    assert ("port-again.md (Production)", "ports.md (Staging)") in places
-    assert not any("pipeline.md" in place for found in places for place in found)
-    assert instructions.read_bytes() == before
+    with unchanged(instructions.read_bytes):
+        report = cli("maintain", folder, "--dry-run", "--json").json
+        places = {tuple(sorted(statement["places"])) for statement in report["repeated"]}
+        assert ("CLAUDE.md (Rules)", "database-tests.md") in places
+        assert ("database-tests.md", "no-mocks.md") in places
+        assert ("port-again.md (Production)", "ports.md (Staging)") in places
+        assert not any("pipeline.md" in place for found in places for place in found)
 
 
 def test_the_project_of_a_folder_is_found_by_its_name(tmp_path: Path) -> None:

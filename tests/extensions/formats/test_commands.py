@@ -22,42 +22,34 @@ def theirs(tmp_path: Path) -> Path:
     return Path(shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", tmp_path))
 
 
-def test_only_a_mirror_has_the_tables_of_a_mirror(
-    theirs: Path, memory_file: Path, cli: Cli
-) -> None:
+def test_only_a_mirror_has_tables_of_a_mirror(theirs: Path, memory_file: Path, cli: Cli) -> None:
     tables = "SELECT name FROM sqlite_schema WHERE name = 'links'"
-    assert cli("maintain", theirs, "--consolidate", "--format", "mcp-server-memory").code == 0
+    assert cli("maintain", theirs, "--format", "mcp-server-memory").code == 0
     mirror = Path(f"{theirs}.slowwave.db")
     assert len(rows(mirror, tables)) == 1
     execute(mirror, "DROP INDEX links_by_key")
     problems = cli("check", mirror, "--json").json["problems"]
     assert [problem["detail"] for problem in problems] == ["index links_by_key is missing"]
-    assert cli("maintain", memory_file, "--consolidate").code == 0
+    assert cli("maintain", memory_file).code == 0
     assert rows(memory_file, tables) == []
 
 
-def test_a_refused_format_is_a_log_line_where_the_config_file_asks_for_lines(
-    theirs: Path, cli: Cli
-) -> None:
+def test_a_refused_format_is_a_log_line_if_configured(theirs: Path, cli: Cli) -> None:
     theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
-    ended = cli("maintain", theirs, "--consolidate", "--format", "hermes")
-    assert ended.code == 2
+    ended = cli("maintain", theirs, "--format", "hermes").ends(2)
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     plan = planned(cli, theirs)
-    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json")
-    assert ended.code == 0
+    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json").ends(0)
     assert theirs.read_bytes() != before
     assert cli("undo", theirs, ended.json["run"]).code == 0
     assert theirs.read_bytes() == before
 
 
-def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
-    theirs: Path, cli: Cli
-) -> None:
+def test_another_agents_file_is_searched_and_unchanged(theirs: Path, cli: Cli) -> None:
     assert [item.name for item in recognised(theirs)] == ["mcp-server-memory"]
     before = theirs.read_bytes()
     assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
@@ -69,7 +61,7 @@ def test_the_memory_file_of_another_agent_is_searched_and_left_as_it_is(
 
 def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cli) -> None:
     page = theirs.with_name("night.html")
-    maintain = ("maintain", theirs, "--consolidate", "--report", page)
+    maintain = ("maintain", theirs, "--report", page)
     assert cli(*maintain, "--dry-run").code == 0
     assert "What a run would do" in page.read_text("utf-8")
     assert cli(*maintain, "--format", "mcp-server-memory").code == 0
@@ -79,14 +71,11 @@ def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cl
 
 # The last: from here on each night of this module asks a model.
 @pytest.mark.usefixtures("smoke_model")
-def test_another_agents_file_is_changed_when_its_proposals_are_approved(
-    theirs: Path, cli: Cli
-) -> None:
+def test_an_approval_changes_another_agents_file(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
     assert theirs.read_bytes() == before
-    ended = cli("review", theirs, "approve", "--all", "--json")
-    assert ended.code == 0
+    ended = cli("review", theirs, "approve", "--all", "--json").ends(0)
     assert theirs.read_bytes() != before
     assert cli("undo", theirs, ended.json["run"]).code == 0
     assert theirs.read_bytes() == before

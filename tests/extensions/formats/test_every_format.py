@@ -10,15 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import (
-    delete_text,
-    edit_text,
-    format_of,
-    held,
-    made,
-    nobody_writes,
-    told_in,
-)
+from agents_files import delete_text, edit_text, format_of, held, made, nobody_writes, told_in
 from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
@@ -42,12 +34,10 @@ def copied(path: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte(
-    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_run_is_undoable(name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = made(name, tmp_path / "agent", (*of_one_thing(), *_UPDATED, *_TWINS))
     before = held(path)
-    command = ("maintain", path, "--consolidate", "--json", *scripted)
+    command = ("maintain", path, "--json", *scripted)
     with nobody_writes(path):
         first, second = (cli(*command, "--dry-run", "--ask") for _ in "12")
     assert first.out == second.out
@@ -70,9 +60,7 @@ def test_a_run_applies_what_the_dry_run_proposed_rests_and_is_undone_to_the_byte
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_an_agent_that_is_the_model_brings_a_file_to_what_a_served_one_does(
-    name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_agents_can_answer(name: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = (*of_one_thing(), *_UPDATED, *_TWINS)
     path, served = (made(name, tmp_path / folder, texts) for folder in ("agent", "served"))
     before = held(path)
@@ -141,12 +129,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "kind", "is_often"), CASES)
 def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
-    name: str,
-    kind: str,
-    is_often: bool,
-    tmp_path: Path,
-    cli: Cli,
-    request: pytest.FixtureRequest,
+    name: str, kind: str, is_often: bool, tmp_path: Path, cli: Cli, request: pytest.FixtureRequest
 ) -> None:
     if not is_often:
         request.getfixturevalue("long_only")
@@ -161,7 +144,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
             put.append(held(path))
         return joining(GATE_ONCE)(asked)
 
-    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
     assert [held(path)] == put
@@ -197,9 +180,7 @@ _EDITED = "A heron nests at the weir."
         ),
     ],
 )
-def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
-    name: str, change: str, changed: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_edit_saves_both(name: str, change: str, changed: str, tmp_path: Path, cli: Cli) -> None:
     path = made(name, tmp_path / "agent", (*_ALIKE, *GATE[:2], SHORT))
     (left,) = {*_ALIKE} - {changed}
 
@@ -211,7 +192,7 @@ def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
                 edit_text(path, changed, _EDITED)
         return joining(GATE_ONCE)(asked)
 
-    command = ("maintain", path, "--consolidate", "--format", format_of(name))
+    command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
     assert ended.code == 0, ended.err
@@ -225,9 +206,7 @@ def test_a_duplicate_stays_if_the_agent_changes_the_other_one_during_a_run(
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
-    name: str, tmp_path: Path
-) -> None:
+def test_a_last_moment_edit_is_left_alone(name: str, tmp_path: Path) -> None:
     path = made(name, tmp_path / "agent", _TWINS)
     other = made(name, tmp_path / "other", ("A heron nests there.",))
     before, put = held(path), held(other)
@@ -243,20 +222,17 @@ def test_what_is_put_in_its_place_before_the_very_writing_is_left_alone(
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-code"])
-def test_each_memory_that_stands_in_the_way_of_an_undo_is_named(
-    name: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_each_memory_that_prevents_an_undo_is_named(name: str, tmp_path: Path, cli: Cli) -> None:
     twins = (*_TWINS, "Refunds need a second signature.", "Refunds need a second signature")
     path = made(name, tmp_path / "agent", twins)
     before = told_in(name, path)
-    run = cli("maintain", path, "--consolidate", "--format", name, "--json").json["run"]
+    run = cli("maintain", path, "--format", name, "--json").json["run"]
     gone = [item for item in before if item not in told_in(name, path)]
     assert len(gone) == 2
     IN_THE_WAY[name](path)
     now = held(path)
     for more in ((), ("--dry-run",)):
-        ended = cli("undo", path, run, *more)
-        assert ended.code == 1
+        ended = cli("undo", path, run, *more).ends(1)
         assert all(f"'{item}' cannot be restored" in ended.err for item in gone)
         assert held(path) == now
     refused = json.loads(cli("undo", path, run, "--json").err)

@@ -17,7 +17,7 @@ from commands import setting
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
 from model_server import Asked, Reply, answering, approval, model_server
-from nights import of_one_thing, picture
+from nights import of_one_thing, picture, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import own_formats, recognised
@@ -59,9 +59,7 @@ def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
 
 
-def test_a_file_is_recognised_by_its_own_format_and_no_other(
-    sample: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_only_its_own_format_recognises_a_file(sample: tuple[str, Path], tmp_path: Path) -> None:
     name, path = sample
     assert [item.name for item in recognised(path)] == [name]
     assert {*SAMPLES, *OTHERS} == set(own_formats())
@@ -81,21 +79,14 @@ def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> N
 def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name: str) -> None:
     path = tmp_path / name
     path.write_text("- Use tabs.\n- Use tabs\n")
-    ended = cli("maintain", path, "--consolidate", "--format", "markdown")
-    assert ended.code == 10
-    assert "instructions" in ended.err
+    cli("maintain", path, "--format", "markdown").ends(10, "instructions")
     assert path.read_text() == "- Use tabs.\n- Use tabs\n"
 
 
-def test_the_first_run_that_writes_has_to_name_the_format(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_the_first_writing_run_names_the_format(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate")
-    assert ended.code == 2
-    assert f"--format {name}" in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("maintain", path).ends(2, f"--format {name}")
     assert not state_of(path).exists()
 
 
@@ -129,13 +120,11 @@ def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) ->
 
 
 @of("markdown")
-def test_of_a_file_without_dates_the_order_of_lines_makes_no_value_newer(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with served(answering(latest_port, approval)) as model:
         options = ("--format", name, "--json", *model)
-        done = cli("maintain", path, "--consolidate", *options).json
+        done = cli("maintain", path, *options).json
     (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
     assert update["state"] == "rejected"
     assert "nothing shows which value is the newer one" in update["why"]
@@ -176,20 +165,15 @@ def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli:
     assert path.read_text().count(TWICE[name]) >= 2
 
 
-def test_a_derived_text_that_the_agent_changed_since_is_not_undone(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_an_edited_result_is_kept(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "memory.jsonl"
     entity = {"type": "entity", "name": "on call", "entityType": "team"}
     path.write_text(json.dumps(entity | {"observations": of_one_thing()}))
     run = consolidated(cli, "mcp-server-memory", path, *scripted)
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
-    before = path.read_bytes()
-    ended = cli("undo", path, run)
-    assert ended.code == 1
-    assert "was changed after the run" in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("undo", path, run).ends(1, "was changed after the run")
 
 
 def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
@@ -197,37 +181,28 @@ def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path]
     consolidated(cli, name, path)
     short = path.read_bytes()
     path.write_bytes((FORMATS / name / SAMPLES[name]).read_bytes())
-    done = cli("maintain", path, "--consolidate", "--json").json
+    done = cli("maintain", path, "--json").json
     assert done["proposals"]
     assert sorted(path.read_text()) == sorted(short.decode())
 
 
-def test_what_is_restored_one_by_one_stands_in_its_old_place(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_undo_of_a_memory_restores_its_place(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    consolidated(cli, name, path)
-    for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
-        assert cli("undo", path, gone["id"]).code == 0
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        consolidated(cli, name, path)
+        for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
+            assert cli("undo", path, gone["id"]).code == 0
 
 
 @of("markdown")
-def test_what_is_not_there_is_told_with_the_name_of_the_file(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_memory_is_named_with_the_file(sample: tuple[str, Path], cli: Cli) -> None:
     _, path = sample
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
-        ended = cli(*command, path, "01234567")
-        assert ended.code == 1
-        assert f"in {path}." in ended.err
+        cli(*command, path, "01234567").ends(1, f"in {path}.")
 
 
 @of("markdown")
-def test_reading_commands_see_what_the_agent_wrote_a_moment_ago(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_reading_commands_see_the_latest_text(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     run = consolidated(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
@@ -257,7 +232,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
     # A night over Markdown is killed in test_foreign_marks.py.
     if (name, command) != ("markdown", "review approve") and rounds(1, 0):
         pytest.skip("in make test-long")
-    words = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    words = ["maintain", str(path), "--format", name, "--json"]
     if command != "maintain":
         cli(*words, "--review", "always")
         words = [*command.split(), str(path), "--all", "--json"]
@@ -265,9 +240,7 @@ def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
 
 
 @pytest.mark.parametrize("deleted", [None, GATE[1], SHORT])
-def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
-    tmp_path: Path, cli: Cli, deleted: str | None
-) -> None:
+def test_a_deleted_source_makes_it_stale(tmp_path: Path, cli: Cli, deleted: str | None) -> None:
     path = tmp_path / "memory.jsonl"
     said = [*GATE[:2], SHORT]
     left = [item for item in said if item != deleted]
@@ -284,7 +257,7 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
     write(said)
     with model_server(answer) as server:
         asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        command = ("maintain", path, "--consolidate", "--format", "mcp-server-memory", "--json")
+        command = ("maintain", path, "--format", "mcp-server-memory", "--json")
         ended = cli(*command, *asking)
         assert server.asked
     (proposal,) = ended.json["proposals"]
@@ -300,52 +273,37 @@ def test_a_proposal_of_which_the_agent_deletes_a_source_meanwhile_is_stale(
         assert now == [*left, "A heron nests there."]
 
 
-def test_the_lock_of_hermes_is_waited_for_and_then_told(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_held_lock_is_named(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
     path = tmp_path / "hermes" / SAMPLES["hermes"]
-    before = path.read_bytes()
-    monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
-    with filelock.FileLock(f"{path}.lock"):
-        ended = cli("maintain", path, "--consolidate", "--format", "hermes")
-    assert ended.code == 11
-    assert "locked by its agent" in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
+        with filelock.FileLock(f"{path}.lock"):
+            ended = cli("maintain", path, "--format", "hermes")
+        assert ended.code == 11
+        assert "locked by its agent" in ended.err
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [
-        ("hermes", "one\n§\n two", "not in Hermes' format"),
-        ("hermes", "\udcff", "UTF-8"),
-    ],
+    [("hermes", "one\n§\n two", "not in Hermes' format"), ("hermes", "\udcff", "UTF-8")],
 )
-def test_a_file_that_is_not_as_its_agent_writes_it_is_refused_with_a_sentence(
-    tmp_path: Path, cli: Cli, name: str, content: str, said: str
-) -> None:
+def test_odd_files_are_named(tmp_path: Path, cli: Cli, name: str, content: str, said: str) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_bytes(content.encode(errors="surrogateescape"))
-    before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate", "--format", name)
-    assert ended.code == 10
-    assert said in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        cli("maintain", path, "--format", name).ends(10, said)
     # The right format may still be named.
     assert not state_of(path).exists()
 
 
-def test_a_format_that_is_named_by_mistake_is_refused_and_the_right_one_still_works(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_the_wrong_format_is_refused(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    for item in sorted({*own_formats()} - {name}):
-        ended = cli("maintain", path, "--consolidate", "--format", item)
-        assert ended.code == 2
-        assert name in ended.err or "read-only" in ended.err
-        assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        for item in sorted({*own_formats()} - {name}):
+            ended = cli("maintain", path, "--format", item).ends(2)
+            assert name in ended.err or "read-only" in ended.err
+            assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert [item.name for item in path.parent.iterdir()] == [path.name]
     assert not (tmp_path / "own.db").exists()
     consolidated(cli, name, path)
@@ -356,17 +314,13 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
     name, path = sample
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
-    before = path.read_bytes()
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--state", state, "--json")
-    assert ended.code == 0
-    assert {item.name for item in path.parent.iterdir()} <= files
-    assert cli("undo", path, ended.json["run"], "--state", state).code == 0
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        ended = cli("maintain", path, "--format", name, "--state", state, "--json").ends(0)
+        assert {item.name for item in path.parent.iterdir()} <= files
+        assert cli("undo", path, ended.json["run"], "--state", state).code == 0
 
 
-def test_formats_lists_them_and_says_which_one_a_file_is(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
     assert listed == {*SAMPLES, *OTHERS, "table"}
@@ -383,10 +337,8 @@ def test_formats_lists_them_and_says_which_one_a_file_is(
 
 
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
-    ended = cli("formats", memory_file)
-    assert (ended.code, "does not take --format" in ended.out) == (0, True)
-    missing = cli("formats", memory_file.with_name("missing.db"))
-    assert (missing.code, "There is no file" in missing.err) == (10, True)
+    cli("formats", memory_file).ends(0).says("does not take --format")
+    cli("formats", memory_file.with_name("missing.db")).ends(10, "There is no file")
 
 
 def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
@@ -398,9 +350,7 @@ def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: 
 DIST = "lines-0.1.dist-info"
 
 
-def test_the_format_of_the_page_works_once_its_package_declares_it(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_package_adds_a_format(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     _, code, _ = readme.example("plugin").split("```")
     package = tmp_path / "package"
     (package / DIST).mkdir(parents=True)
@@ -416,57 +366,43 @@ def test_the_format_of_the_page_works_once_its_package_declares_it(
     _, trial, _ = readme.example("trial").split("```")
     told: dict[str, object] = {"path": path}
     exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
-    ended = cli("maintain", path, "--consolidate", "--format", "lines", "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--format", "lines", "--json").ends(0)
     assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
     assert cli("undo", path, ended.json["run"]).code == 0
     assert path.read_text() == before
 
 
 @of("markdown")
-def test_a_format_that_there_is_not_is_told_with_those_that_there_are(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_format_is_refused_with_a_list(sample: tuple[str, Path], cli: Cli) -> None:
     _, path = sample
-    ended = cli("maintain", path, "--consolidate", "--format", "frob")
-    assert ended.code == 1
-    assert "mcp-server-memory" in ended.err
+    cli("maintain", path, "--format", "frob").ends(1, "mcp-server-memory")
 
 
 @of("hermes", "markdown")
 def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json").json
+    done = cli("maintain", path, "--format", name, "--json").json
     budget = done["budget"]
     assert budget["used"] < budget["before"] < budget["most"]
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
     assert (budget["unit"], budget["most"]) == (unit, most)
-    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path, "--consolidate").out
+    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path).out
 
 
-def test_a_file_of_another_agent_is_imported_and_only_read(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json")
-    assert ended.code == 0
-    memories = cli("list", tmp_path / "own.db", "--json").json
-    assert ended.json["imported"] == memories["count"] > 3
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
+        memories = cli("list", tmp_path / "own.db", "--json").json
+        assert ended.json["imported"] == memories["count"] > 3
     assert not state_of(path).exists()
 
 
-def test_nothing_but_its_own_agent_adds_to_a_file(
-    sample: tuple[str, Path], tmp_path: Path, cli: Cli
-) -> None:
+def test_only_its_agent_adds_to_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
-        ended = cli(*command)
-        assert ended.code == 2
-        assert name in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
+            cli(*command).ends(2, name)
 
 
 @of("markdown")
@@ -476,7 +412,7 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
     consolidated(cli, name, path)
     linked = tmp_path / "linked.md"
     linked.symlink_to(path)
-    done = cli("maintain", linked, "--consolidate", "--json").json
+    done = cli("maintain", linked, "--json").json
     assert done["proposals"] == []
     assert linked.is_symlink()
     run = cli("log", linked, "--json").json["runs"][0]["id"]
@@ -488,6 +424,4 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
 def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        ended = cli("maintain", path, "--consolidate", "--dry-run")
-        assert ended.code == 10
-        assert "not a file" in ended.err
+        cli("maintain", path, "--dry-run").ends(10, "not a file")

@@ -13,7 +13,7 @@ import pytest
 from agents_files import consolidated
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
-from nights import each_adding_something, execute, more_of_it, rows
+from nights import each_adding_something, execute, more_of_it, rows, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
@@ -56,36 +56,19 @@ def said(name: str, path: Path) -> list[str]:
     return [row["said"] for row in rows(path, VISIBLE[name])]
 
 
-def test_a_database_is_recognised_by_its_own_format_and_no_other(
-    sample: tuple[str, Path], tmp_path: Path
-) -> None:
+def test_only_its_own_format_takes_a_database(sample: tuple[str, Path], tmp_path: Path) -> None:
     name, path = sample
     assert [item.name for item in recognised(path)] == [name]
     execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     assert recognised(tmp_path / "other.db") == []
 
 
-def test_what_is_said_twice_is_found_once_and_undo_gives_every_row_back(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
-    name, path = sample
-    before, visible = table(name, path), said(name, path)
-    run = consolidated(cli, name, path)
-    after = said(name, path)
-    assert len(after) < len(visible)
-    assert set(after) < set(visible)
-    assert len(table(name, path)) == len(before)
-    changed = table(name, path)
-    assert cli("maintain", path, "--consolidate", "--json").json["proposals"] == []
-    assert table(name, path) == changed
-    assert cli("undo", path, run).code == 0
-    assert table(name, path) == before
-
-
 def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    before = table(name, path)
+    before, visible = table(name, path), said(name, path)
     consolidated(cli, name, path)
+    assert set(said(name, path)) < set(visible)
+    assert len(table(name, path)) == len(before)
     hiding = {"mcp-memory-service": "superseded_by", "langgraph": "prefix"}[name]
     by_content = {item.get("content_hash") or item["key"]: item for item in table(name, path)}
     for item in before:
@@ -94,9 +77,7 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
 
 
 @of_langgraph
-def test_of_langgraph_a_profile_and_another_namespace_are_left_alone(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_langgraph_profiles_are_left_alone(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidated(cli, name, path)
@@ -135,8 +116,7 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
     assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
         {"kind": "blob"}
     ]
-    again = cli("maintain", path, "--consolidate", "--json", *scripted)
-    assert again.json["proposals"] == []
+    assert cli("maintain", path, "--json", *scripted).json["proposals"] == []
     put_in_turn(path, more_of_it()[:1], len(texts) + 1)
     more = consolidated(cli, name, path, *scripted)
     for item in (more, run):
@@ -147,9 +127,7 @@ def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows
 
 
 @of_langgraph
-def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_comes_back(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_langgraph_key_may_be_superseded_twice(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "DELETE FROM store")
     put(path, "first", "The api listens on port 8080.", "2026-02-03")
@@ -159,11 +137,10 @@ def test_of_langgraph_a_key_that_left_and_was_told_anew_may_leave_again_and_come
         item["key"] for item in table(name, path) if item["prefix"] == "memories.helvi"
     }
     put(path, gone, "The api listens on port 8080.", "2026-02-05")
-    before = table(name, path)
-    runs.append(consolidated(cli, name, path))
-    assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
-    assert cli("undo", path, runs[1]).code == 0
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        runs.append(consolidated(cli, name, path))
+        assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
+        assert cli("undo", path, runs[1]).code == 0
 
 
 @of_langgraph
@@ -175,26 +152,20 @@ def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
     execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
     execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
     put_in_turn(path, each_adding_something())
-    done = cli("maintain", path, "--consolidate", "--format", name, "--json", *scripted).json
+    done = cli("maintain", path, "--format", name, "--json", *scripted).json
     assert {proposal["operation"] for proposal in done["proposals"]} <= {"merge"}
     assert not [item for item in table(name, path) if item["key"].startswith("slowwave-")]
 
 
 @of_memory_service
-def test_of_mcp_memory_service_a_row_that_waits_for_a_vector_stands_for_nothing(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_row_that_lacks_its_vector_replaces_nothing(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE memories SET embedding_pending = 1")
-    assert (
-        cli("maintain", path, "--consolidate", "--format", name, "--json").json["proposals"] == []
-    )
+    assert cli("maintain", path, "--format", name, "--json").json["proposals"] == []
 
 
 @of_memory_service
-def test_of_mcp_memory_service_the_winner_is_there_and_protected_tags_stay(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_the_winner_exists_and_protected_tags_stay(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
     consolidated(cli, name, path)
@@ -211,11 +182,8 @@ def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli
     execute(path, "DROP TABLE IF EXISTS sync_events")
     execute(path, "CREATE TABLE sync_events (id INTEGER)")
     execute(path, "INSERT INTO sync_events VALUES (1)")
-    before = table(name, path)
-    ended = cli("maintain", path, "--consolidate", "--format", name)
-    assert ended.code == 10
-    assert "replicas" in ended.err
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        cli("maintain", path, "--format", name).ends(10, "replicas")
 
 
 NEWER = {
@@ -231,40 +199,28 @@ WITHOUT_A_COLUMN = {
 }
 
 
-def test_a_newer_version_than_was_tried_is_remarked_upon(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_newer_version_has_a_warning(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    assert "has schema" not in cli("maintain", path, "--consolidate", "--dry-run").err
+    assert "has schema" not in cli("maintain", path, "--dry-run").err
     for statement in NEWER[name]:
         execute(path, statement)
-    ended = cli("maintain", path, "--consolidate", "--format", name)
-    assert ended.code == 0
-    assert "has schema 99" in ended.err
+    cli("maintain", path, "--format", name).ends(0, "has schema 99")
 
 
-def test_a_layout_that_is_not_known_is_refused_and_nothing_is_changed(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_an_unknown_layout_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     execute(path, WITHOUT_A_COLUMN[name])
-    before = path.read_bytes()
-    assert recognised(path) == []
-    ended = cli("maintain", path, "--consolidate", "--format", name)
-    assert ended.code == 10
-    assert "is not " in ended.err
-    assert path.read_bytes() == before
+    with unchanged(path.read_bytes):
+        assert recognised(path) == []
+        cli("maintain", path, "--format", name).ends(10, "is not ")
 
 
-def test_what_the_agent_deletes_is_archived_and_stays_deleted(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     consolidated(cli, name, path)
     execute(path, DELETED[name])
-    before = table(name, path)
-    assert cli("maintain", path, "--consolidate").code == 0
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        assert cli("maintain", path).code == 0
     gone = cli("list", path, "--status", "archived", "--json").json["memories"]
     assert gone
 
@@ -274,13 +230,12 @@ def test_a_database_that_its_agent_is_writing_to_is_waited_for_and_then_told(
 ) -> None:
     name, path = sample
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    before = table(name, path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as agent:
-        agent.execute("BEGIN IMMEDIATE")
-        ended = cli("maintain", path, "--consolidate", "--format", name)
-        agent.execute("ROLLBACK")
-    assert ended.code == 11
-    assert table(name, path) == before
+    with unchanged(table, name, path):
+        with closing(sqlite3.connect(path, isolation_level=None)) as agent:
+            agent.execute("BEGIN IMMEDIATE")
+            ended = cli("maintain", path, "--format", name)
+            agent.execute("ROLLBACK")
+        assert ended.code == 11
 
 
 def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
@@ -289,5 +244,5 @@ def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
     name, path = sample
     if name != "langgraph" and rounds(1, 0):
         pytest.skip("in make test-long")
-    command = ["maintain", str(path), "--consolidate", "--format", name, "--json"]
+    command = ["maintain", str(path), "--format", name, "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(name, path), rounds)

@@ -23,7 +23,7 @@ from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
 from reliability.disk import Fault, What, linked_library
 from reliability.test_storage import is_told
-from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
+from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 from test_format_conformance import FILES
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -101,7 +101,7 @@ class Other:
 
     def night(self, fault: Fault | None = None, unprivileged: bool = False) -> Ended:
         """Maintain it, with something going wrong."""
-        command = ("maintain", str(self.path), "--consolidate", "--format", self.format, "--quiet")
+        command = ("maintain", str(self.path), "--format", self.format, "--quiet")
         fault = fault or Fault(str(self.folder))
         return run(Job(command, fault, unprivileged=unprivileged))
 
@@ -114,7 +114,7 @@ def other(request: pytest.FixtureRequest, tmp_path: Path, embedder: SentenceEmbe
     if name == VECTORS:
         request.getfixturevalue("long_only")
         path = tmp_path / sample.name
-        make_memory_service(path, told(*of_one_thing(), *UPDATED), embedder.encode)
+        make_memory_service(path, dated_rows(*of_one_thing(), *UPDATED), embedder.encode)
         made = Other(name, tmp_path / "memories" / sample.name, path.read_bytes())
         made.renew()
         return made
@@ -160,8 +160,7 @@ def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
             is_told(ended, 1, 3, 10)
         if not other.path.is_dir():
             assert other.content() in (before, after)
-        night = cli("maintain", other.path, "--format", other.format, "--quiet")
-        assert night.code == 0, (at, night)
+        cli("maintain", other.path, "--format", other.format, "--quiet").ends(0)
         assert other.content() == after, at
         undo_all(cli, other.path)
         assert other.content() == before, at
@@ -169,9 +168,7 @@ def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
 
 
 @needs_a_disk
-def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(
-    of_few: Other, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_read_only_folder_is_reported(of_few: Other, tmp_path: Path, cli: Cli) -> None:
     other, before, files = of_few, of_few.content(), sorted(of_few.folder.iterdir())
     folders = [other.folder, *([other.path] if other.path.is_dir() else [])]
     elsewhere = ("--format", other.format, "--state", str(tmp_path / "state.db"))
@@ -180,7 +177,7 @@ def test_a_folder_that_is_read_only_is_told_and_nothing_is_changed(
             folder.chmod(0o555)
         is_told(other.night(unprivileged=True), 1, 10)
         for more, codes in ((("--dry-run",), (0,)), (elsewhere, (1,))):
-            command = ("maintain", str(other.path), "--consolidate", "--quiet", *more)
+            command = ("maintain", str(other.path), "--quiet", *more)
             ended = run(Job(command, Fault(str(other.folder)), unprivileged=True))
             assert ended.code in codes, ended
         assert other.path.name in ended.err
@@ -202,12 +199,10 @@ def test_a_file_that_is_read_only_is_told_and_nothing_is_changed(of_few: Other, 
     assert other.content() != before
 
 
-def test_of_an_agent_that_writes_all_the_while_nothing_is_lost(
-    other: Other, cli: Cli, rounds: Rounds
-) -> None:
+def test_an_agent_that_keeps_writing_loses_nothing(other: Other, cli: Cli, rounds: Rounds) -> None:
     if other.name not in ("markdown", "langgraph") and rounds(1, 0):
         pytest.skip("in make test-long: here a file and a database")
-    night = ("maintain", other.path, "--consolidate", "--format", other.format, "--quiet")
+    night = ("maintain", other.path, "--format", other.format, "--quiet")
     command = [sys.executable, live_agent.__file__, other.format, str(other.path)]
     with subprocess.Popen(command) as agent:
         while agent.poll() is None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from agents_files import format_of, held, killed, made, told_in
 from cli_calls import Cli
-from nights import execute, more_of_it, of_one_thing, rows
+from nights import execute, more_of_it, of_one_thing, rows, unchanged
 from real_vec0 import store_like_the_package, with_extension
 from search_tables import check_search_tables, vectors_in
 
@@ -87,12 +87,11 @@ Model = tuple[str, ...]
 
 def command(name: str, path: Path, model: Model) -> list[str]:
     options = ["--format", format_of(name), "--json", *model]
-    return ["maintain", str(path), "--consolidate", *options]
+    return ["maintain", str(path), *options]
 
 
 def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:
-    ended = cli(*command(name, path, model))
-    assert ended.code == 0, ended.err
+    ended = cli(*command(name, path, model)).ends(0)
     assert ended.json["proposals"]
     assert {proposal["state"] for proposal in ended.json["proposals"]} == {"applied"}
     return str(ended.json["run"])
@@ -130,9 +129,8 @@ def test_a_text_that_grew_stands_once_and_each_night_is_taken_back(
     assert now["id"] == memory["id"]
     assert now["content"] != memory["content"]
     assert told_in(name, path) == [now["content"]]
-    again = everything(name, path)
-    assert cli(*command(name, path, scripted)).json["proposals"] == []
-    assert everything(name, path) == again
+    with unchanged(everything, name, path):
+        assert cli(*command(name, path, scripted)).json["proposals"] == []
     assert cli("undo", path, second).code == 0
     assert everything(name, path) == before
     assert cli("undo", path, first).code == 0
@@ -164,9 +162,7 @@ def test_a_text_that_grew_in_a_database_keeps_its_row_and_all_else_that_the_row_
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
-def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_and_comes_back(
-    name: str, tmp_path: Path, cli: Cli, scripted: Model
-) -> None:
+def test_notes_survive_a_growing_text(name: str, tmp_path: Path, cli: Cli, scripted: Model) -> None:
     path, _ = grown(cli, name, tmp_path, scripted)
     if name == "mcp-memory-service":
         noted = "json_set(metadata, '$.access_count', 7)"
@@ -184,9 +180,7 @@ def test_what_the_agent_noted_about_a_row_meanwhile_stays_when_its_text_grows_an
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph, vectors"])
-def test_a_text_comes_back_with_its_vector_though_the_agent_changed_its_model(
-    name: str, tmp_path: Path, cli: Cli, scripted: Model
-) -> None:
+def test_undo_restores_old_vectors(name: str, tmp_path: Path, cli: Cli, scripted: Model) -> None:
     path, _ = grown(cli, name, tmp_path, scripted)
     before, vector = told_in(name, path), vector_of_ours(name, path)
     second = maintained(cli, name, path, scripted)

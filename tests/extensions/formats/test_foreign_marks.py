@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from agents_files import consolidated, content
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
-from nights import of_one_thing
+from nights import of_one_thing, unchanged
 
 # As OpenClaw's dreaming writes it.
 PROMOTED = """\
@@ -49,12 +50,6 @@ CONSOLIDATED = """\
 """
 
 
-def consolidated(cli: Cli, path: Path, name: str = "markdown", model: Sequence[str] = ()) -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
-
-
 def proposals(cli: Cli, path: Path, run: str) -> list[str]:
     return [proposal["id"] for proposal in cli("log", path, run, "--json").json["proposals"]]
 
@@ -68,23 +63,21 @@ def promoted(tmp_path: Path) -> Path:
 
 
 def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, cli: Cli) -> None:
-    run = consolidated(cli, promoted)
+    run = consolidated(cli, "markdown", promoted)
     assert promoted.read_text() == CONSOLIDATED
-    assert cli("maintain", promoted, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", promoted, "--json").json["proposals"] == []
     assert promoted.read_text() == CONSOLIDATED
     assert cli("undo", promoted, run).code == 0
     assert promoted.read_text() == PROMOTED
 
 
-def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_order(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_undo_in_any_order_moves_marks(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "MEMORY.md"
     marks = [" <!-- trigger: pager -->", "", "", " <!-- importance: 6 -->", "", "", "", ""]
     bullets = zip(of_one_thing(), marks, strict=True)
     told = "".join(f"- {text}{mark}\n" for text, mark in bullets)
     path.write_text(told)
-    run = consolidated(cli, path, model=scripted)
+    run = consolidated(cli, "markdown", path, *scripted)
     (line,) = path.read_text().splitlines()
     assert line.endswith(" <!-- importance: 6 --> <!-- trigger: pager -->")
     for proposal in reversed(proposals(cli, path, run)):
@@ -93,9 +86,7 @@ def test_a_new_text_has_the_marks_of_its_sources_and_gives_them_back_in_any_orde
 
 
 @pytest.mark.parametrize("latest_first", [True, False])
-def test_what_several_nights_handed_on_is_given_back_night_by_night(
-    tmp_path: Path, cli: Cli, latest_first: bool
-) -> None:
+def test_marks_return_night_by_night(tmp_path: Path, cli: Cli, latest_first: bool) -> None:
     path = tmp_path / "MEMORY.md"
     told = (
         "- Billing listens on port 8080. <!-- importance: 7 --> <!-- trigger: billing -->\n"
@@ -105,10 +96,10 @@ def test_what_several_nights_handed_on_is_given_back_night_by_night(
     )
     again = "- Billing listens on port 8080. <!-- importance: 10 --> <!-- trigger: listens -->\n"
     path.write_text(told)
-    first = consolidated(cli, path)
+    first = consolidated(cli, "markdown", path)
     once = path.read_text()
     path.write_text(once + again)
-    second = consolidated(cli, path)
+    second = consolidated(cli, "markdown", path)
     (line,) = path.read_text().splitlines()
     assert "importance: 10" in line
     assert all(word in line for word in ("port,", "billing,", "listens -->"))
@@ -132,7 +123,7 @@ def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, c
         nights
     )
     path.write_text(before)
-    run = consolidated(cli, path)
+    run = consolidated(cli, "markdown", path)
     after = path.read_text()
     assert after.count("Billing listens on port 8080") == 2
     assert after.count("openclaw-memory-promotion") == after.count("## Promoted") == 2
@@ -144,7 +135,7 @@ def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, c
 
 
 def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path, cli: Cli) -> None:
-    run = consolidated(cli, promoted)
+    run = consolidated(cli, "markdown", promoted)
     promoted.write_text(promoted.read_text().replace("importance: 8", "importance: 10"))
     assert cli("undo", promoted, run).code == 0
     now = promoted.read_text()
@@ -154,16 +145,14 @@ def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path,
 
 
 def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path, cli: Cli) -> None:
-    consolidated(cli, promoted)
+    consolidated(cli, "markdown", promoted)
     for gone in cli("list", promoted, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", promoted, gone["id"]).code == 0
     assert promoted.read_text() == PROMOTED
 
 
-def test_a_kill_at_any_step_hands_marks_on_once(
-    promoted: Path, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
-    command = ["maintain", str(promoted), "--consolidate", "--format", "markdown", "--json"]
+def test_a_kill_moves_all_once(promoted: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
+    command = ["maintain", str(promoted), "--format", "markdown", "--json"]
     assert_kills_leave_all_or_nothing(cli, command, promoted, promoted.read_text, rounds)
 
 
@@ -195,20 +184,11 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def content(folder: Path) -> dict[str, tuple[str, int]]:
-    """Return each file with its time; the index is written anew, so it has none."""
-    return {
-        item.name: (item.read_text(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
-        for item in sorted(folder.iterdir())
-    }
-
-
 def test_equal_facts_with_other_reasons_are_left_to_a_model(folder: Path, cli: Cli) -> None:
-    before = content(folder)
-    consolidated(cli, folder, "claude-code")
-    assert content(folder) == before
+    with unchanged(content, folder):
+        consolidated(cli, "claude-code", folder)
 
 
 def test_a_file_with_a_key_of_somebodys_own_stays(folder: Path, cli: Cli) -> None:
-    consolidated(cli, folder, "claude-code")
+    consolidated(cli, "claude-code", folder)
     assert {"tabs.md", "tabs-2.md"} < content(folder).keys()

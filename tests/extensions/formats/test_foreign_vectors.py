@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from agents_files import consolidated
 from cli_calls import Cli
-from nights import execute, of_one_thing, rows
+from nights import execute, of_one_thing, rows, unchanged
 from numpy.typing import NDArray
 from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
-from search_tables import UPDATED, check_search_tables, told, vectors_in, visible
+from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
@@ -33,7 +34,7 @@ def service(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
     """Provide a file of mcp-memory-service's with something to write anew."""
     path = tmp_path / "sqlite_vec.db"
     texts = [*of_one_thing(), *UPDATED, "The heron nests at the weir."]
-    make_memory_service(path, told(*texts), embedder.encode)
+    make_memory_service(path, dated_rows(*texts), embedder.encode)
     return path
 
 
@@ -84,15 +85,7 @@ def everything(path: Path) -> list[dict[str, Any]]:
 Model = tuple[str, ...]
 
 
-def consolidated(cli: Cli, path: Path, model: Model, name: str = "mcp-memory-service") -> str:
-    ended = cli("maintain", path, "--consolidate", "--format", name, "--json", *model)
-    assert ended.code == 0, ended.err
-    return str(ended.json["run"])
-
-
-def test_vectors_written_without_the_extension_are_what_the_extension_would_have_written(
-    tmp_path: Path, rounds: Callable[[int, int], int]
-) -> None:
+def test_vectors_equal_the_extensions(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
     chance = random.Random(20261125)  # noqa: S311 - which rows come and go
     path = tmp_path / "vectors.db"
     columns = "content_embedding FLOAT[4] distance_metric=cosine, store TEXT partition key"
@@ -175,10 +168,10 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     before, vectors = everything(service), vectors_in(service)
-    asking = ("maintain", service, "--consolidate", "--json", *scripted)
+    asking = ("maintain", service, "--json", *scripted)
     plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
     assert everything(service) == before
-    run = consolidated(cli, service, scripted)
+    run = consolidated(cli, "mcp-memory-service", service, *scripted)
     assert {item["operation"] for item in plan} >= {"synthesize", "update"}
     made = [item for item in everything(service) if "slowwave" in (item["metadata"] or "")]
     assert made
@@ -187,9 +180,8 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
         assert nearest(service, vector, 1) == [item["content"]]
         assert np.allclose(np.frombuffer(vectors_in(service)[item["id"]], "<f4"), vector, atol=1e-6)
     check_search_tables(service)
-    after = everything(service)
-    assert cli(*asking).json["proposals"] == []
-    assert everything(service) == after
+    with unchanged(everything, service):
+        assert cli(*asking).json["proposals"] == []
     assert cli("undo", service, run).code == 0
     assert everything(service) == before
     assert vectors_in(service) == vectors
@@ -199,16 +191,16 @@ def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_ro
 def test_a_value_that_another_replaced_may_be_told_again(
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
-    consolidated(cli, service, scripted)
+    consolidated(cli, "mcp-memory-service", service, *scripted)
     assert not {UPDATED[0], UPDATED[1]} & set(visible(service))
     gone = rows(service, "SELECT * FROM memories WHERE content = ?", UPDATED[0])
     assert gone[0]["deleted_at"] is not None
     # As the package does: what was deleted goes, and is stored anew.
     with with_extension(service) as db:
         db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
-        (memory,) = told(UPDATED[0], first=40)
+        (memory,) = dated_rows(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
-    consolidated(cli, service, scripted)
+    consolidated(cli, "mcp-memory-service", service, *scripted)
     assert any("02:30" in item for item in visible(service))
 
 
@@ -221,11 +213,10 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     def turned(texts: Any) -> Any:
         return np.roll(embedder.encode(texts), 1, axis=1)
 
-    make_memory_service(path, told(*of_one_thing(), *twins), turned)
+    make_memory_service(path, dated_rows(*of_one_thing(), *twins), turned)
     before, vectors = everything(path), vectors_in(path)
     options = ("--format", "mcp-memory-service", "--json", *scripted)
-    ended = cli("maintain", path, "--consolidate", *options)
-    assert ended.code == 0
+    ended = cli("maintain", path, *options).ends(0)
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "merges only" in ended.err
     assert "not those of all-MiniLM-L6-v2" in ended.err
@@ -233,9 +224,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
     assert vectors_in(path) == vectors
 
 
-def test_a_file_of_vectors_stands_the_trial_with_a_model_lent(
-    service: Path, embedder: SentenceEmbedder
-) -> None:
+def test_vectors_pass_with_a_lent_model(service: Path, embedder: SentenceEmbedder) -> None:
     format = format_named("mcp-memory-service")
     format.model = LentModel(embedder.name, embedder.encode)
     assert format.why_no_texts(service) is None
@@ -263,7 +252,7 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
         ]
 
     before = tables()
-    run = consolidated(cli, path, scripted, "langgraph")
+    run = consolidated(cli, "langgraph", path, *scripted)
     (made,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
     (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", made["key"])
     text = json.loads(made["value"])["content"]
@@ -276,9 +265,7 @@ def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
     assert tables() == before
 
 
-def test_a_row_of_langgraph_comes_back_from_what_an_earlier_version_kept_of_it(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
+def test_rows_of_earlier_versions_come_back(tmp_path: Path, embedder: SentenceEmbedder) -> None:
     path = tmp_path / "store.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))

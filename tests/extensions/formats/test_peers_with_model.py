@@ -20,6 +20,7 @@ from cli_calls import Cli
 from disturbed import run_nights_beside, undo_all
 from model_nights import GATE
 from model_server import Asked, honest
+from nights import unchanged
 from peer_programs import THINGS, TWICE, run
 from peers.scripted_model import DONE, Call, Play, ScriptedModel, scripted_model
 from places import FORMATS, ROOT
@@ -280,9 +281,7 @@ def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
     return OpenClaw([node, packages / "openclaw" / "openclaw.mjs"], tmp_path, memory)
 
 
-def test_claude_code_is_told_what_stays_and_not_what_was_retired(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_is_shown_what_stays_and_nothing_else(claude: ClaudeCode, cli: Cli) -> None:
     before = claude.session().told
     told, files = claude.texts(), {path.name for path in claude.memory.glob("*.md")}
     run_id = consolidated(cli, claude.format, claude.memory)
@@ -303,9 +302,7 @@ def test_claude_code_is_told_what_stays_and_not_what_was_retired(
     assert all(name in restored for name in removed)
 
 
-def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_continues_to_write(claude: ClaudeCode, cli: Cli) -> None:
     told = claude.texts()
     first = consolidated(cli, claude.format, claude.memory)
     gone = "Refunds need a second signature"
@@ -319,18 +316,15 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
         claude.edit("dark-mode.md", old, old.replace("dark", "light")),
         claude.delete("second-reader.md"),
     )
-    edited = (claude.memory / "dark-mode.md").read_text()
-    second = cli("maintain", claude.memory, "--consolidate", "--json")
-    assert second.code == 0, second.err
-    texts = claude.texts()
-    assert "Plays the tuba on Thursdays." in texts
-    assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
-    assert "User prefers light mode in every editor" in texts
-    assert not any("second person" in text for text in texts)
-    assert (claude.memory / "dark-mode.md").read_text() == edited
-    before = claude.content()
-    assert cli("maintain", claude.memory, "--consolidate", "--json").json["proposals"] == []
-    assert claude.content() == before
+    with unchanged((claude.memory / "dark-mode.md").read_text):
+        cli("maintain", claude.memory, "--json").ends(0)
+        texts = claude.texts()
+        assert "Plays the tuba on Thursdays." in texts
+        assert [text for text in texts if "Refunds" in text] == [f"{gone}."]
+        assert "User prefers light mode in every editor" in texts
+        assert not any("second person" in text for text in texts)
+    with unchanged(claude.content):
+        assert cli("maintain", claude.memory, "--json").json["proposals"] == []
     undo_all(cli, claude.memory)
     assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
     texts = claude.texts()
@@ -341,19 +335,16 @@ def test_claude_code_goes_on_adding_editing_deleting_and_retelling(
 
 
 def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw, cli: Cli) -> None:
-    before = openclaw.memory.read_bytes()
-    run_id = consolidated(cli, openclaw.format, openclaw.memory)
-    after = openclaw.session(openclaw.read())
-    assert after.results == [openclaw.memory.read_text()]
-    prompt = json.dumps(after.requests[0], ensure_ascii=False)
-    assert prompt.count("User prefers dark mode in every editor") == 1
-    assert cli("undo", openclaw.memory, run_id).code == 0
-    assert openclaw.memory.read_bytes() == before
+    with unchanged(openclaw.memory.read_bytes):
+        run_id = consolidated(cli, openclaw.format, openclaw.memory)
+        after = openclaw.session(openclaw.read())
+        assert after.results == [openclaw.memory.read_text()]
+        prompt = json.dumps(after.requests[0], ensure_ascii=False)
+        assert prompt.count("User prefers dark mode in every editor") == 1
+        assert cli("undo", openclaw.memory, run_id).code == 0
 
 
-def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
-    openclaw: OpenClaw, cli: Cli
-) -> None:
+def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
     told = openclaw.texts()
     consolidated(cli, openclaw.format, openclaw.memory)
     (bullet,) = [
@@ -364,15 +355,13 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
         openclaw.edit("- Works from Tampere on Mondays\n", "- Plays the tuba on Thursdays\n"),
         openclaw.edit("## Billing\n\n", "## Billing\n\n- Billing listens on port 8080\n"),
     )
-    done = cli("maintain", openclaw.memory, "--consolidate", "--json")
-    assert done.code == 0, done.err
+    cli("maintain", openclaw.memory, "--json").ends(0)
     texts = openclaw.texts()
     assert {"User prefers light mode in every editor", "Plays the tuba on Thursdays"} <= {*texts}
     assert not any("Tampere" in text or "dark mode" in text for text in texts)
     assert len([text for text in texts if "8080" in text]) == 1
-    before = openclaw.content()
-    assert cli("maintain", openclaw.memory, "--consolidate", "--json").json["proposals"] == []
-    assert openclaw.content() == before
+    with unchanged(openclaw.content):
+        assert cli("maintain", openclaw.memory, "--json").json["proposals"] == []
     undo_all(cli, openclaw.memory)
     texts = openclaw.texts()
     # Told twice at first, and once more since.
@@ -381,9 +370,7 @@ def test_openclaw_goes_on_adding_editing_deleting_and_retelling(
     assert len(texts) > len(told) - 1
 
 
-def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
-    openclaw: OpenClaw, cli: Cli
-) -> None:
+def test_openclaw_finds_each_thing_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
     def found(what: str) -> int:
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
@@ -400,11 +387,10 @@ def test_openclaw_finds_each_thing_once_and_after_an_undo_as_often_as_before(
 
 def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
     """Run nights all the while a program writes, then two more; return what is told then."""
-    night = ("maintain", program.memory, "--consolidate", "--format", program.format, "--quiet")
+    night = ("maintain", program.memory, "--format", program.format, "--quiet")
     run_nights_beside(lambda: program.session(*script), cli, *night)
-    before = program.content()
-    assert cli(*night).code == 0
-    assert program.content() == before
+    with unchanged(program.content):
+        assert cli(*night).code == 0
     return sorted(text.rstrip(".") for text in program.texts() if "kiln" in text)
 
 
@@ -419,9 +405,7 @@ def test_openclaw_that_writes_beside_nights_loses_nothing(openclaw: OpenClaw, cl
     assert nights_beside(openclaw, script, cli) == sorted(THINGS)
 
 
-def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
-    claude: ClaudeCode, cli: Cli
-) -> None:
+def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:
     claude.has_slowwave()
     claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
@@ -436,10 +420,7 @@ def test_claude_code_installs_the_plugin_and_dreams_to_the_end(
     assert f"claude-code        {claude.memory}" in preview.results[0]
     assert claude.content() == before
     dreamt = claude.session(
-        prompt="yes",
-        play=claude.dream(),
-        before=len(preview.script),
-        answer=answer_of_subagent,
+        prompt="yes", play=claude.dream(), before=len(preview.script), answer=answer_of_subagent
     )
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
     assert "Agent" in {call.tool for call in dreamt.script}
@@ -482,9 +463,7 @@ def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, 
     }
 
 
-def test_codex_installs_the_plugin_with_its_skill_its_hooks_and_its_server(
-    peers: Path, tmp_path: Path
-) -> None:
+def test_codex_installs_the_plugin_with_skill_hooks_and_server(peers: Path, tmp_path: Path) -> None:
     found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
     if not found:
         pytest.skip("in make test-agents")

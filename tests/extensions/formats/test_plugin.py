@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from agents_files import made
-from cli_calls import Cli
-from nights import fill, told
+from cli_calls import Cli, Ended, in_a_process
+from nights import daily, fill, unchanged
 from places import FORMATS, ROOT
 from readme import every_command
 
@@ -67,26 +67,21 @@ class Session:
         slug = re.sub("[^A-Za-z0-9]", "-", str(self.project.resolve()))
         return self.home / ".claude" / "projects" / slug / "memory"
 
-    def run(self, command: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def run(self, command: str, **options: Any) -> Ended:
         """Run a command as a harness does."""
         path = f"{self.bin}:/usr/bin:/bin"
-        return subprocess.run(
-            ["/bin/sh", "-c", command],
-            **{"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options},
-            env={"HOME": str(self.home), "PATH": path},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        given = {"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options}
+        env = {"HOME": str(self.home), "PATH": path}
+        return in_a_process("/bin/sh", "-c", command, env=env, **given)
 
     def hear(self, event: str) -> str:
         """Return the line that a user is shown at an event; "" for none."""
         (command,) = commands_of(event)
         ended = self.run(command)
-        assert (ended.returncode, ended.stderr) == (0, "")
-        if not ended.stdout:
+        assert (ended.code, ended.err) == (0, "")
+        if not ended.out:
             return ""
-        shown = json.loads(ended.stdout)
+        shown = ended.json
         context = shown.get("hookSpecificOutput", {"additionalContext": shown["systemMessage"]})
         assert context["additionalContext"] == shown["systemMessage"]
         assert context.get("hookEventName", event) == event
@@ -153,9 +148,7 @@ def test_every_command_that_the_plugin_names_exists_with_its_options() -> None:
         assert {*arguments} <= PLACEHOLDERS, words
 
 
-def test_a_hook_ends_with_0_and_says_nothing_without_a_memory_or_without_slowwave(
-    session: Session,
-) -> None:
+def test_a_hook_is_silent_without_a_memory_or_slowwave(session: Session) -> None:
     assert session.hear("SessionStart") == ""
     (session.bin / "slowwave").unlink()
     for event in HOOKS:
@@ -165,7 +158,7 @@ def test_a_hook_ends_with_0_and_says_nothing_without_a_memory_or_without_slowwav
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
 def test_a_hook_ends_with_0_whatever_the_harness_sends(given: str, claude: Session) -> None:
     (command,) = commands_of("SessionStart")
-    assert claude.run(command, input=given).returncode == 0
+    assert claude.run(command, input=given).code == 0
 
 
 def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing() -> None:
@@ -174,9 +167,7 @@ def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing() -> None:
         assert process.wait(timeout=60) == 0
 
 
-def test_a_session_begins_with_what_is_due_and_then_with_what_is_pending(
-    claude: Session, cli: Cli
-) -> None:
+def test_a_session_begins_with_what_is_due_and_then_pending(claude: Session, cli: Cli) -> None:
     before = claude.files()
     for event in HOOKS:
         assert f"{len(DOZEN)} memories are new" in claude.hear(event)
@@ -202,16 +193,13 @@ def test_a_damaged_memory_does_not_hide_another(claude: Session) -> None:
     assert "memories are new" in claude.hear("SessionStart")
 
 
-def test_an_openclaw_workspace_and_a_memory_file_are_found(
-    session: Session, memory_file: Path
-) -> None:
+def test_an_openclaw_workspace_is_found(session: Session, memory_file: Path) -> None:
     workspace = session.home / ".openclaw" / "workspace"
     workspace.mkdir(parents=True)
     (workspace / "MEMORY.md").write_text("".join(f"- {text}\n" for text in DOZEN))
-    before = session.files()
-    assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
-    assert session.files() == before
-    fill(memory_file, told(DOZEN, "chairs"))
+    with unchanged(session.files):
+        assert f"{workspace}/MEMORY.md is due" in session.hear("SessionStart")
+    fill(memory_file, daily(DOZEN, "chairs"))
     memory_file.rename(session.project / "memory.db")
     assert "project/memory.db is due" in session.hear("SessionEnd")
 
@@ -219,14 +207,11 @@ def test_an_openclaw_workspace_and_a_memory_file_are_found(
 def found(session: Session, folder: Path, **environment: str) -> list[tuple[str, str]]:
     """Return the memories of a session in a folder, each with its format."""
     setting = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
-    ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder)
-    assert ended.returncode == 0, ended.stderr
-    return [(each["file"], each["format"]) for each in json.loads(ended.stdout)["found"]]
+    ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder).ends(0)
+    return [(each["file"], each["format"]) for each in ended.json["found"]]
 
 
-def test_a_repository_has_one_claude_code_memory_for_its_folders_and_worktrees(
-    claude: Session,
-) -> None:
+def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session) -> None:
     (claude.project / ".git" / "worktrees" / "tree").mkdir(parents=True)
     below = claude.project / "src" / "deep"
     below.mkdir(parents=True)
@@ -238,9 +223,7 @@ def test_a_repository_has_one_claude_code_memory_for_its_folders_and_worktrees(
     assert found(claude, claude.home) == []
 
 
-def test_the_memories_of_each_agent_are_found_and_the_file_of_the_environment_first(
-    session: Session, memory_file: Path
-) -> None:
+def test_the_memory_in_the_environment_comes_first(session: Session, memory_file: Path) -> None:
     places = {
         ".hermes/memories/MEMORY.md": FORMATS / "hermes" / "memories" / "MEMORY.md",
         ".codex/memories/MEMORY.md": FORMATS / "markdown" / "MEMORY.md",
@@ -249,7 +232,7 @@ def test_the_memories_of_each_agent_are_found_and_the_file_of_the_environment_fi
         (session.home / place).parent.mkdir(parents=True)
         shutil.copy(recorded, session.home / place)
     shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", session.project)
-    fill(memory_file, told(DOZEN, "chairs"))
+    fill(memory_file, daily(DOZEN, "chairs"))
     assert found(session, session.project, SLOWWAVE_FILE=str(memory_file)) == [
         (str(memory_file), "slowwave"),
         (str(session.project / "memory.jsonl"), "mcp-server-memory"),

@@ -239,9 +239,7 @@ _GROUPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(2, 4)
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_an_agent_that_writes_at_any_step_loses_nothing_and_its_deletions_stand(
-    name: str, rounds: Callable[[int, int], int]
-) -> None:
+def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], int]) -> None:
     @settings(max_examples=rounds(3, 300), suppress_health_check=list(HealthCheck), database=None)
     @given(
         tellings=st.lists(st.integers(1, 4), min_size=2, max_size=8),

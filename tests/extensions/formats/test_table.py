@@ -13,7 +13,7 @@ from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import served, told_once
 from model_server import Answer, Asked, answering, approval
-from nights import each_adding_something, execute, more_of_it, of_one_thing, rows
+from nights import each_adding_something, execute, more_of_it, of_one_thing, rows, unchanged
 
 from slowwave.extensions.formats.conformance import faults
 from slowwave.extensions.formats.known_formats import format_named
@@ -68,9 +68,7 @@ def test_a_table_of_any_shape_stands_the_trial_of_a_format(sample: tuple[str, Pa
     assert list(faults(format_named(name), path)) == []
 
 
-def test_a_duplicate_is_marked_and_later_commands_need_no_option(
-    sample: tuple[str, Path], cli: Cli
-) -> None:
+def test_a_duplicate_is_marked_and_options_are_kept(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before = table(path)
     assert cli("maintain", path, "--table", name.removeprefix("table:")).code == 0
@@ -112,9 +110,7 @@ def test_a_text_of_a_model_gets_a_row_that_an_undo_deletes(
 
 
 @pytest.mark.parametrize("change", ["UPDATE {} SET said = 'Nobody is on call.'", "DELETE FROM {}"])
-def test_what_the_owner_changes_while_a_model_thinks_makes_the_proposal_stale(
-    change: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     name = made(path, "integers", tuple(each_adding_something()))
 
@@ -130,17 +126,13 @@ def test_what_the_owner_changes_while_a_model_thinks_makes_the_proposal_stale(
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_kill_while_rows_are_marked_leaves_all_or_nothing_and_the_next_run_finishes(
-    tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
+def test_a_killed_run_resumes(tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     path = tmp_path / "my.db"
     command = ["maintain", str(path), "--format", made(path, "integers", SAME), "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(path), rounds)
 
 
-def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imported(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_without_a_column_for_deleted_rows_a_table_is_read_only(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, day TEXT, whose INTEGER)")
     for text in SAME:
@@ -152,9 +144,7 @@ def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imp
         "until --table ends with deleted=COLUMN"
         in cli("maintain", path, "--table", spec, "--dry-run").err
     )
-    refused = cli("maintain", path, "--table", spec)
-    assert refused.code == 2
-    assert f"import OWN.db {path} --from table:{spec}" in refused.err
+    cli("maintain", path, "--table", spec).ends(2, f"import OWN.db {path} --from table:{spec}")
     assert cli("import", tmp_path / "own.db", path, "--from", f"table:{spec}").code == 0
     memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
     assert {(memory["tenant"], memory["observed_at"][:10]) for memory in memories} == {
@@ -164,16 +154,12 @@ def test_without_a_column_for_deleted_rows_the_table_is_only_read_and_may_be_imp
     assert not Path(f"{path}.slowwave.db").exists()
 
 
-def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_database_of_texts_is_described_with_a_preview(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE numbers (id INTEGER PRIMARY KEY)")
     execute(path, "CREATE TABLE things (name TEXT, said TEXT, at DATETIME)")
     execute(path, "INSERT INTO things VALUES ('api', ?, '2026-02-03 09:00:00')", SAME[0])
-    refused = cli("maintain", path)
-    assert refused.code == 10
-    assert f"things (rows: 1, such as '{SAME[0]}')" in refused.err
+    refused = cli("maintain", path).ends(10, f"things (rows: 1, such as '{SAME[0]}')")
     command = f"slowwave maintain {path} --table things:said,date=at --dry-run"
     assert f"{command} (to change it, add deleted=COLUMN" in refused.err
     assert cli(*command.split()[1:]).code == 0
@@ -194,29 +180,22 @@ def test_a_database_of_texts_is_described_with_the_command_that_previews_it(
         ("things:said,deleted=said", "specifies a column twice"),
     ],
 )
-def test_a_table_or_column_that_does_not_exist_is_named_and_nothing_is_made(
-    spec: str, part: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_unknown_table_or_column_is_named(spec: str, part: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE things (id TEXT PRIMARY KEY, said TEXT, n AS (length(said)))")
     execute(path, "CREATE VIEW seen AS SELECT said FROM things")
-    refused = cli("maintain", path, "--table", spec)
-    assert refused.code == 2
-    assert part in refused.err
+    cli("maintain", path, "--table", spec).ends(2, part)
     assert sorted(tmp_path.iterdir()) == [path]
 
 
 def test_a_memory_file_is_not_a_table_of_ones_own(memory_file: Path, cli: Cli) -> None:
-    before = memory_file.read_bytes()
-    refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
-    assert refused.code == 2
-    assert "omit --table" in refused.err
-    assert memory_file.read_bytes() == before
+    with unchanged(memory_file.read_bytes):
+        refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
+        assert refused.code == 2
+        assert "omit --table" in refused.err
 
 
-def test_a_table_is_described_once_and_another_description_is_refused(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     consolidated(cli, made(path, "without a key", SAME), path)
     refused = cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone")
@@ -235,20 +214,15 @@ def test_a_table_is_described_once_and_another_description_is_refused(
         ),
     ],
 )
-def test_a_table_that_does_not_keep_the_mark_is_refused_before_the_run(
-    column: str, more: str, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_table_without_marks_is_refused(column: str, more: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, f"CREATE TABLE notes (said TEXT, {column})")
     for text in SAME:
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
     if more:
         execute(path, more)
-    before = rows(path, "SELECT * FROM notes")
-    refused = cli("maintain", path, "--table", "notes:said,deleted=gone")
-    assert refused.code == 10
-    assert "gone" in refused.err
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        cli("maintain", path, "--table", "notes:said,deleted=gone").ends(10, "gone")
     assert cli("log", path, "--table", "notes:said,deleted=gone", "--json").json["runs"] == []
 
 
@@ -260,30 +234,23 @@ def test_a_row_that_needs_more_than_a_text_is_never_added(
     execute(path, f"CREATE TABLE notes (said TEXT, gone INT, {column})")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes VALUES (?, 0, x'01')", text)
-    before = rows(path, "SELECT * FROM notes")
-    ended = cli("maintain", path, "--table", "notes:said,deleted=gone", *scripted)
-    assert ended.code == 0
-    assert column.split()[0] in ended.err + ended.out
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        ended = cli("maintain", path, "--table", "notes:said,deleted=gone", *scripted).ends(0)
+        assert column.split()[0] in ended.err + ended.out
 
 
-def test_a_new_row_that_the_table_refuses_makes_its_proposal_stale_not_the_file_stuck(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_refused_row_makes_it_stale(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
-    before = rows(path, "SELECT * FROM notes")
-    command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
-    assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
-    assert rows(path, "SELECT * FROM notes") == before
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
+        assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
     assert cli("maintain", path).code == 0
 
 
-def test_a_new_row_keeps_what_all_its_sources_share_and_the_latest_date(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_new_row_has_shared_values(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
@@ -309,15 +276,11 @@ def test_a_column_of_times_gets_a_time_in_its_unit(tmp_path: Path, cli: Cli) -> 
     assert len(cli("list", path, "--json").json["memories"]) == 1
 
 
-def test_a_database_that_is_being_written_is_held_and_not_changed(
-    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_locked_table_is_held(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "my.db"
     name = made(path, "integers", SAME)
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    before = table(path)
-    with closing(sqlite3.connect(path, isolation_level=None)) as owner:
+    with unchanged(table, path), closing(sqlite3.connect(path, isolation_level=None)) as owner:
         owner.execute("BEGIN IMMEDIATE")
         assert cli("maintain", path, "--format", name).code == 11
         owner.execute("ROLLBACK")
-    assert table(path) == before

@@ -19,7 +19,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 from places import ROOT
 
 from slowwave.consolidation.reports.key_facts import key_facts
@@ -41,8 +41,7 @@ def traced(memory_file: Path, cli: Cli) -> Path:
 
 
 def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
-    ended = cli("experience", path, "compress", "--json", *more)
-    assert ended.code == 0, ended.err
+    ended = cli("experience", path, "compress", "--json", *more).ends(0)
     return {item["task"]: item for item in ended.json["tasks"]}
 
 
@@ -89,20 +88,15 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
         ("not json", "Invalid JSON"),
     ],
 )
-def test_a_line_that_is_no_trace_stops_all_of_them(
-    memory_file: Path, cli: Cli, line: str, output: str
-) -> None:
+def test_an_invalid_line_stops_all(memory_file: Path, cli: Cli, line: str, output: str) -> None:
     source = memory_file.with_name("traces.jsonl")
     source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
-    ended = cli("experience", memory_file, "add", source)
-    assert (ended.code, output in ended.err, "Line 2" in ended.err) == (1, True, True), ended.err
+    cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
-def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
-    traced: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
-    fill(traced, told(of_one_thing(), "own"))
+def test_raw_traces_are_never_recalled(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
+    fill(traced, daily(of_one_thing(), "own"))
     # Not even where somebody made it active by SQL.
     execute(traced, "UPDATE memories SET status = 'active' WHERE id LIKE 'experience-%'")
     block = cli("recall", traced, "deploy billing to production", "--block", "--json").json
@@ -118,16 +112,13 @@ def test_a_raw_trace_never_gets_into_a_block_a_recall_or_a_night(
     execute(traced, "UPDATE memories SET status = 'archived' WHERE id LIKE 'experience-%'")
     archived = cli("recall", "--archived", traced, "deploy billing to production", "--json").json
     assert archived["hits"] == []
-    ended = cli("undo", traced, rows(traced, RAW)[0]["id"])
-    assert (ended.code, "kept only for audits" in ended.err) == (1, True)
+    cli("undo", traced, rows(traced, RAW)[0]["id"]).ends(1, "kept only for audits")
 
 
 # ---- compressed without a model ----
 
 
-def test_what_worked_and_what_failed_is_told_in_the_traces_own_words(
-    traced: Path, cli: Cli
-) -> None:
+def test_what_worked_and_what_failed_is_in_the_traces_words(traced: Path, cli: Cli) -> None:
     done = compressed(cli, traced)
     assert {name: found["state"] for name, found in done.items()} == {
         DEPLOY: "applied",
@@ -166,27 +157,22 @@ def test_it_links_to_every_trace_and_says_how_it_was_made(traced: Path, cli: Cli
 
 
 def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli: Cli) -> None:
-    before = picture(traced)
-    done = compressed(cli, traced, "--min-ratio", "50")
-    assert {item["state"] for item in done.values()} == {"discarded"}
-    assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
-    assert picture(traced) == before
+    with unchanged(picture, traced):
+        done = compressed(cli, traced, "--min-ratio", "50")
+        assert {item["state"] for item in done.values()} == {"discarded"}
+        assert "times shorter, and the minimum is 50" in done[DEPLOY]["why"]
     assert rows(traced, "SELECT * FROM runs") == []
 
 
 def test_a_second_time_does_nothing_until_there_are_new_traces(traced: Path, cli: Cli) -> None:
     first = compressed(cli, traced)
-    before = picture(traced)
-    assert DEPLOY not in compressed(cli, traced)
-    assert picture(traced) == before
+    with unchanged(picture, traced):
+        assert DEPLOY not in compressed(cli, traced)
     added(cli, traced, attempt())
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
     (earlier,) = rows(traced, "SELECT * FROM memories WHERE id = ?", first[DEPLOY]["memory"])
-    assert (earlier["status"], earlier["superseded_by"]) == (
-        "superseded",
-        again[DEPLOY]["memory"],
-    )
+    assert (earlier["status"], earlier["superseded_by"]) == ("superseded", again[DEPLOY]["memory"])
     assert cli("check", traced).code == 0
 
 
@@ -196,29 +182,24 @@ def test_a_run_is_taken_back_to_the_bit_and_not_done_again(traced: Path, cli: Cl
     before = picture(traced)
     run = cli("experience", traced, "compress", "--json").json["run"]
     assert picture(traced) != before
-    ended = cli("undo", traced, run)
-    assert (ended.code, "same traces are not compressed again" in ended.err) == (0, True)
+    ended = cli("undo", traced, run).ends(0, "same traces are not compressed again")
     assert "--reconsider" not in ended.err
     assert picture(traced) == before
     assert DEPLOY not in compressed(cli, traced)
 
 
 def test_a_dry_run_says_what_would_be_written_and_writes_nothing(traced: Path, cli: Cli) -> None:
-    before = traced.read_bytes()
-    planned = compressed(cli, traced, "--dry-run")
-    assert planned[DEPLOY]["state"] == "planned"
-    assert traced.read_bytes() == before
+    with unchanged(traced.read_bytes):
+        planned = compressed(cli, traced, "--dry-run")
+        assert planned[DEPLOY]["state"] == "planned"
     assert compressed(cli, traced)[DEPLOY]["text"] == planned[DEPLOY]["text"]
 
 
-def test_a_night_leaves_what_was_learned_as_it_is(
-    traced: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_a_night_keeps_what_was_learned(traced: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     compressed(cli, traced)
-    before = rows(traced, LEARNED)
-    fill(traced, told(["Deployed one pod after the other, a minute apart."] * 3, "own"))
-    night(traced, embedder)
-    assert rows(traced, LEARNED) == before
+    with unchanged(rows, traced, LEARNED):
+        fill(traced, daily(["Deployed one pod after the other, a minute apart."] * 3, "own"))
+        night(traced, embedder)
     block = cli("recall", traced, "how to deploy billing", "--block", "--json").json["block"]
     assert "Drained the queue" in block["text"]
 
@@ -290,9 +271,7 @@ def deploys(memory_file: Path, cli: Cli) -> Path:
 SOUND = ("Deployed one pod after the other.", "worked", ["t2", "t3"])
 
 
-def test_of_a_models_answer_only_what_the_traces_bear_out_is_written(
-    deploys: Path, cli: Cli
-) -> None:
+def test_only_decisions_that_traces_support_are_written(deploys: Path, cli: Cli) -> None:
     found, asked = learned(
         cli,
         deploys,
@@ -341,46 +320,37 @@ def test_an_answer_that_cannot_be_read_is_asked_for_once_more(deploys: Path, cli
     assert found["model"]["calls"] == 3
 
 
-def test_a_model_that_fails_writes_nothing_and_is_asked_again_next_time(
-    deploys: Path, cli: Cli
-) -> None:
-    before = picture(deploys)
-    found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
-    assert found["tasks"][0]["state"] == "failed"
-    assert picture(deploys) == before
+def test_a_model_that_fails_writes_nothing_and_is_retried(deploys: Path, cli: Cli) -> None:
+    with unchanged(picture, deploys):
+        found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
+        assert found["tasks"][0]["state"] == "failed"
     found, _ = learned(cli, deploys, answer(SOUND))
     assert found["tasks"][0]["state"] == "applied"
 
 
 def test_a_dry_run_says_what_would_be_asked_and_asks_only_if_told(deploys: Path, cli: Cli) -> None:
-    before = picture(deploys)
-    with model_server(reading(answer(SOUND))) as server:
-        planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
-        assert server.asked == []
-        tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
-    assert (planned[DEPLOY]["state"], planned[DEPLOY]["text"]) == ("planned", None)
-    assert planned[DEPLOY]["estimated_tokens"] > 500
-    assert "Worked: Deployed one pod after the other." in tried[DEPLOY]["text"]
-    assert picture(deploys) == before
+    with unchanged(picture, deploys):
+        with model_server(reading(answer(SOUND))) as server:
+            planned = compressed(cli, deploys, *asked_of(server), "--dry-run")
+            assert server.asked == []
+            tried = compressed(cli, deploys, *asked_of(server), "--dry-run", "--ask")
+        assert (planned[DEPLOY]["state"], planned[DEPLOY]["text"]) == ("planned", None)
+        assert planned[DEPLOY]["estimated_tokens"] > 500
+        assert "Worked: Deployed one pod after the other." in tried[DEPLOY]["text"]
 
 
 @pytest.mark.parametrize("limit", ["--max-calls", "--max-time"])
-def test_where_a_budget_ends_nothing_is_written_of_a_task_and_that_is_said(
-    deploys: Path, cli: Cli, limit: str
-) -> None:
-    before = picture(deploys, ["memories", "runs"])
-    with model_server(reading(answer(SOUND))) as server:
-        ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
-    (task,) = ended.json["tasks"]
-    assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
-    assert picture(deploys, ["memories", "runs"]) == before
+def test_without_a_budget_a_task_is_skipped(deploys: Path, cli: Cli, limit: str) -> None:
+    with unchanged(picture, deploys, ["memories", "runs"]):
+        with model_server(reading(answer(SOUND))) as server:
+            ended = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--json")
+        (task,) = ended.json["tasks"]
+        assert (ended.code, task["state"], "budget of 0" in task["why"]) == (1, "skipped", True)
     quiet = cli("experience", deploys, "compress", *asked_of(server), limit, "0", "--quiet")
     assert (quiet.out, "the traces of 1 task require a model" in quiet.err) == ("", True)
 
 
-def test_several_tasks_are_asked_about_at_once_and_each_is_written_as_it_comes(
-    deploys: Path, cli: Cli
-) -> None:
+def test_tasks_are_asked_at_once_and_written_as_they_come(deploys: Path, cli: Cli) -> None:
     steps = [{"text": "Asked Ines for the numbers.", "outcome": "worked"}]
     another = attempt(task="another", prompt="Write it.", output="It was read. " * 30, steps=steps)
     added(cli, deploys, another)
@@ -420,8 +390,6 @@ def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli:
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 
-def test_in_a_file_without_a_memory_there_is_nothing_to_compress(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_without_a_memory_there_is_nothing_to_compress(memory_file: Path, cli: Cli) -> None:
     ended = cli("experience", memory_file, "compress")
     assert (ended.code, ended.err) == (0, "")

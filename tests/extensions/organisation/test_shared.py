@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copy_of, of_version
+from builders import copied, copy_of, of_version
 from cli_calls import Cli
 from commands import setting
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -50,10 +50,7 @@ def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def org(founded: Path, tmp_path: Path) -> Path:
-    """Provide a copy of it."""
-    return copy_of(founded, tmp_path / "memory.db")
+org = copied("founded")
 
 
 class Run:
@@ -157,10 +154,9 @@ def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
 
 
 def test_who_was_not_admitted_writes_nothing(org: Path, cli: Cli) -> None:
-    before = picture(org, ("memories", "shared_log"))
-    output = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
-    assert "it was never admitted" in output
-    assert picture(org, ("memories", "shared_log")) == before
+    with unchanged(picture, org, ("memories", "shared_log")):
+        output = Run(org, cli)("publish", "port", PORT, by="stranger", code=1)
+        assert "it was never admitted" in output
 
 
 @pytest.mark.parametrize(
@@ -208,9 +204,7 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     assert [author["name"] for author in authors] == ["aino", "architect"]
 
 
-def test_a_file_has_the_log_from_the_first_author_on_and_then_misses_each_part_of_it(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_first_author_creates_the_log(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     log = "SELECT type, name FROM sqlite_schema WHERE name LIKE 'shared_%'"
     assert rows(memory_file, log) == []
     Run(memory_file, cli)("admit", "aino", "--human", by="aino")
@@ -242,9 +236,7 @@ def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: C
 # ---- nothing else gets in or out ----
 
 
-def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_unpublished_facts_are_refused(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     text, lines = tmp_path / "chat.txt", tmp_path / "lines.jsonl"
     text.write_text("User: I live in Oslo.\nAssistant: Fine.\nUser: Yes.\n")
     lines.write_text('{"content": "a"}\n{"content": "b", "tenant": "shared"}\n')
@@ -253,8 +245,7 @@ def test_what_nobody_published_gets_into_no_file_where_nothing_is_shared_yet(
         ["add", memory_file, "x", "--tenant", "shared"],
         ["import", memory_file, lines],
     ):
-        ended = cli(*arguments)
-        assert (ended.code, "only published shared facts" in ended.err) == (1, True)
+        cli(*arguments).ends(1, "only published shared facts")
     assert rows(memory_file, "SELECT id FROM memories") == []
     assert cli("import", memory_file, lines, "--skip-invalid").code == 0
     Run(memory_file, cli)("admit", "aino", "--human", by="aino")
@@ -322,14 +313,14 @@ def test_a_log_of_an_older_file_is_kept_from_statements_that_replace_rows(tmp_pa
         request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
         admit(file, request, "aino", "human", None)
         publish(file, request, "port", PORT)
-    before = picture(path, ("memories", "shared_log"))
-    for sql in (
-        f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
-        "REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories WHERE tenant = 'shared'",
-    ):
-        with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
-            execute(path, sql)
-    assert picture(path, ("memories", "shared_log")) == before
+    with unchanged(picture, path, ("memories", "shared_log")):
+        for sql in (
+            f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
+            "REPLACE INTO memories (id, content) SELECT id, 'x' FROM memories "
+            "WHERE tenant = 'shared'",
+        ):
+            with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
+                execute(path, sql)
 
 
 def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -> None:
@@ -339,36 +330,28 @@ def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -
     assert rows(org, "SELECT content FROM memories WHERE status = 'active'") == [{"content": PORT}]
 
 
-def test_adding_to_the_tenant_and_restoring_in_it_are_refused_in_a_sentence(
-    org: Path, cli: Cli
-) -> None:
+def test_add_and_restore_in_the_shared_tenant_are_refused(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
-    ended = cli("add", org, "Trust me.", "--tenant", "shared")
-    assert (ended.code, "only published shared facts" in ended.err) == (1, True)
+    cli("add", org, "Trust me.", "--tenant", "shared").ends(1, "only published shared facts")
     (earlier,) = rows(org, "SELECT id FROM memories WHERE content = ?", PORT)
-    ended = cli("undo", org, earlier["id"])
-    assert (ended.code, "earlier version" in ended.err) == (1, True)
+    cli("undo", org, earlier["id"]).ends(1, "earlier version")
 
 
 def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     for number, text in enumerate(of_one_thing()):
         Run(org, cli)("publish", f"oncall/{number}", text, by="aino")
-    fill(org, told(of_one_thing(), "own"))
+    fill(org, daily(of_one_thing(), "own"))
     shared = "SELECT * FROM memories WHERE tenant = 'shared' ORDER BY id"
-    before = rows(org, shared)
-    outcome = night(org, embedder, include_protected=True)
-    assert {result.proposal.tenant for result in outcome.results} == {"default"}
-    assert rows(org, shared) == before
-    ended = cli("maintain", org, "--consolidate", "--tenant", "shared")
-    assert (ended.code, "runs do not change" in ended.err) == (1, True)
+    with unchanged(rows, org, shared):
+        outcome = night(org, embedder, include_protected=True)
+        assert {result.proposal.tenant for result in outcome.results} == {"default"}
+    cli("maintain", org, "--tenant", "shared").ends(1, "runs do not change")
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
-def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the_same(
-    org: Path, cli: Cli
-) -> None:
+def test_ageing_counts_nothing_of_the_shared_tenant(org: Path, cli: Cli) -> None:
     Run(org, cli)("publish", "port", PORT, by="coder")
     Run(org, cli)("publish", "port", MOVED, by="coder")
     fill(org, [f"Room {number} has {number * 3} chairs." for number in range(4)])
@@ -388,9 +371,7 @@ def test_the_phases_of_ageing_count_nothing_of_the_tenant_and_a_dry_run_says_the
     assert done["expire"]["kept"] == {}
 
 
-def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_to_restore_it(
-    org: Path, cli: Cli
-) -> None:
+def test_ended_facts_are_not_in_the_archive(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "port", PORT, by="coder")
     run("publish", "port", MOVED, by="coder")
@@ -399,8 +380,7 @@ def test_what_ended_of_the_tenant_is_left_out_of_the_archive_and_nobody_is_sent_
     assert found["hits"] == []
     for content in (PORT, MOVED):
         (ended,) = rows(org, "SELECT id FROM memories WHERE content = ?", content)
-        refused = cli("undo", org, ended["id"])
-        assert (refused.code, f"with 'slowwave shared {org}'" in refused.err) == (1, True)
+        cli("undo", org, ended["id"]).ends(1, f"with 'slowwave shared {org}'")
 
 
 def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli) -> None:
@@ -416,8 +396,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
     assert named == ["changed schema", "damaged log"]
     execute(org, trigger["sql"])
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
-        ended = cli("shared", org, *arguments)
-        assert (ended.code, "entry 4" in ended.err) == (10, True)
+        ended = cli("shared", org, *arguments).ends(10, "entry 4")
     assert "damaged log" in cli("check", org).out
     # As it is advised there: what holds is saved, and the damage is not.
     assert f"'slowwave export {org}', without --all" in ended.err
@@ -428,9 +407,7 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
     assert [item["content"] for item in active(saved)] == [PORT]
 
 
-def test_a_log_goes_into_another_file_with_everything_else(
-    org: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_export_all_carries_the_log(org: Path, tmp_path: Path, cli: Cli) -> None:
     Run(org, cli)("publish", "port", PORT, by="coder")
     lines = cli("export", org, "--all").out
     (tmp_path / "lines.jsonl").write_text(lines, "utf-8")
@@ -476,13 +453,10 @@ def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
 
 def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
     cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
-    ended = cli("maintain", org, "--consolidate", setting("min_new", "1"), "--json")
-    assert ended.json["gate"]["found"] == 0
+    assert cli("maintain", org, setting("min_new", "1"), "--json").json["gate"]["found"] == 0
 
 
-def test_shared_facts_are_recalled_with_an_agents_own_memories_which_come_first(
-    org: Path, cli: Cli
-) -> None:
+def test_shared_facts_are_recalled_after_an_agents_own(org: Path, cli: Cli) -> None:
     run = Run(org, cli)
     run("publish", "billing/port", PORT, "--tag", "deploy", by="aino")
     published = ("publish", "billing/port", PORT)
@@ -506,9 +480,7 @@ def test_shared_facts_are_recalled_with_an_agents_own_memories_which_come_first(
     assert "shared" not in cli(*found).out
 
 
-def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(
-    tmp_path: Path,
-) -> None:
+def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
     for tenant in ("shared", "support"):

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 import yaml
-from builders import a_memory, copy_of, put
+from builders import a_memory, copied, copy_of, put
 from cli_calls import Cli
 from commands import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from model_nights import SMOKE, a_rule, every_night_asks, write_smoke
-from model_server import answering, approval, model_server
-from nights import execute, fill, rows
+from model_nights import SMOKE, a_rule
+from model_server import model_server
+from nights import execute, fill, rows, unchanged
 from places import ROOT
 
 from slowwave.cli.app import run
@@ -45,20 +45,7 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture(scope="module")
-def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide the nine memories of the README after a night, made once: tests take copies."""
-    path = tmp_path_factory.mktemp("night") / "memory.db"
-    with every_night_asks(answering(write_smoke, approval)):
-        for command in (["import", path, SMOKE], ["maintain", path, "--consolidate", "--quiet"]):
-            assert run([*map(str, command)]) == 0
-    return path
-
-
-@pytest.fixture
-def night(consolidated: Path, tmp_path: Path) -> Path:
-    """Provide a copy of them."""
-    return copy_of(consolidated, tmp_path / "memory.db")
+night = copied("smoke_night")
 
 
 def pages(folder: Path) -> dict[str, str]:
@@ -91,9 +78,7 @@ def links(text: str) -> list[str]:
 # ---- what is written ----
 
 
-def test_each_memory_has_a_page_and_every_link_leads_to_one(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_each_memory_has_a_page_and_no_link_dangles(night: Path, tmp_path: Path, cli: Cli) -> None:
     ended = cli("export", night, "--wiki", tmp_path / "wiki", "--json")
     found = pages(tmp_path / "wiki")
     assert ended.json["wiki"]["written"] == len(found)
@@ -105,9 +90,7 @@ def test_each_memory_has_a_page_and_every_link_leads_to_one(
             assert target in found, (name, link)
 
 
-def test_the_page_of_a_derived_memory_says_what_it_was_made_from(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_derived_memory_names_its_sources(night: Path, tmp_path: Path, cli: Cli) -> None:
     cli("export", night, "--wiki", tmp_path / "wiki")
     (made,) = rows(
         night, "SELECT id, content FROM memories WHERE content LIKE '%03:30%' AND generation > 0"
@@ -123,7 +106,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
     fill(memory_file, a_rule())
     with model_server() as server:
         asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        cli("maintain", memory_file, "--consolidate", *asking)
+        cli("maintain", memory_file, *asking)
     cli("export", memory_file, "--wiki", tmp_path / "wiki")
     (name,) = [page for page in pages(tmp_path / "wiki") if page.startswith("wiki/rules/")]
     text = (tmp_path / "wiki" / name).read_text("utf-8")
@@ -132,9 +115,7 @@ def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, tmp_path: Path, 
     assert name in links(pages(tmp_path / "wiki")["index.md"])
 
 
-def test_a_name_has_a_page_if_three_active_memories_mention_it_and_the_index_lists_it(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_name_needs_three_memories(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     names = {"Kind regards": 2, "atlas-api": 3, "Evan": 4}
     fill(
         memory_file,
@@ -174,9 +155,7 @@ def test_a_second_export_changes_only_what_changed(night: Path, tmp_path: Path, 
     assert changed == {folder / "index.md"}
 
 
-def test_the_page_of_a_memory_that_left_the_file_is_removed(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_the_page_of_a_deleted_memory_is_removed(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     execute(night, "DELETE FROM memories WHERE id IN ('smoke-07', 'smoke-08')")
@@ -184,36 +163,28 @@ def test_the_page_of_a_memory_that_left_the_file_is_removed(
     assert not (folder / "raw" / "smoke-07.md").exists()
 
 
-def test_what_a_person_wrote_or_changed_stays_and_is_named(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_what_a_person_wrote_is_kept_and_named(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
     mine, changed = folder / "raw" / "mine.md", folder / "raw" / "smoke-07.md"
     mine.write_text("# my own page\n")
     changed.write_text(changed.read_text("utf-8") + "\nA remark.\n")
     execute(night, "UPDATE memories SET importance = 5 WHERE id = 'smoke-07'")
-    ended = cli("export", night, "--wiki", folder)
-    assert (ended.code, "raw/smoke-07.md" in ended.err) == (0, True)
+    cli("export", night, "--wiki", folder).ends(0, "raw/smoke-07.md")
     assert changed.read_text("utf-8").endswith("A remark.\n")
     assert mine.read_text("utf-8") == "# my own page\n"
 
 
-def test_a_page_that_a_crash_left_empty_or_unfinished_is_written_anew(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_unfinished_page_is_written_anew(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "wiki"
     cli("export", night, "--wiki", folder)
-    whole = pages(folder)
-    (folder / "raw" / "smoke-01.md").write_text("")
-    (folder / "raw" / ".slowwave-new").write_text("half of a pa")
-    cli("export", night, "--wiki", folder)
-    assert pages(folder) == whole
+    with unchanged(pages, folder):
+        (folder / "raw" / "smoke-01.md").write_text("")
+        (folder / "raw" / ".slowwave-new").write_text("half of a pa")
+        cli("export", night, "--wiki", folder)
 
 
-def test_the_pages_are_for_those_who_may_read_the_file(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_pages_have_the_mode_of_the_file(night: Path, tmp_path: Path, cli: Cli) -> None:
     night.chmod(0o640)
     cli("export", night, "--wiki", tmp_path / "wiki")
     assert (tmp_path / "wiki" / "raw" / "smoke-01.md").stat().st_mode & 0o777 == 0o640
@@ -224,9 +195,7 @@ def test_the_pages_are_for_those_who_may_read_the_file(
 # ---- what no text and no folder can do ----
 
 
-def test_hostile_texts_and_names_stay_texts_and_names(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_hostile_texts_stay_texts(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     named = ["../../outside", "/etc/passwd", "..", "a/b", "CON", "Case", "case", "x" * 400, "ü*?"]
     named += ["www.evil.example", "https://evil.example"]
     put(
@@ -240,8 +209,7 @@ def test_hostile_texts_and_names_stay_texts_and_names(
     fill(memory_file, [{"id": f"e{number}", **naming} for number in range(3)])
     folder = tmp_path / "deep" / "wiki"
     folder.parent.mkdir()
-    ended = cli("export", memory_file, "--wiki", folder)
-    assert ended.code == 0, ended.err
+    cli("export", memory_file, "--wiki", folder).ends(0)
     assert {entry.name for entry in tmp_path.iterdir()} <= {"deep", *_of(memory_file)}
     assert {candidate.name for candidate in folder.parent.iterdir()} == {"wiki"}
     found = pages(folder)
@@ -303,15 +271,12 @@ def test_no_two_names_share_a_page_and_none_leads_away(one: str, other: str) -> 
 
 
 @pytest.mark.parametrize("place", ["raw", "wiki", "wiki/tenants"])
-def test_a_link_within_the_folder_is_not_followed(
-    night: Path, tmp_path: Path, cli: Cli, place: str
-) -> None:
+def test_no_link_is_followed(night: Path, tmp_path: Path, cli: Cli, place: str) -> None:
     folder, outside = tmp_path / "wiki", tmp_path / "outside"
     outside.mkdir()
     (folder / place).parent.mkdir(parents=True)
     (folder / place).symlink_to(outside)
-    ended = cli("export", night, "--wiki", folder)
-    assert (ended.code, "another file is in the way" in ended.err) == (1, True)
+    cli("export", night, "--wiki", folder).ends(1, "another file is in the way")
     assert list(outside.iterdir()) == []
 
 
@@ -330,9 +295,7 @@ def test_a_link_or_a_pipe_in_place_of_a_page_stays(night: Path, tmp_path: Path, 
 # ---- wrong usage, and after each run ----
 
 
-def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_an_unwritable_folder_is_reported(night: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "file").write_text("mine")
     for folder in (tmp_path / "file", tmp_path / "no" / "such", night):
         ended = cli("export", night, "--wiki", folder)
@@ -342,35 +305,27 @@ def test_a_folder_that_cannot_be_written_is_said_in_a_sentence(
     assert (tmp_path / "file").read_text() == "mine"
 
 
-def test_a_folder_with_the_pages_of_another_file_is_refused_and_stays(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_folder_of_another_file_is_refused(night: Path, tmp_path: Path, cli: Cli) -> None:
     folder, other = tmp_path / "wiki", copy_of(night, tmp_path / "other: file.db")
     cli("export", night, "--wiki", folder)
-    before = pages(folder)
-    for command in (["export"], ["maintain", "--consolidate"]):
-        ended = cli(*command, other, "--wiki", folder)
-        said = f"it contains the pages of {night.name}, not of {other.name}"
-        assert (ended.code, said in ended.err) == (1, True), ended.err
-    assert pages(folder) == before
+    with unchanged(pages, folder):
+        for command in (["export"], ["maintain"]):
+            ended = cli(*command, other, "--wiki", folder)
+            said = f"it contains the pages of {night.name}, not of {other.name}"
+            assert (ended.code, said in ended.err) == (1, True), ended.err
     (folder / "index.md").unlink()
     for _ in range(2):
         assert cli("export", other, "--wiki", folder).code == 0
 
 
-def test_a_folder_that_may_not_be_written_is_said_without_an_advice_that_does_not_help(
-    night: Path, cli: Cli
-) -> None:
+def test_a_read_only_folder_has_a_hint_that_helps(night: Path, cli: Cli) -> None:
     closed = Path("/sys")
     if not closed.is_dir():
         pytest.skip("this system has no folder that nobody may write in")
-    ended = cli("export", night, "--wiki", closed / "w")
-    assert (ended.code, "let this user write to it" in ended.err) == (1, True), ended.err
+    cli("export", night, "--wiki", closed / "w").ends(1, "let this user write to it")
 
 
-def test_of_two_exports_into_one_folder_one_is_refused(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_of_two_exports_at_once_one_is_refused(night: Path, tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "wiki").mkdir()
     held = os.open(tmp_path / "wiki", os.O_RDONLY)
     try:
@@ -381,21 +336,17 @@ def test_of_two_exports_into_one_folder_one_is_refused(
     assert list((tmp_path / "wiki").iterdir()) == []
 
 
-def test_what_is_said_of_lines_does_not_go_with_a_wiki(
-    night: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_wiki_excludes_options_of_lines(night: Path, tmp_path: Path, cli: Cli) -> None:
     assert cli("export", night, "--wiki", tmp_path / "wiki", "--all").code == 2
     assert not (tmp_path / "wiki").exists()
 
 
-def test_a_run_writes_the_wiki_where_the_config_says(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_run_writes_the_configured_wiki(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     cli("import", memory_file, SMOKE)
     memory_file.with_name("slowwave.toml").write_text(f'wiki = "{tmp_path / "wiki"}"\n')
-    cli("maintain", memory_file, "--consolidate", "--dry-run")
+    cli("maintain", memory_file, "--dry-run")
     assert not (tmp_path / "wiki").exists()
-    ended = cli("maintain", memory_file, "--consolidate", "--json")
+    ended = cli("maintain", memory_file, "--json")
     assert ended.json["wiki"]["written"] == len(pages(tmp_path / "wiki")) > 10
     assert cli("export", memory_file).out.startswith('{"content"')
 
@@ -409,15 +360,12 @@ def as_it_is_now(path: Path, folder: Path) -> bool:
     return same
 
 
-def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_leaves_it_done(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_wiki_that_fails_keeps_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     cli("import", memory_file, SMOKE)
     (tmp_path / "file").write_text("")
-    night = ("maintain", memory_file, "--consolidate", "--quiet", "--wiki")
+    night = ("maintain", memory_file, "--quiet", "--wiki")
     for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
-        ended = cli(*night, refused)
-        assert (ended.code, "Cannot write into" in ended.err) == (1, True)
+        cli(*night, refused).ends(1, "Cannot write into")
     assert rows(memory_file, "SELECT outcome FROM runs") == []
     wiki = tmp_path / "wiki"
     (wiki / "wiki").mkdir(parents=True)
@@ -431,14 +379,12 @@ def test_a_wiki_that_cannot_be_is_refused_before_the_night_and_one_that_fails_le
     assert as_it_is_now(memory_file, wiki)
 
 
-def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_every_change_updates_the_wiki(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     wiki, plan, chat = tmp_path / "wiki", tmp_path / "plan.jsonl", tmp_path / "chat.txt"
     cli("import", memory_file, SMOKE)
     for text in ("The office closes at six.", "The office closes at six"):
         cli("add", memory_file, text)
-    maintain = ("maintain", memory_file, "--consolidate")
+    maintain = ("maintain", memory_file)
     cli(*maintain, "--dry-run", "--plan-out", plan)
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
@@ -446,8 +392,7 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
 
     def done(*command: object) -> Any:
         """Run a command, and see that the wiki says what came of it."""
-        ended = cli(*command, "--json")
-        assert ended.code == 0, ended.err
+        ended = cli(*command, "--json").ends(0)
         assert ended.json["wiki"]["folder"] == str(wiki)
         assert as_it_is_now(memory_file, wiki), command
         return ended.json
@@ -463,18 +408,13 @@ def test_whatever_changes_memories_writes_the_wiki_where_the_config_says(
     done("review", "decline", memory_file, waiting[1]["id"])
 
 
-def test_a_wiki_that_cannot_be_written_leaves_every_other_command_done_and_ends_with_3(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     wiki, chat = tmp_path / "wiki", tmp_path / "chat.txt"
     wiki.mkdir()
     (wiki / "raw").write_text("in the way")
     chat.write_text("User: I own a red Brompton.\nAssistant: ok\n")
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
-    for command in (
-        ["ingest", memory_file, chat],
-        ["experience", memory_file, "compress"],
-    ):
+    for command in (["ingest", memory_file, chat], ["experience", memory_file, "compress"]):
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         ended = cli(*command, "--wiki", wiki)
         assert (ended.code, "Cannot write into" in ended.err) == (3, True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from databases import Database, Embed, empty_database, server
-from nights import each_adding_something, more_of_it, of_one_thing
+from nights import each_adding_something, more_of_it, of_one_thing, unchanged
 from psycopg.sql import Identifier
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -87,10 +87,8 @@ class Package:
         return sorted(match["memory"] for match in found if match["user_id"] == user)
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
-        command = ("maintain", self.of(user), "--consolidate", "--format", self.name, "--json")
-        ended = cli(*command, *more)
-        assert ended.code == 0, ended.err
-        return dict(ended.json)
+        command = ("maintain", self.of(user), "--format", self.name, "--json")
+        return dict(cli(*command, *more).ends(0).json)
 
 
 @pytest.fixture(params=["mem0", "agno"])
@@ -120,9 +118,7 @@ def agno(empty_database: Database, embedder: SentenceEmbedder) -> Package:
     return made("agno", empty_database, embedder.encode)
 
 
-def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
-    package: Package, cli: Cli
-) -> None:
+def test_a_users_night_merges_and_undo_restores_every_row(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
     before = package.rows()
@@ -142,9 +138,7 @@ def test_a_night_of_a_user_merges_rests_and_gives_every_row_back(
     assert package.rows() == before
 
 
-def test_what_a_user_wants_forgotten_leaves_the_rows_and_the_mirror(
-    package: Package, cli: Cli
-) -> None:
+def test_a_forgotten_text_leaves_rows_and_mirror(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
     package.night(cli, "ravi")
@@ -155,9 +149,7 @@ def test_what_a_user_wants_forgotten_leaves_the_rows_and_the_mirror(
     assert package.night(cli, "ravi")["proposals"] == []
 
 
-def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
-    package: Package, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_text_grows_in_its_row(package: Package, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = of_one_thing()
     package.tell("ravi", *texts)
     before = package.rows()
@@ -166,12 +158,11 @@ def test_a_text_that_is_added_grows_in_its_row_and_goes_night_by_night(
     assert ours not in texts
     told = package.rows()
     package.tell("ravi", *more_of_it(), first=len(texts))
-    grown = package.rows()
-    second = package.night(cli, "ravi", *scripted)
-    (fuller,) = package.texts("ravi")
-    assert len(fuller) > len(ours)
-    assert cli("undo", package.of("ravi"), second["run"]).code == 0
-    assert package.rows() == grown
+    with unchanged(package.rows):
+        second = package.night(cli, "ravi", *scripted)
+        (fuller,) = package.texts("ravi")
+        assert len(fuller) > len(ours)
+        assert cli("undo", package.of("ravi"), second["run"]).code == 0
     package.database.execute(
         f"DELETE FROM {package.table} m WHERE to_jsonb(m)::text <> ALL(%s)",
         [row for (row,) in told],
@@ -213,26 +204,21 @@ APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("case", APART)
-def test_what_mem0_finds_apart_or_by_itself_is_not_joined(
-    case: str, mem0: Package, cli: Cli
-) -> None:
+def test_mem0_memories_kept_apart_are_not_joined(case: str, mem0: Package, cli: Cli) -> None:
     for number, more in enumerate(APART[case]):
         mem0.tell("ravi", TWINS[number], first=number, **more)
-    before = mem0.rows()
-    assert mem0.night(cli, "ravi")["proposals"] == []
-    assert mem0.rows() == before
+    with unchanged(mem0.rows):
+        assert mem0.night(cli, "ravi")["proposals"] == []
 
 
 def test_memories_of_an_agent_without_a_user_are_a_tenant_of_mem0(mem0: Package, cli: Cli) -> None:
     mem0.tell("", *TWINS, agent_id="helper")
-    ended = cli("maintain", mem0.database.url, "--consolidate", "--dry-run", "--json")
+    ended = cli("maintain", mem0.database.url, "--dry-run", "--json")
     assert ended.json["file"].endswith("#agent_id=helper")
     assert len(ended.json["proposals"]) == 2
 
 
-def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_differ(
-    agno: Package, cli: Cli, scripted: tuple[str, ...]
-) -> None:
+def test_a_new_row_of_agno_has_topics(agno: Package, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = each_adding_something()
     agno.tell("ravi", *texts)
     agno.night(cli, "ravi", *scripted)
@@ -248,9 +234,7 @@ def test_a_new_row_of_agno_has_the_topics_of_all_and_nothing_in_which_they_diffe
     )
 
 
-def test_memories_of_nobody_and_of_another_form_are_left_alone_in_agno(
-    agno: Package, cli: Cli
-) -> None:
+def test_rows_of_nobody_or_another_form_are_left_alone_in_agno(agno: Package, cli: Cli) -> None:
     agno.tell("ravi", *TWINS[:2])
     agno.tell("x", *TWINS[:2], user_id=None)
     agno.database.execute(
@@ -274,18 +258,15 @@ OWN_COLUMNS = {
 
 
 @pytest.mark.parametrize("columns", OWN_COLUMNS)
-def test_a_row_comes_back_with_the_columns_of_its_owner(
-    columns: str, package: Package, cli: Cli
-) -> None:
+def test_undo_restores_columns_of_an_owner(columns: str, package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     said = "payload ->> 'data'" if package.name == "mem0" else "memory #>> '{}'"
     added = OWN_COLUMNS[columns].replace("{said}", said)
     package.database.execute(f"ALTER TABLE {package.table} {added}")
-    before = package.rows()
-    done = package.night(cli, "ravi")
-    assert len(package.rows()) == 3
-    assert cli("undo", package.of("ravi"), done["run"]).code == 0
-    assert package.rows() == before
+    with unchanged(package.rows):
+        done = package.night(cli, "ravi")
+        assert len(package.rows()) == 3
+        assert cli("undo", package.of("ravi"), done["run"]).code == 0
 
 
 def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None:
@@ -295,17 +276,13 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
     moved = replace(package, table=f'"100%s".{table}')
     url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
-    before = moved.rows()
-    ended = cli("maintain", url, "--consolidate", "--format", package.name, "--json")
-    assert ended.code == 0, ended.err
-    assert len(moved.rows()) == 3
-    assert cli("undo", url, ended.json["run"]).code == 0
-    assert moved.rows() == before
+    with unchanged(moved.rows):
+        ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
+        assert len(moved.rows()) == 3
+        assert cli("undo", url, ended.json["run"]).code == 0
 
 
-def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
-    package: Package, cli: Cli
-) -> None:
+def test_a_new_row_with_the_id_prevents_undo(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     before = package.rows()
     done = package.night(cli, "ravi")
@@ -317,9 +294,7 @@ def test_what_took_the_id_of_a_row_that_left_keeps_it_from_coming_back(
         gone[0].replace("8080", "9090").replace("second", "third"),
     )
     there, mirrors = package.rows(), package.database.mirrors()
-    ended = cli("undo", package.of("ravi"), done["run"])
-    assert ended.code == 1
-    assert "There is now another row" in ended.err
+    cli("undo", package.of("ravi"), done["run"]).ends(1, "There is now another row")
     assert (package.rows(), package.database.mirrors()) == (there, mirrors)
 
 
@@ -356,18 +331,13 @@ def test_a_schema_that_is_not_known_is_refused_and_nothing_is_written(
     package = made(name, empty_database, embedder.encode)
     package.tell("ravi", *TWINS)
     empty_database.execute(change)
-    before = package.rows()
-    for dry_run in ((), ("--dry-run",)):
-        ended = cli("maintain", package.of("ravi"), "--consolidate", "--format", name, *dry_run)
-        assert ended.code == 10, ended.err
-        assert said in ended.err
-    assert package.rows() == before
+    with unchanged(package.rows):
+        for dry_run in ((), ("--dry-run",)):
+            cli("maintain", package.of("ravi"), "--format", name, *dry_run).ends(10, said)
     assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
 
 
-def test_tables_of_entities_and_of_telemetry_are_no_collections_of_mem0(
-    mem0: Package, cli: Cli
-) -> None:
+def test_tables_of_entities_and_telemetry_are_not_collections(mem0: Package, cli: Cli) -> None:
     for name in ("mem0_entities", "mem0migrations"):
         mem0.database.execute(f"CREATE TABLE {name} (LIKE mem0)")
     mem0.tell("ravi", *TWINS)
@@ -378,23 +348,19 @@ def test_a_schema_in_the_url_says_which_of_two_is_meant(agno: Package, cli: Cli)
     agno.database.execute("CREATE TABLE agno_memories (LIKE ai.agno_memories)")
     agno.tell("ravi", *TWINS)
     url = agno.of("ravi").replace("#", "&options=-csearch_path%3Dai#")
-    ended = cli("maintain", url, "--consolidate", "--format", "agno", "--dry-run", "--json")
+    ended = cli("maintain", url, "--format", "agno", "--dry-run", "--json")
     assert len(ended.json["proposals"]) == 2
 
 
-def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
-    empty_database: Database, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_tenants_do_not_mix(empty_database: Database, cli: Cli, embedder: SentenceEmbedder) -> None:
     """The names of their tenants may be the same."""
     agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
     agno.tell("user_id=ravi", *TWINS)
     mem0.tell("ravi", *TWINS)
-    ended = cli("maintain", mem0.of("ravi"), "--consolidate", "--dry-run")
-    assert ended.code == 2
-    assert "may be mem0 or agno" in ended.err
+    cli("maintain", mem0.of("ravi"), "--dry-run").ends(2, "may be mem0 or agno")
     mem0.night(cli, "ravi")
     # The one that has a mirror is meant from then on.
-    assert cli("maintain", mem0.of("ravi"), "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", mem0.of("ravi"), "--json").json["proposals"] == []
     assert len(agno.night(cli, "user_id=ravi")["proposals"]) == 2
     assert len(empty_database.mirrors()) == 2
     assert len(mem0.texts("ravi")) == len(agno.texts("user_id=ravi")) == 3
@@ -403,7 +369,7 @@ def test_of_two_packages_in_one_database_each_user_has_a_mirror_in_each(
 def test_a_schema_of_agno_that_is_newer_than_the_one_tried_is_said(agno: Package, cli: Cli) -> None:
     agno.tell("ravi", *TWINS)
     agno.database.execute("UPDATE ai.agno_schema_versions SET version = '4.0.0'")
-    ended = cli("maintain", agno.of("ravi"), "--consolidate", "--format", "agno", "--dry-run")
+    ended = cli("maintain", agno.of("ravi"), "--format", "agno", "--dry-run")
     assert ended.code == 0
     assert "schema 4 of agno, newer than 3" in ended.err
 
@@ -411,14 +377,12 @@ def test_a_schema_of_agno_that_is_newer_than_the_one_tried_is_said(agno: Package
 def test_a_fleet_has_a_night_for_each_user(package: Package, cli: Cli, tmp_path: Path) -> None:
     for user in ("ann", "bo"):
         package.tell(user, *TWINS)
-    fleet = ("fleet", "maintain", package.database.url, "--consolidate", "--workers", 1)
+    fleet = ("fleet", "maintain", package.database.url, "--workers", 1)
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
-    done = cli(*command)
-    assert done.code == 0, done.err
+    cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
-    after = package.rows()
-    assert cli(*command).code == 0
-    assert package.rows() == after
+    with unchanged(package.rows):
+        assert cli(*command).code == 0
 
 
 def test_the_formats_of_databases_are_listed_and_named_in_help(cli: Cli) -> None:

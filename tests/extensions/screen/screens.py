@@ -183,7 +183,7 @@ def waiting_file(path: Path) -> Path:
     with open_writing(path) as file, SMOKE.open("rb") as lines:
         import_lines(file, lines, NOW)
     with every_night_asks(answering(write_smoke, approval)):
-        assert run(["maintain", str(path), "--consolidate", "--review", "always", "-q"]) == 0
+        assert run(["maintain", str(path), "--review", "always", "-q"]) == 0
     return path
 
 

@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +14,9 @@ import time
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import Cli
-from nights import active, execute, picture, rows
+from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pictures, waiting_file
 
@@ -37,10 +37,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return waiting_file(tmp_path_factory.mktemp("waiting") / "memory.db")
 
 
-@pytest.fixture
-def waiting(kept: Path, tmp_path: Path) -> Path:
-    """Provide a file of one's own in which they wait."""
-    return Path(shutil.copy(kept, tmp_path / "memory.db"))
+waiting = copied("kept")
 
 
 # ---- what is seen ----
@@ -54,9 +51,7 @@ def test_the_screens_look_like_their_pictures(
             assert shown.is_like(name), shown.text
 
 
-def test_sources_stand_beside_the_draft_with_their_marks(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_sources_and_draft_are_side_by_side(waiting: Path, embedder: SentenceEmbedder) -> None:
     update = drive(waiting, embedder, ["n", "n"])
     assert "superseded · 2026-02-11 · agent · " in update.text
     beside = "working · trust 0.5 · smoke-05          │ The backup of the wiki runs at 03:30"
@@ -95,9 +90,7 @@ def _greys(shown: Shown) -> bool:
     return all(len(set(look)) == 1 for look in looks if "".join(look) != "c5c8c6")
 
 
-def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_memory_is_shown_as_plain_text(waiting: Path, embedder: SentenceEmbedder) -> None:
     execute(
         waiting,
         "UPDATE memories SET content = '[red]up[/red] [@click=quit]x[/] \x1b[2J in ' || content "
@@ -108,22 +101,11 @@ def test_what_a_memory_says_is_text_on_the_screen_and_nothing_else(
     assert f"{UPDATE} stale" in shown.text
 
 
-def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
-    waiting: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_lineage_is_a_complete_tree(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     assert cli("review", "approve", waiting, UPDATE).code == 0
     cli("add", waiting, "The backup of the wiki now runs at 04:45 every night.")
-    assert cli("maintain", waiting, "--consolidate", "--review", "always").code == 0
-    shown = drive(
-        waiting,
-        embedder,
-        [
-            "slash",
-            '"04:45',
-            "enter",
-            "l",
-        ],
-    )
+    assert cli("maintain", waiting, "--review", "always").code == 0
+    shown = drive(waiting, embedder, ["slash", '"04:45', "enter", "l"])
     assert "1 of 1" in shown.lines[0]
     assert any(
         "└── update: The backup of the wiki" in line or "── update: " in line
@@ -131,9 +113,7 @@ def test_lineage_is_a_tree_down_to_what_sources_were_made_from(
     )
 
 
-def test_a_search_lists_what_has_all_its_words_and_escape_lists_all(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_search_requires_all_words(waiting: Path, embedder: SentenceEmbedder) -> None:
     found = drive(waiting, embedder, ["slash", '"WIKI backup', "enter"])
     assert f"1 of 1 · {UPDATE} waits" in found.lines[0]
     again = drive(waiting, embedder, ["slash", '"WIKI backup', "enter", "escape"])
@@ -142,9 +122,7 @@ def test_a_search_lists_what_has_all_its_words_and_escape_lists_all(
     assert "nothing found" in nothing.text
 
 
-def test_an_operation_on_the_command_line_lists_its_proposals_alone(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_operation_filters_the_list(waiting: Path, embedder: SentenceEmbedder) -> None:
     shown = drive(waiting, embedder, choice=Choice((), "merge", False))
     assert f"1 of 1 · {MERGE}" in shown.lines[0]
 
@@ -152,9 +130,7 @@ def test_an_operation_on_the_command_line_lists_its_proposals_alone(
 # ---- what is decided ----
 
 
-def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_wait(
-    waiting: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_undo_reverts_an_approval(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     before = picture(waiting, WRITTEN)
     queued = cli("review", waiting, "--json").json["proposals"]
     session = Session(Place(waiting), embedder, Choice((), None, False))
@@ -171,13 +147,11 @@ def test_what_is_approved_is_applied_and_undo_gives_every_bit_back_and_lets_it_w
         found | {"decided_at": ""} for found in queued
     ]
     # The decision can be made once more, and the night does not propose it a second time.
-    assert cli("maintain", waiting, "--consolidate", "--json").json["proposals"] == []
+    assert cli("maintain", waiting, "--json").json["proposals"] == []
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
-def test_all_that_is_listed_is_applied_as_one_run_after_a_question_that_says_what_it_does(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_all_are_applied_after_one_question(waiting: Path, embedder: SentenceEmbedder) -> None:
     before = picture(waiting, WRITTEN)
     session = Session(Place(waiting), embedder, Choice((), None, False))
     asked = drive(waiting, embedder, ["A"], session=session)
@@ -195,22 +169,17 @@ def test_all_that_is_listed_is_applied_as_one_run_after_a_question_that_says_wha
     assert session.summary() == "3 proposals pending."
 
 
-def test_what_another_program_decided_stops_all_and_nothing_is_applied(
-    waiting: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_concurrent_decisions_stop_all(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     session = Session(Place(waiting), embedder, Choice((), None, False))
     session.load()
     assert cli("review", "decline", waiting, UPDATE).code == 0
-    before = picture(waiting, WRITTEN)
-    drive(waiting, embedder, ["A", "@#yes"], session=session)
-    assert picture(waiting, WRITTEN) == before
+    with unchanged(picture, waiting, WRITTEN):
+        drive(waiting, embedder, ["A", "@#yes"], session=session)
     drive(waiting, embedder, ["A", "@#yes"], session=session)
     assert sorted(states(waiting).values()) == ["applied", "applied", "declined"]
 
 
-def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
-    waiting: Path, cli: Cli, embedder: SentenceEmbedder
-) -> None:
+def test_undo_reverts_a_decline(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     session = Session(Place(waiting), embedder, Choice((), None, False))
     drive(waiting, embedder, ["d", '"not so', "enter"], session=session)
     shown = cli("review", "show", waiting, MERGE, "--json").json["proposals"][0]
@@ -223,9 +192,7 @@ def test_what_is_declined_keeps_its_reason_and_undo_lets_it_wait_again(
     assert session.summary() == "3 proposals pending."
 
 
-def test_words_that_pass_the_check_are_applied_and_others_are_asked_for_again(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_only_supported_words_are_applied(waiting: Path, embedder: SentenceEmbedder) -> None:
     clear = ["n", "e", "f7", "delete"]
     shown = drive(waiting, embedder, [*clear, '"Helvi settles 17 invoices.', "ctrl+s"])
     assert "Not applied, rejected:" in shown.text
@@ -256,36 +223,28 @@ def test_the_mouse_does_what_the_keys_do(waiting: Path, embedder: SentenceEmbedd
     assert states(waiting)[MERGE] == "declined"
 
 
-def test_a_source_that_changed_makes_it_stale_and_nothing_is_applied(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_changed_source_makes_it_stale(waiting: Path, embedder: SentenceEmbedder) -> None:
     execute(waiting, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
-    before = picture(waiting, WRITTEN)
-    shown = drive(waiting, embedder, ["n", "n", "a"])
-    assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
-    assert " stale     update" in shown.text
-    assert picture(waiting, WRITTEN) == before
+    with unchanged(picture, waiting, WRITTEN):
+        shown = drive(waiting, embedder, ["n", "n", "a"])
+        assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
+        assert " stale     update" in shown.text
 
 
 @pytest.mark.parametrize("keys", [["a"], ["d", "@#yes"]])
-def test_what_was_decided_at_another_screen_is_shown_so_and_waits_no_more(
-    keys: list[str], waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_stale_screens_catch_up(keys: list[str], waiting: Path, embedder: SentenceEmbedder) -> None:
     session = Session(Place(waiting), embedder, Choice((), None, False))
     session.load()
     drive(waiting, embedder, ["a", "n", "a"])
-    before = picture(waiting)
-    shown = drive(waiting, embedder, [*keys, "a"], session=session)
-    assert "It was decided by another program." in shown.said
-    assert f"{MERGE} is no longer pending: another program decided it." in shown.said
-    assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
-    assert session.summary() == "1 proposal pending."
-    assert picture(waiting) == before
+    with unchanged(picture, waiting):
+        shown = drive(waiting, embedder, [*keys, "a"], session=session)
+        assert "It was decided by another program." in shown.said
+        assert f"{MERGE} is no longer pending: another program decided it." in shown.said
+        assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
+        assert session.summary() == "1 proposal pending."
 
 
-def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
-    waiting: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_run_that_holds_the_file_is_named(waiting: Path, embedder: SentenceEmbedder) -> None:
     session = Session(Place(waiting), embedder, Choice((), None, False))
     with maintenance_lock(waiting):
         shown = drive(waiting, embedder, ["a"], session=session)
@@ -295,9 +254,7 @@ def test_while_a_run_holds_the_file_the_screen_says_so_and_goes_on(
     assert states(waiting)[MERGE] == "applied"
 
 
-def test_a_file_in_which_nothing_waits_opens_to_an_empty_list(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_an_empty_queue_is_an_empty_list(memory_file: Path, embedder: SentenceEmbedder) -> None:
     shown = drive(memory_file, embedder, ["a", "d", "e", "n", "p", "l", "pagedown"])
     assert "nothing is pending" in shown.lines[0]
 
@@ -365,18 +322,12 @@ def test_sigterm_ends_it_and_gives_the_terminal_back(waiting: Path) -> None:
     ("arguments", "output"),
     [(["list", "--tui"], "requires a terminal"), (["approve", "--all", "--tui"], "--tui")],
 )
-def test_without_a_terminal_or_with_an_action_it_is_wrong_usage(
-    waiting: Path, cli: Cli, arguments: list[str], output: str
-) -> None:
-    ended = cli("review", *arguments, waiting)
-    assert ended.code == 2
-    assert output in ended.err
+def test_it_needs_a_terminal(waiting: Path, cli: Cli, arguments: list[str], output: str) -> None:
+    cli("review", *arguments, waiting).ends(2, output)
     assert set(states(waiting).values()) == {"pending"}
 
 
-def test_without_the_package_the_command_says_how_to_install_it(
-    waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_package_is_optional(waiting: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowwave.extensions.screen.start._refuse_without_terminal", lambda: None)
     monkeypatch.setitem(sys.modules, "textual", None)
     monkeypatch.delitem(sys.modules, "slowwave.extensions.screen.screen")
