@@ -9,6 +9,7 @@ import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
+from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
@@ -71,7 +72,7 @@ def add(
         "pinned": pin,
     }
     memory = memory_from_text(text, fields, datetime.now(UTC))
-    with open_writing(file) as opened:
+    with open_writing(file) as opened, without_garbage_collection():
         near = find_similar(opened, tenant, text, memory.created_at)
         with opened.transaction():
             add_memories(opened, [memory])

@@ -22,6 +22,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
@@ -130,7 +131,11 @@ def recall(
         query, limit or NO_LIMIT, wanted, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
-    with place.reading() as path, shown_progress(output.quiet) as progress:
+    with (
+        place.reading() as path,
+        shown_progress(output.quiet) as progress,
+        without_garbage_collection(),
+    ):
         index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
         wish = replace(search_query, filter=replace(wanted, tenants=()))
         if block:
