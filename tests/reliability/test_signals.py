@@ -18,7 +18,7 @@ from builders import whole
 from commands import configure
 from figures import Figures
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
-from nights import night, rows
+from nights import fill, night, rows
 from reliability.processes import (
     Ended,
     small_night,
@@ -173,6 +173,8 @@ def test_a_signal_while_a_model_does_not_answer_ends_the_run_with_what_is_applie
     ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
+    # Equal texts are merged without a model, and before it is asked.
+    fill(path, ["The kettle in the kitchen is descaled on the first of each month."] * 2)
     with model_server(in_turn(SILENT, then=oracle)) as server:
         process = with_a_model(path, server)
         wait_for(lambda: applying(path) and bool(server.asked), process)
