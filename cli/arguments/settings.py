@@ -92,9 +92,29 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
+def switch_beside(context: typer.Context, file: Path) -> str | None:
+    """Return what switches a file off in the config file next to it, in words; else None.
+
+    Raises `typer.BadParameter` if that config file is wrong.
+    """
+    path = file.parent / CONFIG_NAME
+    is_on = not os.path.lexists(path) or _checked(context, path).get("enabled", True)
+    return None if is_on else f"enabled in {path}"
+
+
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path
+    values = _checked(context, path)
+    context.default_map = {
+        option.name: _to_default(values[option.name], option, path)
+        for option in context.command.params
+        if isinstance(option, TyperOption) and option.name in values
+    }
+
+
+def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
+    """Return the values of a config file. Raises `typer.BadParameter`."""
     settable = list(settable_options(context.find_root().command))
     values = _values(path, frozenset(option.name or "" for option in settable))
     for name, value in values.items():
@@ -103,11 +123,7 @@ def _read(context: typer.Context, path: Path) -> None:
         given = value if isinstance(value, list) else [value]
         if not any(all(type(each) in _type_of(option)[1] for each in given) for option in options):
             _to_default(value, options[0], path)
-    context.default_map = {
-        option.name: _to_default(values[option.name], option, path)
-        for option in context.command.params
-        if isinstance(option, TyperOption) and option.name in values
-    }
+    return values
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:

@@ -669,3 +669,36 @@ def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
     for name, words in named:
         known = {option for param in commands[f"fleet {name}"].params for option in param.opts}
         assert {word for word in words.split() if word.startswith("--")} <= known
+
+
+# ---- settings next to a file ----
+
+
+def test_a_file_that_is_switched_off_or_has_broken_settings_is_skipped_and_named(
+    tmp_path: Path, cli: Cli
+) -> None:
+    folders = [tmp_path / name for name in ("off", "broken", "well")]
+    files = [fleet_of(folder, 1)[0] for folder in folders]
+    before = [picture(file) for file in files]
+    (folders[0] / "slowwave.toml").write_text("enabled = false")
+    (folders[1] / "slowwave.toml").write_text("max_cots = 1")
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
+    assert (ended.code, ended.json["became"]) == (3, {"done": 1, "off": 1, "refused": 1})
+    assert "max_cots (max_cost" in ended.json["troubles"][0]["why"]
+    assert ended.json["set_aside"][0]["first"] == [str(files[0].relative_to(tmp_path))]
+    assert [picture(file) == seen for file, seen in zip(files, before, strict=True)] == [
+        True,
+        True,
+        False,
+    ]
+    for folder in folders[:2]:
+        (folder / "slowwave.toml").unlink()
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
+    assert (ended.code, ended.json["became"]) == (0, {"done": 2, "unchanged": 1})
+
+
+def test_the_file_of_another_program_is_named(fleet: list[Path], cli: Cli) -> None:
+    (folder_of(fleet) / "other.db").write_bytes(b"not a database" * 600)
+    shown = cli("fleet", "maintain", folder_of(fleet), "--workers", 1).out
+    assert "1 of other programs" in shown
+    assert "1 file of other programs: it is not a slowwave memory file\n  other.db" in shown
