@@ -100,7 +100,7 @@ MaxTimeOption = Annotated[
     setting(
         metavar="SECONDS",
         min=0,
-        help="Start no model call after this many seconds. Calls in progress finish.",
+        help="Stop calling the model after this many seconds. Abandons calls in progress.",
     ),
 ]
 

@@ -13,7 +13,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
-from .litellm_client import load_litellm, status_of, why_unreadable
+from .litellm_client import load_litellm, status_of, was_sent, why_unreadable
 from .parsing import breaks_off
 from .responses import (
     cost_of,
@@ -252,7 +252,7 @@ class ServedModel:
         except Exception as error:  # a malformed response may break litellm in any way
             unreadable = why_unreadable(error)
             # An error status costs nothing; without one the cost is unknown.
-            if unreadable is not None or (status_of(error) or 0) < 300:
+            if unreadable is not None or ((status_of(error) or 0) < 300 and was_sent(error)):
                 call.lose()
             if isinstance(error, OpenAIError) and unreadable is None:
                 call.problem = self._problem_of(error, timeout_s)

@@ -95,11 +95,16 @@ class PendingCall:
         self.abandoned: str | None = None
         # What its last request failed with, and its type; None if it did not fail.
         self.problem: Unanswered | None = None
-        # Whether an answer to one of its requests was lost.
-        self.lost = False
+        # The estimated usage of requests whose answer was lost, at an unknown cost.
+        self.lost = Usage()
         # Ends a request in flight, if that is possible.
         self.stop: Callable[[], None] | None = None
         self._began = time.monotonic()
+
+    @property
+    def estimated(self) -> Usage:
+        """The usage of a request without an answer: estimated tokens, at an unknown cost."""
+        return Usage(0, 0, self.estimate.prompt, self.estimate.answer, None)
 
     @property
     def seconds(self) -> float:
@@ -140,7 +145,7 @@ class PendingCall:
 
     def lose(self) -> None:
         """Record a lost answer, which may be charged, in any thread."""
-        self.lost = True
+        self.lost += self.estimated
         self._meter.lose(self.estimate)
 
     def abandon(self, why: str) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tenacity
 from cli_calls import Cli
 from commands import configure, setting
 from model_nights import Agent, facts
-from model_server import says
+from model_server import SILENT, says
 from nights import execute, rows
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
@@ -169,3 +171,25 @@ def test_a_budget_that_cannot_be_read_is_wrong_usage(
     assert ended.code == 2
     assert "as in '2 USD'" in ended.err
     assert rows(memory_file, "SELECT * FROM runs") == []
+
+
+def test_a_call_without_an_answer_counts_with_its_estimate(priced: Agent, cli: Cli) -> None:
+    priced.server.responder = lambda _: SILENT
+    configure(priced.path, api_base=priced.server.base, checker="none", max_time=1.5)
+    ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
+    used = ended.json["model"]
+    assert (ended.code, used["cost_usd"]) == (3, None)
+    estimate = 0.15 * used["prompt_tokens"] + 0.6 * used["completion_tokens"]
+    assert 0 < month_so_far(priced.path, 2.0, now).spent == pytest.approx(estimate / 1e6)
+
+
+def test_a_server_that_is_not_there_costs_nothing(
+    priced: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        configure(priced.path, api_base=f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        ended = night(cli, priced, "2 USD", "--json")
+    assert ended.json["model"]["calls"] > 0
+    assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
