@@ -35,7 +35,7 @@ TIMEOUT_S = 60.0
 # Attempts after a rate limit, a server error or a broken connection, with exponential backoff.
 ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
-# The longest wait that a server can ask for.
+# The longest wait before a retry; a server that asks for more is not asked again.
 MAX_WAIT_S = 30.0
 # The shortest timeout of a request, sent when the time is nearly over.
 _SHORTEST_TIMEOUT_S = 0.1
@@ -158,8 +158,13 @@ class ServedModel:
             return ModelRefuses(
                 f"the server redirects (HTTP {status}), and redirects are not followed"
             )
-        refused = ModelRefuses if refuses_all(error) else CallFailed
-        return refused(f"the model could not be asked: {self._message_of(error)}")
+        wait = retry_after(error) or 0
+        # Whether the other questions would only be refused, too.
+        refuses = refuses_all(error) or wait > MAX_WAIT_S
+        message = f"the model could not be asked: {self._message_of(error)}"
+        if wait > MAX_WAIT_S:
+            message += f"; the server asks to wait for {wait:.0f} seconds"
+        return (ModelRefuses if refuses else CallFailed)(message)
 
     def _whole_answer(self, call: PendingCall) -> Answer:
         """Ask, and again with twice the limit if the answer is cut off."""
@@ -183,15 +188,18 @@ class ServedModel:
         errors = self._litellm.exceptions
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
+        def is_worth_waiting(error: BaseException) -> bool:
+            return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
+
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
-            seconds = growing(state) if requested is None else min(requested, MAX_WAIT_S)
+            seconds = growing(state) if requested is None else requested
             left = call.seconds_left()
             # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: is_transient(error, errors)),
+            retry=tenacity.retry_if_exception(is_worth_waiting),
             wait=waiting,
             stop=tenacity.stop_after_attempt(ATTEMPTS),
             reraise=True,

@@ -303,14 +303,16 @@ class UsageMeter:
         if _exceeds(needed.calls, granted.calls):
             return f"the budget of {limits.calls} calls is used up"
         if _exceeds(needed.tokens, granted.tokens):
-            why = f"the budget of {limits.tokens} tokens has no room for another call"
+            why = f"the budget of {limits.tokens} tokens has no room for another call of about "
+            why += f"{estimate.total} tokens"
             used = (needed.tokens or 0) - estimate.total
             return why if self._owner is not None else f"{why}: {used} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
         if needed.cost_usd is None:
             return f"the model's price is unknown, so a {self._budget_name} cannot be enforced"
-        return f"the {self._budget_name} has no room for another call"
+        price = self._price(estimate.prompt, estimate.answer)
+        return f"the {self._budget_name} has no room for another call of about {price:.4f} USD"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from datetime import UTC, datetime
 from pathlib import Path
@@ -116,7 +117,7 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     ended = night(cli, priced, "2 USD/month")
     assert ended.code == 3
     line, todo = ended.err.splitlines()
-    assert todo == "The next run asks again."
+    assert todo == "No call fits into what is left of this limit: raise it."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
     assert f"2 questions not answered, first: {why}" in line
     assert priced.server.asked == []
@@ -157,9 +158,11 @@ def test_the_smaller_limit_counts(priced: Agent, cli: Cli) -> None:
 def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
     arguments = ("--model", "openai/scripted", setting("monthly_budget", "2 USD"))
     ended = cli("maintain", priced.path, *arguments)
-    assert ended.code == 3
-    assert "the model's price is unknown, so a budget of 2 USD a month" in ended.err
+    assert ended.code == 1
+    assert "The price of 'openai/scripted' is unknown" in ended.err
+    assert "max_tokens or max_calls" in ended.err
     assert priced.server.asked == []
+    assert rows(priced.path, "SELECT * FROM runs") == []
 
 
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
@@ -193,3 +196,16 @@ def test_a_server_that_is_not_there_costs_nothing(
         ended = night(cli, priced, "2 USD", "--json")
     assert ended.json["model"]["calls"] > 0
     assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
+
+
+def test_a_limit_that_is_too_small_for_one_call_names_what_a_call_takes(
+    priced: Agent, cli: Cli
+) -> None:
+    small = cli("maintain", priced.path, "--model", PRICED, "--max-cost", 0.0001)
+    line, todo = small.err.splitlines()
+    needed = re.search(r"no room for another call of about (0\.\d{4}) USD", line)
+    assert needed is not None
+    assert todo == "No call fits into what is left of this limit: raise it."
+    enough = float(needed[1]) + 0.0001
+    assert cli("maintain", priced.path, "--model", PRICED, "--max-cost", enough).code == 3
+    assert len(priced.server.asked) >= 1
