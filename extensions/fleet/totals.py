@@ -13,8 +13,6 @@ from slowwave.store.errors import UnusableFile
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
-# Skipped with a reason that a person may want to know, although nobody has to act.
-_SET_ASIDE: tuple[Became, ...] = ("foreign", "off")
 # The first are summed over files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
 _COUNTED = (
@@ -48,7 +46,7 @@ class Totals:
     unreadable: list[str] = field(default_factory=list)
     # (what became of them, why) to how many, and the first of them by name.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The same for files that are not in trouble, but were skipped.
+    # The same for files that have a reason, but are not in trouble.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
@@ -58,7 +56,7 @@ class Totals:
         self.files += 1
         self.became[receipt.became] += 1
         self._count(receipt)
-        if not receipt.is_well or receipt.became in _SET_ASIDE:
+        if not receipt.is_well or receipt.why is not None:
             named = self.set_aside if receipt.is_well else self.troubles
             why = (receipt.became, receipt.why or "unknown reason")
             count, keys = named.get(why, (0, []))

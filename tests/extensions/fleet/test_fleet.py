@@ -8,11 +8,13 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -702,3 +704,15 @@ def test_the_file_of_another_program_is_named(fleet: list[Path], cli: Cli) -> No
     shown = cli("fleet", "maintain", folder_of(fleet), "--workers", 1).out
     assert "1 of other programs" in shown
     assert "1 file of other programs: it is not a slowwave memory file\n  other.db" in shown
+
+
+def test_a_dry_run_names_a_file_that_is_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
+    old = tmp_path / "old.db"
+    with closing(sqlite3.connect(old)) as db:
+        db.executescript((ROOT / "tests/store/version_1.sql").read_text("utf-8"))
+    ended = cli("fleet", "maintain", tmp_path, "--dry-run", "--workers", 1)
+    assert (ended.code, "not yet migrated\n  old.db" in ended.out) == (0, True)
+    refused = cli("list", old)
+    assert (refused.code, f"slowwave maintain {old} --backup" in refused.err) == (10, True)
+    assert cli("maintain", old, "--backup", "--quiet").code == 0
+    assert cli("list", old).code == 0
