@@ -133,8 +133,8 @@ def switch_beside(context: typer.Context, file: Path) -> str | None:
     Raises `typer.BadParameter` if that config file is wrong.
     """
     path = file.parent / CONFIG_NAME
-    is_on = not os.path.lexists(path) or _checked(context, path).get("enabled", True)
-    return None if is_on else f"enabled in {path}"
+    values = _checked(context, path) if os.path.lexists(path) else {}
+    return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
 
 
 def _read(context: typer.Context, path: Path) -> None:
