@@ -147,7 +147,7 @@ def open_reading(path: Path) -> Iterator[MemoryFile]:
             raise UnusableFile(
                 f"{path} has schema version {schema_version(file)}; "
                 f"this slowwave reads version {newest_version()}.",
-                "Any command that writes to it migrates it, for example 'slowwave add FILE TEXT'.",
+                "Migrate it, with a backup: slowwave maintain FILE --backup",
             )
         yield file
 

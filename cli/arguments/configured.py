@@ -19,7 +19,7 @@ from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
-from .settings import CONTEXT_SETTINGS, is_path, place_named
+from .settings import CONTEXT_SETTINGS, hints_of_variables, is_path, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -80,7 +80,8 @@ class ConfiguredCommand(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Run the command: hints about old spellings first, and errors with their place."""
         output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
-        for hint in (*ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx)):
+        hints = *ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx), *hints_of_variables(ctx)
+        for hint in hints:
             output.note(hint)
         token = PLACE_OF.set(partial(place_named, ctx))
         try:

@@ -100,7 +100,7 @@ MaxTimeOption = Annotated[
     setting(
         metavar="SECONDS",
         min=0,
-        help="Start no model call after this many seconds. Calls in progress finish.",
+        help="Stop calling the model after this many seconds. Abandons calls in progress.",
     ),
 ]
 
@@ -136,14 +136,17 @@ class ModelOptions:
         command = shlex.join(["slowwave", "model-check", *map(str, given)])
         return without_secrets(command, self.api_base)
 
-    def refuse_unready(self, recordings: Recordings | None = None) -> None:
+    def refuse_unready(
+        self, recordings: Recordings | None = None, monthly_usd: float | None = None
+    ) -> None:
         """Refuse models that cannot be asked, before anything else is loaded.
 
-        Raises `ModelError`.
+        monthly_usd: what a month may cost, if that is limited. Raises `ModelError`.
         """
         if self.model is None or (recordings is not None and not recordings.asks):
             return
-        refuse_unready_models(self.model, self.api_base, self.checker)
+        needs_price = self.max_cost is not None or monthly_usd is not None
+        refuse_unready_models(self.model, self.api_base, self.checker, needs_price)
 
 
 @dataclass(frozen=True)
@@ -211,12 +214,14 @@ def refuse_missing_programs(*openers: Opener | None) -> None:
             opener.open()
 
 
-def refuse_unready_models(model: str, api_base: str | None, checker: str | None) -> None:
+def refuse_unready_models(
+    model: str, api_base: str | None, checker: str | None, needs_price: bool = False
+) -> None:
     """Refuse models that litellm does not know, a missing key, and a missing program.
 
-    Raises `ModelError`.
+    needs_price: also refuse models whose price is unknown. Raises `ModelError`.
     """
-    from slowwave.consolidation.model.known_models import refuse_unready
+    from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
     from slowwave.consolidation.model.litellm_model import Endpoint
 
     for opener in openers_of(model, api_base, checker):
@@ -224,6 +229,8 @@ def refuse_unready_models(model: str, api_base: str | None, checker: str | None)
             refuse_unready(opener)
         else:
             refuse_missing_programs(opener)
+        if needs_price and opener is not None:
+            refuse_unpriced(opener)
 
 
 def openers_of(

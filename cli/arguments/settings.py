@@ -38,6 +38,8 @@ _WITH_COMMAS = frozenset({"only", "phase"})
 # Metavars of texts that are paths, or may be.
 _PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 _CONFIG = "slowwave.config"
+# Variables that are not options of commands.
+_VARIABLES = frozenset({"FILE", "DEBUG", "MCP_TOKEN"})
 _SOURCES = {"COMMANDLINE": "the command line", "ENVIRONMENT": "SLOWWAVE_{}"}
 
 
@@ -58,6 +60,7 @@ def beside_file(context: typer.Context, value: Path | None) -> Path | None:
     if value is None:
         return None
     address = address_named(context, value)
+    value = _unlike_option(value)
     path = value.parent / CONFIG_NAME
     # A dangling link is an error, not an absent file.
     if address is None and _CONFIG not in context.meta and os.path.lexists(path):
@@ -75,7 +78,12 @@ def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path
     if not values:
         return None
     beside_file(context, values[0])
-    return [address_named(context, value) or value for value in values]
+    return [address_named(context, value) or _unlike_option(value) for value in values]
+
+
+def _unlike_option(path: Path) -> Path:
+    """Return a path that printed commands can name: one that starts with a dash is an option."""
+    return path.absolute() if str(path).startswith("-") else path
 
 
 def beside_source(context: typer.Context, value: str) -> str:
@@ -92,9 +100,56 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
+def hints_of_variables(context: typer.Context) -> Iterator[str]:
+    """Yield a note for each variable that starts like a setting, and has no effect.
+
+    Only for commands that take a model, where a mistyped limit costs money: it imports all commands
+    if a variable is not of this one.
+    """
+    from .old_spellings import removed
+
+    prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
+    found = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
+    known = _VARIABLES | _variables_of(context.command)
+    if "MODEL" not in known or found <= known:
+        return
+    known |= _variables_of(context.find_root().command)
+    for name in sorted(found - known):
+        if removed(name.lower()) is None:
+            near = get_close_matches(name, known, n=1, cutoff=0.7)
+            meant = f" Is {prefix}{near[0]} meant?" if near else ""
+            yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
+
+
+def _variables_of(command: Any) -> frozenset[str]:
+    """Return the variables of a command, or of all commands of a group, without the prefix."""
+    options = settable_options(command)
+    return frozenset(str(each.name).upper() for each in options if each.name not in DELETING)
+
+
+def switch_beside(context: typer.Context, file: Path) -> str | None:
+    """Return what switches a file off in the config file next to it, in words; else None.
+
+    Raises `typer.BadParameter` if that config file is wrong.
+    """
+    path = file.parent / CONFIG_NAME
+    values = _checked(context, path) if os.path.lexists(path) else {}
+    return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
+
+
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path
+    values = _checked(context, path)
+    context.default_map = {
+        option.name: _to_default(values[option.name], option, path)
+        for option in context.command.params
+        if isinstance(option, TyperOption) and option.name in values
+    }
+
+
+def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
+    """Return the values of a config file. Raises `typer.BadParameter`."""
     settable = list(settable_options(context.find_root().command))
     values = _values(path, frozenset(option.name or "" for option in settable))
     for name, value in values.items():
@@ -103,11 +158,7 @@ def _read(context: typer.Context, path: Path) -> None:
         given = value if isinstance(value, list) else [value]
         if not any(all(type(each) in _type_of(option)[1] for each in given) for option in options):
             _to_default(value, options[0], path)
-    context.default_map = {
-        option.name: _to_default(values[option.name], option, path)
-        for option in context.command.params
-        if isinstance(option, TyperOption) and option.name in values
-    }
+    return values
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:

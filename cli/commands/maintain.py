@@ -164,7 +164,7 @@ def maintain(
             settings.min_new,
         ),
         Watch(None if dry_run else settings.metrics_file),
-        refuse_unready=partial(asking.refuse_unready, recordings) if asks else None,
+        refuse_unready=partial(asking.refuse_unready, recordings, month) if asks else None,
         monthly_usd=month,
         concurrency=asking.concurrency,
         model_check=asking.check_of(writer.model),

@@ -132,7 +132,7 @@ class Night:
             self.watch.failed(place.named, error)
             raise
         try:
-            self.watch.end(place.named, code)
+            self.watch.end(place.named, code, None if closed is None else closed.name)
         except StoreError as error:
             code = self._partly(error, code)
         return code, found

@@ -69,13 +69,16 @@ class Watch:
                 self._metrics.set_pending(file, pending())
             self._metrics.set_outcome(file, outcome)
 
-    def end(self, file: Path, code: int) -> None:
-        """Report how a run ended, and write the metrics. Raises `StoreError`."""
+    def end(self, file: Path, code: int, closed: str | None = None) -> None:
+        """Report how a run ended, and write the metrics. Raises `StoreError`.
+
+        closed: the name of the gate that prevented it, if any.
+        """
         seconds = round(time.monotonic() - self._started, 3)
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
         if self._metrics is not None and self._path is not None:
-            self._metrics.set_end(file, time.time(), seconds, code)
+            self._metrics.set_end(file, time.time(), seconds, code, closed)
             self._metrics.write(self._path)
 
     def failed(self, file: Path, error: BaseException) -> None:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from slowwave.store.undo.obstacles import Obstacle
 
 FORMAT = 1
-_WIDTH = 120
+# A file or a pipe has no width: tables are not wrapped, so that each row is a line.
+_WIDTH = 10_000
 # Maximum obstacles written for people; programs get them all.
 _MAX_OBSTACLES = 10
 
@@ -240,6 +241,5 @@ def console_for(stream: Any) -> Console:
             """Raise, so that the command chooses the exit code: rich would exit with 1."""
             raise
 
-    # A file or a pipe has no width: this one is enough for tables.
     width = None if stream.isatty() else _WIDTH
     return _Console(file=stream, highlight=False, markup=False, emoji=False, width=width)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, get_args
 from slowwave.consolidation.proposals import State
 
 from .ingest import STATES
+from .problems import unanswered_windows
 from .report_file import PREFIX, write_textfile
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")
+_GATES = ("enabled", "min_interval", "min_new")
 
 
 class Metrics:
@@ -31,8 +33,10 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
-    def set_end(self, file: Path, at: float, seconds: float, code: int) -> None:
-        """Set how a run ended. at: seconds since 1970."""
+    def set_end(self, file: Path, at: float, seconds: float, code: int, closed: str | None) -> None:
+        """Set how a run ended. at: seconds since 1970. closed: the gate that prevented it."""
+        for gate in _GATES:
+            self._set("gate_closed", "1: it prevented the run.", gate == closed, file, gate=gate)
         self._set("run_timestamp_seconds", "When the last run ended.", at, file)
         self._set("run_duration_seconds", "How long the last run took.", seconds, file)
         self._set("run_exit_code", "The exit code of the last run.", code, file)
@@ -84,6 +88,8 @@ class Metrics:
             self._set("conversation_texts", "Texts of these by state.", number, file, state=state)
         usage = outcome.usage
         self._set("model_calls", "Model requests.", usage.calls, file)
+        unanswered = len(unanswered_windows(outcome)) + parts.unread
+        self._set("model_questions_unanswered", "Questions without an answer.", unanswered, file)
         for kind in ("prompt", "completion"):
             tokens = getattr(usage, f"{kind}_tokens")
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)

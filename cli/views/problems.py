@@ -80,6 +80,8 @@ def model_failure(
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
         todo = "The next run asks again."
+        if not outcome.usage.calls:
+            todo = "No call fits into what is left of this limit: raise it."
     else:
         todo = f"The next run asks again. To test server and key: {check}"
     return clean(first), clean(todo)

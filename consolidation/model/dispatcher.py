@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -98,10 +98,10 @@ class Dispatcher:
             pending.abandon("the run ended")
 
     def unfinished(self) -> Usage:
-        """Return the usage of calls that nobody collected; one in flight has an unknown cost."""
+        """Return the usage of calls that nobody collected; those in flight are estimated."""
         with self._lock:
             in_flight = [
-                Usage(calls=pending.requests, cost_usd=None) + pending.wasted
+                Usage(pending.requests) + pending.wasted + pending.lost + pending.estimated
                 for pending in self._in_flight
                 if pending.requests
             ]
@@ -161,9 +161,7 @@ class Dispatcher:
                 self.refused = str(outcome)
             else:
                 outcome = LimitReached(_REFUSED_BEFORE)
-        used = last + pending.wasted
-        # A lost answer may be charged, at an unknown price.
-        used = replace(used, cost_usd=None) if pending.lost else used
+        used = last + pending.wasted + pending.lost
         self._in_flight.remove(pending)
         self._completed.put(CompletedCall(pending.question, outcome, used))
 

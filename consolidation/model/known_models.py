@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.threads import run_in_thread
 
+from .interface import Opener
 from .litellm_model import Endpoint, key_variable
 
 _PRICES = "model_prices_and_context_window_backup.json"
@@ -29,6 +31,17 @@ def refuse_unready(endpoint: Endpoint) -> None:
     if provider is None or not (endpoint.api_base or has_key):
         # In a thread, since an import that is interrupted breaks later ones.
         run_in_thread(endpoint.open)
+
+
+def refuse_unpriced(opener: Opener) -> None:
+    """Refuse a model whose price is unknown, to litellm too. Raises `ModelError`."""
+    if price_of(opener.model, 1, 1) is not None:
+        return
+    if run_in_thread(opener.open).terms.price(1, 1) is None:
+        raise ModelError(
+            f"The price of '{opener.model}' is unknown, so a budget in USD cannot be enforced.",
+            "Limit max_tokens or max_calls instead of max_cost or monthly_budget.",
+        )
 
 
 def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None:

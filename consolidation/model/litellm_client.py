@@ -120,6 +120,14 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
+def was_sent(error: BaseException) -> bool:
+    """Whether a request that failed may have reached the server."""
+    import httpx
+
+    unsent = (httpx.ConnectError, httpx.ConnectTimeout)
+    return not any(isinstance(cause, unsent) for cause in _causes(error))
+
+
 def why_unreadable(error: BaseException) -> str | None:
     """Return why an answer was refused; None if the error has another cause."""
     return next((str(cause) for cause in _causes(error) if isinstance(cause, AnswerRefused)), None)

@@ -13,7 +13,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
-from .litellm_client import load_litellm, status_of, why_unreadable
+from .litellm_client import load_litellm, status_of, was_sent, why_unreadable
 from .parsing import breaks_off
 from .responses import (
     cost_of,
@@ -35,7 +35,7 @@ TIMEOUT_S = 60.0
 # Attempts after a rate limit, a server error or a broken connection, with exponential backoff.
 ATTEMPTS = 3
 FIRST_WAIT_S = 1.0
-# The longest wait that a server can ask for.
+# The longest wait before a retry; a server that asks for more is not asked again.
 MAX_WAIT_S = 30.0
 # The shortest timeout of a request, sent when the time is nearly over.
 _SHORTEST_TIMEOUT_S = 0.1
@@ -158,8 +158,13 @@ class ServedModel:
             return ModelRefuses(
                 f"the server redirects (HTTP {status}), and redirects are not followed"
             )
-        refused = ModelRefuses if refuses_all(error) else CallFailed
-        return refused(f"the model could not be asked: {self._message_of(error)}")
+        wait = retry_after(error) or 0
+        # Whether the other questions would only be refused, too.
+        refuses = refuses_all(error) or wait > MAX_WAIT_S
+        message = f"the model could not be asked: {self._message_of(error)}"
+        if wait > MAX_WAIT_S:
+            message += f"; the server asks to wait for {wait:.0f} seconds"
+        return (ModelRefuses if refuses else CallFailed)(message)
 
     def _whole_answer(self, call: PendingCall) -> Answer:
         """Ask, and again with twice the limit if the answer is cut off."""
@@ -183,15 +188,18 @@ class ServedModel:
         errors = self._litellm.exceptions
         growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
 
+        def is_worth_waiting(error: BaseException) -> bool:
+            return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
+
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
-            seconds = growing(state) if requested is None else min(requested, MAX_WAIT_S)
+            seconds = growing(state) if requested is None else requested
             left = call.seconds_left()
             # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))
 
         return tenacity.Retrying(
-            retry=tenacity.retry_if_exception(lambda error: is_transient(error, errors)),
+            retry=tenacity.retry_if_exception(is_worth_waiting),
             wait=waiting,
             stop=tenacity.stop_after_attempt(ATTEMPTS),
             reraise=True,
@@ -252,7 +260,7 @@ class ServedModel:
         except Exception as error:  # a malformed response may break litellm in any way
             unreadable = why_unreadable(error)
             # An error status costs nothing; without one the cost is unknown.
-            if unreadable is not None or (status_of(error) or 0) < 300:
+            if unreadable is not None or ((status_of(error) or 0) < 300 and was_sent(error)):
                 call.lose()
             if isinstance(error, OpenAIError) and unreadable is None:
                 call.problem = self._problem_of(error, timeout_s)

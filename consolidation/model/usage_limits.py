@@ -95,11 +95,16 @@ class PendingCall:
         self.abandoned: str | None = None
         # What its last request failed with, and its type; None if it did not fail.
         self.problem: Unanswered | None = None
-        # Whether an answer to one of its requests was lost.
-        self.lost = False
+        # The estimated usage of requests whose answer was lost, at an unknown cost.
+        self.lost = Usage()
         # Ends a request in flight, if that is possible.
         self.stop: Callable[[], None] | None = None
         self._began = time.monotonic()
+
+    @property
+    def estimated(self) -> Usage:
+        """The usage of a request without an answer: estimated tokens, at an unknown cost."""
+        return Usage(0, 0, self.estimate.prompt, self.estimate.answer, None)
 
     @property
     def seconds(self) -> float:
@@ -140,7 +145,7 @@ class PendingCall:
 
     def lose(self) -> None:
         """Record a lost answer, which may be charged, in any thread."""
-        self.lost = True
+        self.lost += self.estimated
         self._meter.lose(self.estimate)
 
     def abandon(self, why: str) -> None:
@@ -298,14 +303,16 @@ class UsageMeter:
         if _exceeds(needed.calls, granted.calls):
             return f"the budget of {limits.calls} calls is used up"
         if _exceeds(needed.tokens, granted.tokens):
-            why = f"the budget of {limits.tokens} tokens has no room for another call"
+            why = f"the budget of {limits.tokens} tokens has no room for another call of about "
+            why += f"{estimate.total} tokens"
             used = (needed.tokens or 0) - estimate.total
             return why if self._owner is not None else f"{why}: {used} are used"
         if not _exceeds(needed.cost_usd, granted.cost_usd):
             return None
         if needed.cost_usd is None:
             return f"the model's price is unknown, so a {self._budget_name} cannot be enforced"
-        return f"the {self._budget_name} has no room for another call"
+        price = self._price(estimate.prompt, estimate.answer)
+        return f"the {self._budget_name} has no room for another call of about {price:.4f} USD"
 
 
 def _exceeds(needed: float | None, granted: float | None) -> bool:

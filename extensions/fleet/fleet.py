@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +32,8 @@ class Fleet:
     # None: no receipts are kept, nor looked at.
     archive: Archive | None
     shard: Shard = field(default_factory=Shard)
+    # Returns the receipt of a file that must not be maintained, by its key; else None.
+    skipped: Callable[[str], Receipt | None] = lambda _: None
 
     def night(self, began: datetime, progress: Progress, interruption: Interruption) -> Totals:
         """Do the nights of all files of this shard that are due, and return what became of them.
@@ -80,6 +82,8 @@ class Fleet:
             if file.version == NOT_THERE:
                 why = "it is listed, but does not exist"
                 yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
+            elif (skipped := self.skipped(file.key)) is not None:
+                yield replace(skipped, last_run=last_run, at=at)
             elif seen is not None and seen.is_current(file.version, basis, at):
                 yield unchanged(file.key, seen, at)
             else:

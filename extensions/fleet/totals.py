@@ -46,6 +46,8 @@ class Totals:
     unreadable: list[str] = field(default_factory=list)
     # (what became of them, why) to how many, and the first of them by name.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
+    # The same for files that have a reason, but are not in trouble.
+    set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
 
@@ -54,11 +56,12 @@ class Totals:
         self.files += 1
         self.became[receipt.became] += 1
         self._count(receipt)
-        if not receipt.is_well:
+        if not receipt.is_well or receipt.why is not None:
+            named = self.set_aside if receipt.is_well else self.troubles
             why = (receipt.became, receipt.why or "unknown reason")
-            count, keys = self.troubles.get(why, (0, []))
-            self.troubles[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
-        if receipt.became not in ("unchanged", *_NOT_THERE):
+            count, keys = named.get(why, (0, []))
+            named[why] = count + 1, [*keys, receipt.key][:MAX_NAMED]
+        if receipt.became not in ("unchanged", "off", *_NOT_THERE):
             _keep(self._longest, (receipt.seconds, receipt.key))
         _keep(self._largest, (receipt.tokens_after or 0, receipt.key))
 

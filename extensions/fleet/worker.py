@@ -30,6 +30,7 @@ from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
 from slowwave.extensions.fleet.store.object_store import Gone
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
+from slowwave.store.file import needs_migration
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
@@ -98,13 +99,7 @@ class Worker:
             return _gone(item)
         # The night reports an empty one.
         if file_size(path) and is_foreign_file(path):
-            if item.last_run is not None:
-                why_not = "it was maintained before, but is no longer a memory file"
-                return Receipt(item.key, "unusable", why_not, last_run=item.last_run)
-            # It is not opened again before it changes.
-            basis = self.idle_marks(path, now, options).key
-            why_not = "it is not a slowwave memory file"
-            return Receipt(item.key, "foreign", why_not, version_of(path), basis)
+            return self._foreign(item, path, now, options)
         became: Became
         why: str | None
         outcome: Outcome | None = None
@@ -113,6 +108,8 @@ class Worker:
         except StoreError as error:
             return _refused(item, error)
         try:
+            if self._job.dry_run and needs_migration(path):
+                return Receipt(item.key, "planned", "not yet migrated", last_run=item.last_run)
             outcome = self._maintained(path, now, options)
             became, why = _told(outcome)
         except NoRoom as error:
@@ -126,6 +123,15 @@ class Worker:
             return _rehearsed(item, outcome)
         marks = self.idle_marks(path, now, options)
         return receipt_of(item, path, became, why, outcome, marks)
+
+    def _foreign(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
+        if item.last_run is not None:
+            why_not = "it was maintained before, but is no longer a memory file"
+            return Receipt(item.key, "unusable", why_not, last_run=item.last_run)
+        # It is not opened again before it changes.
+        basis = self.idle_marks(path, now, options).key
+        why_not = "it is not a slowwave memory file"
+        return Receipt(item.key, "foreign", why_not, version_of(path), basis)
 
     def idle_marks(self, path: Path, now: datetime, options: CycleOptions) -> IdleMarks:
         """Return what knows whether anything is left to do in a file."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import socket
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tenacity
 from cli_calls import Cli
 from commands import configure, setting
 from model_nights import Agent, facts
-from model_server import says
+from model_server import SILENT, says
 from nights import execute, rows
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
@@ -107,7 +110,7 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
     line, todo = night(cli, priced, "2 USD/month").ends(3).err.splitlines()
-    assert todo == "The next run asks again."
+    assert todo == "No call fits into what is left of this limit: raise it."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
     assert f"2 questions not answered, first: {why}" in line
     assert priced.server.asked == []
@@ -146,9 +149,11 @@ def test_the_smaller_limit_counts(priced: Agent, cli: Cli) -> None:
 def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
     arguments = ("--model", "openai/scripted", setting("monthly_budget", "2 USD"))
     ended = cli("maintain", priced.path, *arguments)
-    assert ended.code == 3
-    assert "the model's price is unknown, so a budget of 2 USD a month" in ended.err
+    assert ended.code == 1
+    assert "The price of 'openai/scripted' is unknown" in ended.err
+    assert "max_tokens or max_calls" in ended.err
     assert priced.server.asked == []
+    assert rows(priced.path, "SELECT * FROM runs") == []
 
 
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
@@ -156,3 +161,38 @@ def test_a_malformed_budget_is_wrong_usage(budget: str, memory_file: Path, cli: 
     configure(memory_file, monthly_budget=budget)
     cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
     assert rows(memory_file, "SELECT * FROM runs") == []
+
+
+def test_a_call_without_an_answer_counts_with_its_estimate(priced: Agent, cli: Cli) -> None:
+    priced.server.responder = lambda _: SILENT
+    configure(priced.path, api_base=priced.server.base, checker="none", max_time=1.5)
+    ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
+    used = ended.json["model"]
+    assert (ended.code, used["cost_usd"]) == (3, None)
+    estimate = 0.15 * used["prompt_tokens"] + 0.6 * used["completion_tokens"]
+    assert 0 < month_so_far(priced.path, 2.0, now).spent == pytest.approx(estimate / 1e6)
+
+
+def test_a_server_that_is_not_there_costs_nothing(
+    priced: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        configure(priced.path, api_base=f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
+        ended = night(cli, priced, "2 USD", "--json")
+    assert ended.json["model"]["calls"] > 0
+    assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
+
+
+def test_a_limit_that_is_too_small_for_one_call_names_what_a_call_takes(
+    priced: Agent, cli: Cli
+) -> None:
+    small = cli("maintain", priced.path, "--model", PRICED, "--max-cost", 0.0001)
+    line, todo = small.err.splitlines()
+    needed = re.search(r"no room for another call of about (0\.\d{4}) USD", line)
+    assert needed is not None
+    assert todo == "No call fits into what is left of this limit: raise it."
+    enough = float(needed[1]) + 0.0001
+    assert cli("maintain", priced.path, "--model", PRICED, "--max-cost", enough).code == 3
+    assert len(priced.server.asked) >= 1

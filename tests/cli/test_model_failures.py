@@ -162,3 +162,14 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
     assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
     assert "no such model" in report.read_text("utf-8")
+
+
+def test_each_run_is_a_line_of_the_log_in_a_pipe(
+    agent: Agent, maintain: Callable[..., Ended], cli: Cli
+) -> None:
+    agent.server.responder = lambda _: refuses(401, "not for you " * 20)
+    maintain()
+    titles, *lines = cli("log", agent.path).out.splitlines()
+    assert titles.startswith("run")
+    assert len(lines) == 1
+    assert "not for you not for you" in lines[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -222,3 +223,29 @@ def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
     monkeypatch.setenv("SLOWWAVE_MAX_COST", "abc")
     ended = cli("maintain", memory_file, "--dry-run").ends(2)
     assert ended.err.startswith("Error: SLOWWAVE_MAX_COST must be a number, not 'abc'")
+
+
+def test_a_variable_that_is_not_a_setting_is_noted_and_stops_nothing(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MAX_COTS", "PHASE", "MAX_FACTS", "FILE"):
+        monkeypatch.setenv(f"SLOWWAVE_{name}", "1")
+    ended = cli("maintain", memory_file)
+    assert (ended.code, ended.err.splitlines()) == (
+        0,
+        [
+            "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Is SLOWWAVE_MAX_COST meant?",
+            "SLOWWAVE_PHASE has no effect: it is not a setting.",
+        ],
+    )
+
+
+def test_a_printed_command_names_a_file_that_starts_with_a_dash(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli("import", "./-we.db", "--empty").code == 0
+    for _ in range(2):
+        cli("add", "./-we.db", "The staging server listens on port 8080.")
+    command = cli("maintain", "./-we.db").out.splitlines()[-1].partition("slowwave ")[2]
+    assert cli(*shlex.split(command), "--yes").code == 0

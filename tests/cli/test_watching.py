@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from cli_calls import SLOWWAVE, Cli, in_a_process
-from commands import setting
+from commands import configure, setting
 from metrics import metrics
+from model_nights import Agent, near_pairs
+from model_server import refuses
 from nights import daily, execute, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
@@ -167,6 +169,22 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
 
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
     cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
+
+
+def test_a_closed_gate_and_a_model_that_answers_nothing_are_metrics(
+    agent: Agent, cli: Cli, tmp_path: Path
+) -> None:
+    path = tmp_path / "slowwave.prom"
+    agent.remember(near_pairs(1))
+    agent.server.responder = lambda _: refuses(401, "revoked")
+    configure(agent.path, api_base=agent.server.base, metrics_file=str(path))
+    arguments = ("maintain", agent.path, "--model", "openai/scripted")
+    assert cli(*arguments).code == 1
+    assert metrics(path)["slowwave_model_questions_unanswered"] == {(): 1}
+    assert set(metrics(path)["slowwave_gate_closed"].values()) == {0}
+    assert cli(*arguments, "--no-enabled").code == 0
+    closed = metrics(path)["slowwave_gate_closed"]
+    assert closed == {("enabled",): 1, ("min_interval",): 0, ("min_new",): 0}
 
 
 # ---- completion ----

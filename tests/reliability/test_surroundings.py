@@ -208,7 +208,7 @@ def test_a_defect_is_reported_without_keys(
         reporting(broken)(json=False, quiet=False)
     output = capsys.readouterr().err
     assert ended.value.exit_code == 70
-    assert "a defect: RuntimeError" in output
+    assert "Internal error: RuntimeError" in output
     assert [key for key in (SECRETS[name], PASSWORD, "key=12") if key in output] == []
 
 

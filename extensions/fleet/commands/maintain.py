@@ -33,7 +33,12 @@ from slowwave.cli.arguments.options import (
     ReviewOption,
     operations_of,
 )
-from slowwave.cli.arguments.settings import beside_source, is_on_command_line
+from slowwave.cli.arguments.settings import (
+    CONFIG_NAME,
+    beside_source,
+    is_on_command_line,
+    switch_beside,
+)
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.terminal.exits import Code
@@ -58,6 +63,7 @@ from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
 if TYPE_CHECKING:
     from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
     from slowwave.extensions.fleet.store.archive import Shard
+    from slowwave.extensions.fleet.store.receipt import Receipt
     from slowwave.extensions.fleet.totals import Totals
     from slowwave.extensions.postgres.format import PostgresFormat
 
@@ -210,13 +216,28 @@ def fleet_maintain(
     )
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
         job = _with_owner(job, Path(folder), count)
-        fleet = Fleet(found, job, _engine(engine, count), archive, chosen)
+        skipped = partial(_skipped, context, job)
+        fleet = Fleet(found, job, _engine(engine, count), archive, chosen, skipped)
         # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
     _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
     raise typer.Exit(signals_of_this_command().code or _code(totals))
+
+
+def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
+    """Return the receipt of a file on a disk that is switched off, or whose settings are wrong."""
+    from slowwave.extensions.fleet.store.receipt import Receipt
+
+    if job.in_bucket or job.database is not None:
+        return None
+    path = job.path_of(key)
+    try:
+        switch = switch_beside(context, path)
+    except typer.BadParameter as error:
+        return Receipt(key, "refused", f"{path.parent / CONFIG_NAME}: {error.message}", tries=0)
+    return None if switch is None else Receipt(key, "off", f"by {switch}", tries=0)
 
 
 def _format_of_database(

@@ -32,7 +32,8 @@ _WORDS = {
     "nothing": "with nothing to do",
     "unchanged": "unchanged and not opened",
     "planned": "with something to do",
-    "foreign": "not memory files",
+    "foreign": "of other programs",
+    "off": "switched off",
     "gone": "deleted during the run",
     "interrupted": "interrupted",
     "missing": "not there",
@@ -97,10 +98,13 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
         **{name: totals.sums[name] for name in SUMMED},
         "cost_usd": totals.cost,
         "seconds": round(totals.seconds, 3),
-        "troubles": [
-            {"became": became, "why": why, "files": count, "first": keys}
-            for (became, why), (count, keys) in totals.troubles.items()
-        ],
+        **{
+            name: [
+                {"became": became, "why": why, "files": count, "first": keys}
+                for (became, why), (count, keys) in named.items()
+            ]
+            for name, named in (("troubles", totals.troubles), ("set_aside", totals.set_aside))
+        },
         "longest": [{"file": key, "seconds": seconds} for key, seconds in totals.longest],
         "largest": [{"file": key, "tokens": tokens} for key, tokens in totals.largest],
         "shards": [shard._asdict() for shard in shards],
@@ -153,7 +157,7 @@ def _sums(totals: Totals) -> Iterator[str]:
 
 
 def _troubles(totals: Totals) -> Iterator[str]:
-    for (became, why), (count, keys) in totals.troubles.items():
+    for (became, why), (count, keys) in (totals.set_aside | totals.troubles).items():
         yield ""
         yield f"{counted(count, 'file', 'files')} {_WORDS[became]}: {why}"
         yield from (f"  {key}" for key in keys)

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 # stale        it was replaced in its bucket during each try
 # held         another maintenance run has locked it
 # foreign      it is not a slowwave memory file
+# off          the slowwave.toml next to it switches maintenance off
 # refused      it is not safe, or not possible, to maintain it where it is
 # gone         it was deleted after the files were listed
 # missing      it is listed, but does not exist
@@ -28,6 +29,7 @@ Became = Literal[
     "stale",
     "held",
     "foreign",
+    "off",
     "refused",
     "gone",
     "missing",
@@ -39,7 +41,7 @@ Became = Literal[
 ]
 # Files with other outcomes need another run, or a person.
 WELL: frozenset[Became] = frozenset(
-    {"done", "nothing", "unchanged", "planned", "foreign", "gone", "interrupted"}
+    {"done", "nothing", "unchanged", "planned", "foreign", "off", "gone", "interrupted"}
 )
 
 

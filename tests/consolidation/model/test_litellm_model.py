@@ -208,12 +208,22 @@ def test_a_retry_after_header_is_obeyed(agent: Agent) -> None:
 
 def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(refuses(503, retry_after="3600"))
+    agent.server.responder = in_turn(refuses(503, retry_after="20"))
     question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
     assert question.state == "failed"
     assert question.why is not None
     assert question.why.startswith("the model could not be asked: HTTP 503: ")
     assert question.why.endswith("; the budget of 1 seconds is used up")
+    assert len(agent.server.asked) == 1
+
+
+def test_a_server_that_asks_to_wait_for_an_hour_is_not_asked_again(agent: Agent) -> None:
+    elsewhere = [{**each, "id": f"{each['id']}-2", "tenant": "second"} for each in a_fact()]
+    agent.remember([*a_fact(), *elsewhere])
+    agent.server.responder = in_turn(refuses(429, retry_after="3600"))
+    outcome = agent.sleep(agent.writer(concurrency=1))
+    assert "the server asks to wait for 3600 seconds" in str(outcome.asked[0].why)
+    assert [each.state for each in outcome.asked] == ["failed", "skipped"]
     assert len(agent.server.asked) == 1
 
 
@@ -396,7 +406,7 @@ def test_a_call_that_costs_more_than_expected_is_the_last(agent: Agent) -> None:
     agent.server.responder = lambda asked: says(write(asked), prompt_tokens=1_000_000)
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini", limits=UsageLimits(cost_usd=0.1)))
     assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"applied": 1, "skipped": 2})
-    assert outcome.asked[-1].why == "the budget of 0.1 USD has no room for another call"
+    assert "the budget of 0.1 USD has no room for another call" in str(outcome.asked[-1].why)
 
 
 def test_a_model_with_an_unknown_price_is_not_asked_under_a_budget_of_money(agent: Agent) -> None:

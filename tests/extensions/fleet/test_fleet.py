@@ -8,11 +8,13 @@ import random
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -609,3 +611,48 @@ def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
     for name, words in named:
         known = {option for param in commands[f"fleet {name}"].params for option in param.opts}
         assert {word for word in words.split() if word.startswith("--")} <= known
+
+
+# ---- settings next to a file ----
+
+
+def test_a_file_that_is_switched_off_or_has_broken_settings_is_skipped_and_named(
+    tmp_path: Path, cli: Cli
+) -> None:
+    folders = [tmp_path / name for name in ("off", "broken", "well")]
+    files = [fleet_of(folder, 1)[0] for folder in folders]
+    before = [picture(file) for file in files]
+    (folders[0] / "slowwave.toml").write_text("enabled = false")
+    (folders[1] / "slowwave.toml").write_text("max_cots = 1")
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
+    assert (ended.code, ended.json["became"]) == (3, {"done": 1, "off": 1, "refused": 1})
+    assert "max_cots (max_cost" in ended.json["troubles"][0]["why"]
+    assert ended.json["set_aside"][0]["first"] == [str(files[0].relative_to(tmp_path))]
+    assert [picture(file) == seen for file, seen in zip(files, before, strict=True)] == [
+        True,
+        True,
+        False,
+    ]
+    for folder in folders[:2]:
+        (folder / "slowwave.toml").unlink()
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
+    assert (ended.code, ended.json["became"]) == (0, {"done": 2, "unchanged": 1})
+
+
+def test_the_file_of_another_program_is_named(fleet: list[Path], cli: Cli) -> None:
+    (folder_of(fleet) / "other.db").write_bytes(b"not a database" * 600)
+    shown = cli("fleet", "maintain", folder_of(fleet), "--workers", 1).out
+    assert "1 of other programs" in shown
+    assert "1 file of other programs: it is not a slowwave memory file\n  other.db" in shown
+
+
+def test_a_dry_run_names_a_file_that_is_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
+    old = tmp_path / "old.db"
+    with closing(sqlite3.connect(old)) as db:
+        db.executescript((ROOT / "tests/store/version_1.sql").read_text("utf-8"))
+    ended = cli("fleet", "maintain", tmp_path, "--dry-run", "--workers", 1)
+    assert (ended.code, "not yet migrated\n  old.db" in ended.out) == (0, True)
+    refused = cli("list", old)
+    assert (refused.code, f"slowwave maintain {old} --backup" in refused.err) == (10, True)
+    assert cli("maintain", old, "--backup", "--quiet").code == 0
+    assert cli("list", old).code == 0
