@@ -32,6 +32,15 @@ class Objections:
     losing: frozenset[str] = frozenset()
     lost_reasons: tuple[str, ...] = ()
 
+    def plus(self, more: Objections) -> Objections:
+        """Return these objections and more of them."""
+        return Objections(
+            (*self.reasons, *more.reasons),
+            self.strangers | more.strangers,
+            self.losing | more.losing,
+            (*self.lost_reasons, *more.lost_reasons),
+        )
+
 
 def check_drafts(
     checker: str, drafts: Sequence[DraftToCheck], bill: Bill

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
-from slowwave.consolidation.writing.program_check import find_faults, find_hints
+from slowwave.consolidation.writing.program_check import find_dropped, find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
@@ -35,7 +35,7 @@ class CheckedGroup:
     proposal: Proposal
     # Found by the program.
     faults: tuple[str, ...] = ()
-    # Found by the checking model.
+    # Found by the checking model, and what the program finds lost.
     objections: Objections = field(default_factory=Objections)
 
     @property
@@ -176,8 +176,11 @@ class WindowDialogue:
                 continue
             taken.update(group.ids)
             if self._groups.is_wanted(proposal):
-                faults = tuple(find_faults(proposal, self._groups.sources(group.ids)))
-                candidates.append(CheckedGroup(group, proposal, faults))
+                sources = self._groups.sources(group.ids)
+                faults = tuple(find_faults(proposal, sources))
+                dropped = dict(find_dropped(proposal, sources))
+                lost = Objections(losing=frozenset(dropped), lost_reasons=tuple(dropped.values()))
+                candidates.append(CheckedGroup(group, proposal, faults, lost))
         return candidates, unproposed
 
     def _check(self, written: WrittenGroups) -> Asking[list[CheckedGroup]]:
@@ -205,7 +208,7 @@ class WindowDialogue:
             if not found.reasons:
                 self._add_conflicts(ids)
         return [
-            replace(candidate, objections=found)
+            replace(candidate, objections=found.plus(candidate.objections))
             for candidate, found in zip(written.candidates, objections[:count], strict=True)
         ]
 

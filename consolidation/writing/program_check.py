@@ -36,7 +36,7 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
         survivor = next((source for source in sources if source.id == proposal.survivor), None)
         if survivor is None or survivor.text != text:
             return ["the memory that stays does not say what the draft says"]
-        return [*_structure_faults(proposal, sources), *_dropped_facts(proposal, survivor, sources)]
+        return list(_structure_faults(proposal, sources))
     if not text.strip():
         return ["the text is empty"]
     return [
@@ -57,17 +57,19 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     return faults
 
 
-def _dropped_facts(
-    proposal: Proposal, survivor: Source, sources: Sequence[Source]
-) -> Iterator[str]:
-    """Yield the facts of memories that a merge removes and the memory that stays lacks."""
-    if proposal.operation != "merge":
-        # The old value of an update leaves.
+def find_dropped(proposal: Proposal, sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
+    """Yield the facts of leaving memories that a merge drops, as (memory id, sentence).
+
+    None if a text is written, which the checking model reads with hints, and none of an update,
+    whose old value leaves.
+    """
+    if not proposal.keeps_text or proposal.operation != "merge":
         return
+    survivors = [source for source in sources if source.id == proposal.survivor]
     for source in sources:
         if source.id in proposal.leaving:
-            for fact in find_unsupported(source.text, [survivor]):
-                yield f'the memory that stays lacks "{fact.words}" ({fact.kind}) of {source.id}'
+            for fact in find_unsupported(source.text, survivors):
+                yield source.id, f'lost: "{fact.words}" ({fact.kind}) is not in the text'
 
 
 def find_form_faults(proposal: Proposal, sources: Sequence[Source]) -> Iterator[str]:

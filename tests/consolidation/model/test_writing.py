@@ -619,20 +619,21 @@ def test_operations_that_are_not_wanted_are_left_out_though_the_model_is_asked_t
     assert len(agent.server.asked[0].memories) == 12
 
 
-def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(wiki: Agent) -> None:
-    texts = {WIKI[0], WIKI[1], WIKI[2]}
+def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agent: Agent) -> None:
+    texts = ("A cron job of Aino copies the wiki to the NAS at 02:30.", WIKI[1], WIKI[2])
+    agent.remember(told(texts, "wiki"))
 
     def written(asked: Asked) -> Answer:
         ids = [memory for memory in asked.memories if memory.text in texts]
         return groups(group("merge", ids, WIKI[1]))
 
-    # A merge of two is what is left of a merge of three: the third loses its days.
-    wiki.server.responder = answering(written, objecting(lost=[("m3", "kept for 14 days")]))
-    first = wiki.sleep()
+    # A merge of two is what is left of a merge of three: the third would lose its days.
+    agent.server.responder = answering(written, approval)
+    first = agent.sleep()
     assert only_result(first).proposal.sources == ("wiki-00", "wiki-01")
-    undo(wiki, first)
-    wiki.remember(told(["The wiki of staging has no backup on the NAS."], "new", first_day=10))
-    outcome = wiki.sleep(now=TOMORROW)
+    undo(agent, first)
+    agent.remember(told(["The wiki of staging has no backup on the NAS."], "new", first_day=10))
+    outcome = agent.sleep(now=TOMORROW)
     assert states(outcome) == {"rejected": 1}
     assert "decided before" in str(only_result(outcome).why)
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agents_files import delete_text, edit_text, format_of, held, made, nobody_writes, told_in
 from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
-from model_nights import GATE, GATE_ONCE, SHORT, joining
-from model_server import Asked, Reply, model_server
+from model_nights import GATE, GATE_ONCE, SHORT, writing
+from model_server import Asked, Reply, Shown, approval, group, model_server
 from nights import execute, of_one_thing
 
 from benchmarks.quality.formats import WRITERS
@@ -142,8 +143,12 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
             copied(path, kept)
             OTHER_KINDS.get(kind, lambda path: (to_nothing(path), other.rename(path)))(path)
             put.append(held(path))
-        return joining(GATE_ONCE)(asked)
+        return join_the_gate(asked)
 
+    def gate(shown: Sequence[Shown]) -> dict[str, Any]:
+        return group("merge", [each for each in shown if each.text not in _ALIKE], GATE_ONCE)
+
+    join_the_gate = writing(gate, checker=approval)
     command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
@@ -162,7 +167,7 @@ def test_what_is_put_in_its_place_while_a_model_thinks_is_left_alone(
     assert held(path) == before
 
 
-_ALIKE = ("Billing listens on port 8080.", "billing listens on Port 8080")
+_ALIKE = ("Billing listens on port 8080.", "User said that billing listens on port 8080.")
 WITH_VECTORS = ("mcp-memory-service", "langgraph, vectors")
 _EDITED = "A heron nests at the weir."
 
@@ -190,8 +195,12 @@ def test_an_edit_saves_both(name: str, change: str, changed: str, tmp_path: Path
                 delete_text(name, path, changed)
             else:
                 edit_text(path, changed, _EDITED)
-        return joining(GATE_ONCE)(asked)
+        return join_the_gate(asked)
 
+    def gate(shown: Sequence[Shown]) -> dict[str, Any]:
+        return group("merge", [each for each in shown if each.text not in _ALIKE], GATE_ONCE)
+
+    join_the_gate = writing(gate, checker=approval)
     command = ("maintain", path, "--format", format_of(name))
     with model_server(answer) as server:
         ended = cli(*command, "--model", "openai/scripted", setting("api_base", server.base))
