@@ -14,7 +14,6 @@ from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
-    from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -77,26 +76,20 @@ def apply_chosen(
 
     words: None applies them unchanged. Raises `StoreError`.
     """
-    from slowwave.consolidation.running.approval import apply_approved
+    from slowwave.consolidation.running.approval import apply_approved, with_text
+    from slowwave.store.memories import read_memories
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        worded = [_worded(opened, pending, words) for pending in chosen_of(opened, choice)]
+        worded = [pending.kept for pending in chosen_of(opened, choice)]
+        if words is not None:
+            sources = [list(read_memories(opened, kept.proposal.sources)) for kept in worded]
+            worded = [with_text(kept, words, of) for kept, of in zip(worded, sources, strict=True)]
         way = "approve" if words is None else "edit"
         return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
-
-
-def _worded(opened: MemoryFile, pending: PendingProposal, words: str | None) -> Result:
-    from slowwave.consolidation.running.approval import with_text
-    from slowwave.store.memories import read_memories
-
-    if words is None:
-        return pending.kept
-    memories = list(read_memories(opened, pending.kept.proposal.sources))
-    return with_text(pending.kept, words, memories)
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:

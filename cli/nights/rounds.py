@@ -27,7 +27,7 @@ from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.outcome import report_as_json, report_as_text
-from slowwave.cli.views.problems import report_problems, summarize_problems
+from slowwave.cli.views.problems import report_night_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions
@@ -157,10 +157,7 @@ class Rounds:
             shown += report_as_text(outcome, place, False, writer, memory_file, budgets)
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                summary, hint = summarize_problems(named, outcome)
-                code = report_problems(
-                    self._output, code, writer, None, outcome.broken_off, summary, hint
-                )
+                code = report_night_problems(self._output, code, named, outcome, writer)
             else:
                 code = code or Code.PARTLY
                 self._output.error(unwritten.message, "The next run writes it.", code)
