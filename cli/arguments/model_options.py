@@ -11,7 +11,7 @@ import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.consolidation.writing.writer import AGENT
+from slowwave.consolidation.writing.writer import AGENT, Writer
 
 from .monthly_budget import MonthlyBudget
 from .options import setting
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Opener
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
-    from slowwave.consolidation.writing.writer import Writer
 
 
 def _concurrency_of(context: typer.Context, value: int) -> int:

@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperOption
 
+from slowwave.store.opening import read_text
+
 from .addresses import address_named, parse_address
 
 CONFIG_NAME = "slowwave.toml"
@@ -111,8 +113,6 @@ def _read(context: typer.Context, path: Path) -> None:
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
-    from slowwave.store.opening import read_text
-
     from .old_spellings import removed
 
     try:

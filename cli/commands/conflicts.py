@@ -20,15 +20,16 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
+from slowwave.consolidation.proposals import ConflictGroup, group_conflicts
 from slowwave.store.errors import NotFound
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.memories import find_id
 from slowwave.store.places import Place
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import ConflictGroup
     from slowwave.consolidation.running.corrections import Correction
-    from slowwave.store.file import MemoryFile
 
 
 @on_place
@@ -44,7 +45,6 @@ def list_conflicts(
     Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
-    from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
@@ -84,9 +84,7 @@ def resolve(
 
     def do(opened: MemoryFile) -> Correction:
         from slowwave.consolidation.planning.conflicts import current_conflicts
-        from slowwave.consolidation.proposals import group_conflicts
         from slowwave.consolidation.running.corrections import Corrector
-        from slowwave.store.memories import find_id
 
         now = datetime.now(UTC)
         group = _named(

@@ -16,11 +16,11 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.file import open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.places import Place
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.store.file import MemoryFile
     from slowwave.store.forgettable import Forgettable, KnownText
     from slowwave.store.forgetting import Forgotten
 
@@ -71,7 +71,6 @@ def forget_(
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
     from slowwave.store.forgetting import forget
-    from slowwave.store.records import timestamp
 
     _refuse_unclear(memory, matching)
     if not rehearse:

@@ -33,14 +33,15 @@ from slowwave.cli.views.lineage import (
 from slowwave.cli.views.memory import author_of, memory_as_json
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.store.errors import NotFound
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.intake import KeptMessage, read_messages_of
+from slowwave.store.lineage import Trace, read_derivations, read_trace
+from slowwave.store.memories import read_memory
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from slowwave.store.file import MemoryFile
-    from slowwave.store.intake import KeptMessage
-    from slowwave.store.lineage import Trace
     from slowwave.store.records import Memory
 
 # Fields that come first, or under a heading of their own.
@@ -90,8 +91,6 @@ def show(
         _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities
-    from slowwave.store.file import open_reading
-    from slowwave.store.lineage import read_derivations
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
@@ -110,7 +109,6 @@ def show(
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
     """Return a memory. Raises `NotFound`, which reports how it was removed, and `Ambiguous`."""
-    from slowwave.store.memories import read_memory
     from slowwave.store.purge import find_removed
 
     try:
@@ -145,10 +143,6 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
 
 def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
     """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
-    from slowwave.store.file import open_reading
-    from slowwave.store.intake import read_messages_of
-    from slowwave.store.lineage import read_trace
-
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         trace = read_trace(opened, memory)
         ancestors = (source.id for steps in trace.sources.steps.values() for source in steps)

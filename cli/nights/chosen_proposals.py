@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.ledger import read_latest_by_prefix
+from slowwave.store.ledger import decide_pending, read_latest_by_prefix
+from slowwave.store.memories import read_memories
 from slowwave.store.prefixes import MIN_PREFIX, match_prefix
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
@@ -49,9 +51,6 @@ class Choice:
 
 def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingProposal]:
     """Decline the chosen proposals, and return them as declined. Raises `StoreError`."""
-    from slowwave.store.ledger import decide_pending
-    from slowwave.store.records import timestamp
-
     now = timestamp(datetime.now(UTC))
     why = f"declined by a person: {reason}" if reason else "declined by a person"
 
@@ -77,7 +76,6 @@ def apply_chosen(
     words: None applies them unchanged. Raises `StoreError`.
     """
     from slowwave.consolidation.running.approval import apply_approved, with_text
-    from slowwave.store.memories import read_memories
 
     now = datetime.now(UTC)
 

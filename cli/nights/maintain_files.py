@@ -28,6 +28,8 @@ from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.memories import tenants
 
 from .gates import Gates
 from .watch import Watch
@@ -302,7 +304,6 @@ def _fit(
 
 
 def _count_pending(memory_file: Path) -> int:
-    from slowwave.store.file import open_reading
     from slowwave.store.ledger import read_pending
 
     with open_reading(memory_file) as file:
@@ -314,8 +315,6 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import tenants
 
     with open_reading(memory_file) as file:
         known = tenants(file)

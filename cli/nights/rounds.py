@@ -33,7 +33,7 @@ from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
-from slowwave.store.places import Place
+from slowwave.store.places import Budget, Place
 
 from .gates import Gates
 from .maintain_files import note_place, write_back
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers, OpenQuestions
     from slowwave.store.errors import StoreError
-    from slowwave.store.places import Budget
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from slowwave.store.lineage import Ancestor, Lineage, Trace
 
 from .memory import author_of
-
-if TYPE_CHECKING:
-    from slowwave.store.lineage import Ancestor, Lineage, Trace
 
 # How many generations are nested before a new tree begins: readers of JSON limit the depth
 # (Python's to about 500), and lines have an end.

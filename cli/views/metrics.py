@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, get_args
 
 from slowwave.consolidation.proposals import State
 
-from .ingest import STATES
+from .ingest import STATES, IngestTotals
 from .report_file import PREFIX, write_textfile
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from slowwave.consolidation.running.outcome import Outcome
-
-    from .ingest import IngestTotals
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")
