@@ -11,7 +11,7 @@ import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.consolidation.writing.writer import AGENT, Writer
+from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 
 from .monthly_budget import MonthlyBudget
 from .options import setting
@@ -183,8 +183,6 @@ def make_writer(
             f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
         )
     if model is None:
-        from slowwave.consolidation.writing.writer import BuiltInWriter
-
         return BuiltInWriter()
     from slowwave.consolidation.model.model_writer import ModelWriter
     from slowwave.consolidation.model.usage_limits import UsageLimits

@@ -134,7 +134,6 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
 
 
 def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
-    """Return a sentence about unknown keys, with the nearest known ones."""
     near = {key: get_close_matches(key, keys, n=2, cutoff=0.6) for key in unknown}
     named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
     sentence = f"it has unknown keys: {', '.join(named)}."

@@ -20,7 +20,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
-from slowwave.consolidation.proposals import ConflictGroup, group_conflicts
+from slowwave.consolidation.proposals import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.memories import find_id
@@ -87,9 +87,12 @@ def resolve(
         from slowwave.consolidation.running.corrections import Corrector
 
         now = datetime.now(UTC)
-        group = _named(
-            group_conflicts(current_conflicts(opened, (), timestamp(now))), conflict, place
+        groups = group_conflicts(current_conflicts(opened, (), timestamp(now)))
+        by_id = {group.id: group for group in groups}
+        hint = (
+            "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
         )
+        group = by_id[match_prefix(conflict, by_id, "conflict", f" in {place.named}", hint)]
         corrector = Corrector(opened, now)
         if keep is None:
             return corrector.allow([pair.sources for pair in group.conflicts])
@@ -102,12 +105,6 @@ def resolve(
         return corrector.keep(kept, group.rivals_of(kept))
 
     make_correction("conflicts", place, do, rehearse, wiki, output)
-
-
-def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:
-    by_id = {group.id: group for group in groups}
-    hint = "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
-    return by_id[match_prefix(prefix, by_id, "conflict", f" in {place.named}", hint)]
 
 
 app = group_of(

@@ -72,20 +72,15 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
         line = _read_line()
         if line is None:
             return
-        key, text = _answer_in(line, question.id)
+        try:
+            key, text = parse_answer_line(line)
+        except ValueError:  # it answers what was asked
+            key, text = question.id, line.decode(errors="replace")
         done = rounds.answer({key: text})
         for stale in done.given.stale:
             output.note(clean(f"No question {stale} is open: its answer is stale."))
         left, faults = done.given.left, done.given.faults
         yield done
-
-
-def _answer_in(line: bytes, asked: str) -> tuple[str, str]:
-    """Return the id of a question and an answer; by default it answers what was asked."""
-    try:
-        return parse_answer_line(line)
-    except ValueError:
-        return asked, line.decode(errors="replace")
 
 
 def _read_line() -> bytes | None:

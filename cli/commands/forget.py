@@ -94,7 +94,9 @@ def forget_(
     if shown.over_since is None:
         refuse_derived(shown, derived)
         if not confirmed:
-            _confirm(shown, output)
+            output.show("\n".join(_plan(shown)))
+            these = counted(len(shown.memories) + len(shown.derived), "memory", "memories")
+            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
         found = find(opened)
@@ -132,12 +134,6 @@ def _clean(place: Place, is_finished: bool) -> StoreError | None:
     except StoreError as error:
         return error
     return None
-
-
-def _confirm(found: Forgettable, output: Output) -> None:
-    output.show("\n".join(_plan(found)))
-    these = counted(len(found.memories) + len(found.derived), "memory", "memories")
-    typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
 
 def _refuse_unclear(memory: str | None, matching: str | None) -> None:

@@ -256,7 +256,6 @@ def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
 
 
 def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> None:
-    """Refuse options that cannot be combined, and an unknown format."""
     from slowwave.store.conversations.conversation_formats import FORMATS
 
     refuse_missing(context, _NEEDS)

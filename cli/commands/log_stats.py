@@ -120,7 +120,6 @@ def _as_metrics(
     pending: int,
     runs: Sequence[Run],
 ) -> str:
-    """Return the counts in the text format of Prometheus."""
     from prometheus_client import generate_latest
 
     metrics = Metrics()

@@ -260,7 +260,6 @@ def _apply_chosen(
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
-    """Return the draft as a person changes it in an editor."""
     if not sys.stdin.isatty() or output.json or output.quiet:
         raise typer.BadParameter(
             "Specify the new text with --text: there is no terminal to open an editor in."

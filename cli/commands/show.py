@@ -128,7 +128,6 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
 
 
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each field that has a value."""
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value

@@ -237,7 +237,6 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
 
 
 def _named(chosen: Undoable) -> str:
-    """Return what is undone, in words."""
     of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if chosen.applied:

@@ -185,7 +185,6 @@ class Night:
         return code
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
-        """Run the cycle."""
         from slowwave.consolidation.cycle import run_cycle
 
         signals = signals_of_this_command()

@@ -291,7 +291,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         progress: Progress | None,
         writer: Writer | None = None,
     ) -> Outcome:
-        """Run a night for this tenant."""
         mine, writer = self._mine(options), writer or BuiltInWriter()
         return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
 
@@ -300,7 +299,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return AgentRound(self._path, mine, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
-        """Return options for this tenant."""
         with open_reading(self._path) as file:
             # An empty file has no tenants.
             known = tenants(file) or count_queued(file)

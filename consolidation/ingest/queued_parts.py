@@ -181,7 +181,6 @@ def drop_queued(
 
 
 def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
-    """Drop parts, and return the id of the run."""
     run = RunRecord(new_id(), now)
     rows = [queued.row for queued in chosen.parts]
     tenants = sorted({row.tenant for row in rows})

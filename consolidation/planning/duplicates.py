@@ -302,7 +302,6 @@ def _by_text(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.in
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:
-    """Whether a person separated any of `rows` from any of `members`."""
     separated = view.user_separated
     return bool(separated) and any(
         (view.memories[row].id, view.memories[member].id) in separated
