@@ -69,7 +69,9 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
         question = left.questions[0]
         fault = faults.get(question.id)
         print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
-        line = _read_line()
+        # A run that has ended does not raise at a signal; a command that waits does.
+        signals_of_this_command().open()
+        line = next((line for line in sys.stdin.buffer if line.strip()), None)
         if line is None:
             return
         try:
@@ -81,10 +83,3 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             output.note(clean(f"No question {stale} is open: its answer is stale."))
         left, faults = done.given.left, done.given.faults
         yield done
-
-
-def _read_line() -> bytes | None:
-    """Read the next line that is not blank; None at the end of the input."""
-    # A run that has ended does not raise at a signal; a command that waits does.
-    signals_of_this_command().open()
-    return next((line for line in sys.stdin.buffer if line.strip()), None)

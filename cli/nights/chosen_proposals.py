@@ -96,18 +96,13 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
 
     queue = read_queue(opened)
     for prefix in choice.ids:
-        _refuse_decided(opened, prefix, queue)
+        is_pending = any(pending.id.startswith(prefix) for pending in queue)
+        decided = len(prefix) >= MIN_PREFIX and not is_pending
+        found = read_latest_by_prefix(opened, prefix) if decided else []
+        if len(found) == 1:
+            sentence, hint = describe_decision(found[0])
+            raise NotFound(f"{sentence} It is no longer pending.", hint)
     chosen = choice.of(queue)
     if not chosen:
         raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")
     return chosen
-
-
-def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProposal]) -> None:
-    """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
-    if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
-        return
-    found = read_latest_by_prefix(opened, prefix)
-    if len(found) == 1:
-        sentence, hint = describe_decision(found[0])
-        raise NotFound(f"{sentence} It is no longer pending.", hint)
