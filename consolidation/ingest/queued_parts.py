@@ -73,8 +73,8 @@ def part_from_row(row: PartRow) -> Part:
     """Return a queued row as a part. Raises `UnusableFile`."""
     try:
         kept = msgspec.convert(row.content, _KeptPart)
-        said = [message | {"message": message} for message in kept.messages]
-        messages = msgspec.convert(said, tuple[PlacedMessage, ...])
+        rows = [message | {"message": message} for message in kept.messages]
+        messages = msgspec.convert(rows, tuple[PlacedMessage, ...])
     except msgspec.ValidationError as error:
         raise UnusableFile(
             f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
