@@ -61,7 +61,7 @@ class Watch:
             active={"before": outcome.before.active, "after": outcome.after.active},
             conflicts=len(outcome.conflicts),
             purged=len(outcome.purged.ids),
-            conversations={"read": parts.read, "waiting": parts.backlog.parts},
+            conversations={"read": parts.read, "waiting": parts.waiting},
             model=asdict(outcome.usage),
         )
         if self._metrics is not None:

@@ -123,7 +123,7 @@ def queued_parts_as_json(parts: QueuedPartsResult) -> dict[str, Any]:
     """Return what became of conversation parts that were queued for a model, as format 1."""
     broken_off = parts.broken_off
     return {
-        "waiting": parts.backlog.parts,
+        "waiting": parts.waiting,
         "waiting_since": parts.backlog.since,
         "tries": parts.backlog.tries,
         "runs": list(parts.runs),
@@ -139,10 +139,10 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
     """Return the same as a paragraph; nothing if nothing is queued and nothing was read."""
     if parts.runs:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
-    if not parts.backlog.parts:
+    if not parts.waiting:
         return []
     then = "a real run" if parts.is_due else "a run with --model"
-    queued = parts_queued(parts.backlog.parts)
+    queued = parts_queued(parts.waiting)
     return [f"{queued} for a model {since(parts.backlog)}: {then} reads that first."]
 
 

@@ -74,7 +74,7 @@ class Metrics:
         self._set("conflicts", "Pairs of memories that contradict each other.", conflicts, file)
         self._set("purged_memories", "Memories that a purge deleted.", purged, file)
         parts = outcome.queued_parts
-        for state, number in (("read", parts.read), ("waiting", parts.backlog.parts)):
+        for state, number in (("read", parts.read), ("waiting", parts.waiting)):
             description = "Conversation parts that were read, and that are queued for a model."
             self._set("conversation_parts", description, number, file, state=state)
         for state in STATES:

@@ -49,6 +49,11 @@ class QueuedPartsResult:
     # Why the file could no longer be written, after something was stored.
     broken_off: StoreError | None = None
 
+    @property
+    def waiting(self) -> int:
+        """The number of parts that still wait."""
+        return self.backlog.parts
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -135,7 +135,7 @@ def test_what_a_killed_program_was_told_is_read_by_the_next_night_with_a_model(
         assert cli("log", "--stats", path, "--json").json["conversations_waiting"] == 3
     listener = Listener()
     night = memory.consolidate(model=listener)
-    assert (night.queued_parts.read, night.queued_parts.backlog.parts) == (3, 0)
+    assert (night.queued_parts.read, night.queued_parts.waiting) == (3, 0)
     assert [len(said) for said in listener.heard] == [5, 5, 3]
     assert FACTS[0] in contents(memory_file)
     # The conversation goes on after its last message.
