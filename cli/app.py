@@ -94,7 +94,6 @@ _EXAMPLES = {
 
 
 def _epilog(name: str) -> str:
-    """Return what follows the help of a command."""
     examples = "\n".join(f"  {example}" for example in _EXAMPLES.get(name, ()))
     names = ", ".join(command for places in MORE.values() for command in places)
     more = f"More commands, with --help-all: {names}.\n\n" if name == "slowwave" else ""

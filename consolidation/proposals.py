@@ -7,15 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.store.records import Claim, json_text
+from slowwave.store.records import Claim, Memory, json_text
 
 from .thresholds import TRUST_LOSS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from slowwave.store.records import Memory
 
 Operation = Literal["merge", "synthesize", "extract", "update"]
 OPERATIONS: tuple[Operation, ...] = ("merge", "synthesize", "extract", "update")

@@ -49,7 +49,10 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         except BaseException:
             remove_file(unfinished)
             raise
-        _remove_oldest(real, done, keep)
+        # Never the new backup, even if the clock was set back.
+        older = [backup for backup in list_backups(real) if backup != done]
+        for backup in older[: max(0, len(older) + 1 - keep)]:
+            remove_file(backup)
     except OSError as error:
         raise StoreError(f"Cannot back up {path}: {error.strerror}.", _HINT) from error
     return done
@@ -131,10 +134,3 @@ def _free_name(real: Path, now: datetime) -> Path:
         counter += 1
         free = real.with_name(f"{real.name}.backup-{stamp}-{counter}")
     return free
-
-
-def _remove_oldest(real: Path, done: Path, keep: int) -> None:
-    # Never the new backup, even if the clock was set back.
-    older = [backup for backup in list_backups(real) if backup != done]
-    for backup in older[: max(0, len(older) + 1 - keep)]:
-        remove_file(backup)

@@ -99,27 +99,16 @@ def count_changes(file: MemoryFile, tenant: str) -> int:
     return int(file.value("SELECT count FROM changes WHERE tenant = ?", [tenant]) or 0)
 
 
-def read_idle_report(file: MemoryFile, tenant: str, key: str, now: str) -> bytes | None:
-    """Return the report that is still valid for these options; None if there is none."""
-    idle = _read_idle(file, tenant, key, now)
-    return idle[1] if idle is not None and isinstance(idle[1], bytes) else None
-
-
-def read_idle_until(file: MemoryFile, tenant: str, key: str, now: str) -> tuple[str | None] | None:
-    """Return (until,) of a report that is still valid; None if there is none.
-
-    until: None means until something changes.
-    """
-    idle = _read_idle(file, tenant, key, now)
-    return None if idle is None else (idle[0],)
-
-
-def _read_idle(
+def read_idle_report(
     file: MemoryFile, tenant: str, key: str, now: str
-) -> tuple[str | None, object] | None:
+) -> tuple[str | None, bytes] | None:
+    """Return until when a report is valid, and the report; None if there is none for these options.
+
+    An end that is None means until something changes.
+    """
     rows = file.tuples(
-        "SELECT until, report FROM standing WHERE tenant = ? AND key = ? AND changes = ? "
-        "AND (until IS NULL OR until > ?)",
+        "SELECT until, report FROM standing "
+        "WHERE tenant = ? AND key = ? AND changes = ? AND (until IS NULL OR until > ?)",
         [tenant, key, count_changes(file, tenant), now],
     )
     return next(rows, None)

@@ -90,7 +90,6 @@ def _change(
 
 
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
-    """Return the texts of memories when the first later run changed them."""
     rows = file.db.conn.execute(
         f"SELECT {json_field('row_key', 'id')}, {json_field('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -206,25 +205,20 @@ def _integrity(file: MemoryFile) -> list[Problem]:
 def _values(file: MemoryFile) -> Iterator[Problem]:
     """Find the rows with invalid values, and journal entries that undo would reject."""
 
-    def faults(rows: Iterable[Row], read: Callable[[Row], object]) -> Iterator[Problem]:
-        for row in rows:
+    def faults(
+        values: Iterable[object], read: Callable[..., object], *named: str
+    ) -> Iterator[Problem]:
+        for value in values:
             try:
-                read(row)
+                read(value, *named)
             except UnusableFile as error:
                 yield Problem("unreadable", error.message)
 
     yield from faults(file.rows(SELECT), from_row)
     for table, column, parse in _JSON:
-        sql = f"SELECT {column} AS value FROM {table} WHERE {column} IS NOT NULL"
-        where = f"a row of {table}"
-        yield from faults(file.rows(sql), partial(_parse_value, parse, column, where))
+        rows = file.tuples(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")
+        yield from faults((row[0] for row in rows), parse, column, f"a row of {table}")
     yield from faults(file.rows("SELECT * FROM journal"), JournalReader(file).read)
-
-
-def _parse_value(
-    parse: Callable[[object, str, str], object], what: str, where: str, row: Row
-) -> None:
-    parse(row["value"], what, where)
 
 
 def _schema(file: MemoryFile) -> Iterator[Problem]:
@@ -260,7 +254,6 @@ def _texts(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _extensions(file: MemoryFile) -> Iterator[Problem]:
-    """Check what extensions keep in the file."""
     for tables in extension_tables():
         yield from (Problem(name, detail) for name, detail in tables.find_faults(file))
 

@@ -233,11 +233,7 @@ def _exported(
         {name: value for name, value in edge.items() if name != "derived_id"}
         for edge in read_source_edges(file, memory.id, with_texts=not everything)
     ]
-    return _without_defaults(kept)
-
-
-def _without_defaults(kept: dict[str, Any]) -> dict[str, Any]:
-    """Remove default values, which an import fills in."""
+    # An import fills in default values.
     return {
         name: value
         for name, value in kept.items()

@@ -82,7 +82,10 @@ def find_forgettable(
         folded = fold(text)
         chosen = {known.id for known in mine if folded in fold(known.content)}
     else:
-        chosen = _with_superseded(mine, _find(file, memory or "", mine))
+        chosen = _find(file, memory or "", mine)
+        # What these supersede would become active again.
+        while more := {known.id for known in mine if known.superseded_by in chosen} - chosen:
+            chosen |= more
         texts = {known.content for known in mine if known.id in chosen}
         chosen |= {known.id for known in mine if known.content in texts}
     reached = _reach(file, chosen, "source_id", "derived_id")
@@ -134,13 +137,6 @@ def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:
     if not any(known.id == memory_id for known in mine):
         raise NotFound(f"There is no memory '{prefix}' of this tenant in {file.path}.")
     return {memory_id}
-
-
-def _with_superseded(known: Sequence[KnownText], ids: set[str]) -> set[str]:
-    """Add the memories that these supersede, which would become active again."""
-    while more := {m.id for m in known if m.superseded_by in ids} - ids:
-        ids = ids | more
-    return ids
 
 
 def _reach(file: MemoryFile, ids: Collection[str], near: str, far: str) -> set[str]:

@@ -124,18 +124,15 @@ class History:
                 key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
                 set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
             else:
-                self._empty(row.table)
+                if row.table not in self._emptied:
+                    # Memories' lines added rows, which lack the run that found a name.
+                    self._emptied.add(row.table)
+                    self._file.db.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])
         except UnusableFile as error:
             raise ValueError(f"row: {row.table} does not have these columns") from error
         except _DOES_NOT_FIT as error:
             raise ValueError(f"row: does not fit into {row.table} ({error})") from error
-
-    def _empty(self, table: str) -> None:
-        """Delete the rows that memories' lines added, which lack the run that found a name."""
-        if table not in self._emptied:
-            self._emptied.add(table)
-            self._file.db.conn.execute(f"DELETE FROM {table}")
 
 
 def _has_rows(file: MemoryFile, table: str) -> bool:

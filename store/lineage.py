@@ -259,6 +259,31 @@ def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
     return _walk(file, memory_id, "source_id", "derived_id")
 
 
+@dataclass(frozen=True)
+class Trace:
+    """The lineage of a memory, in both directions."""
+
+    # An `Ancestor` if the memory was deleted.
+    memory: Memory | Ancestor
+    # Its claims, as of the last run that changed it.
+    claims: tuple[Claim, ...]
+    derivations: tuple[Derivation, ...]
+    sources: Lineage
+    derived: Lineage
+
+
+def read_trace(file: MemoryFile, prefix: str, tenant: str | None = None) -> Trace:
+    """Return the lineage of a memory. prefix, tenant: as in `find_memory_or_source`."""
+    memory = find_memory_or_source(file, prefix, tenant)
+    return Trace(
+        memory,
+        tuple(read_claims(file, memory.id)),
+        tuple(read_derivations(file, memory.id)),
+        trace_sources(file, memory.id),
+        trace_derived(file, memory.id),
+    )
+
+
 def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
     """Return the active memories derived from a memory, nearest first."""
     steps = trace_derived(file, memory_id).steps

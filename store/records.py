@@ -231,7 +231,9 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     settings = values[_KIND:_SOURCE]
     are_texts = _are_texts(tuple(map(type, values)))
     if not (are_texts and _are_possible(settings) and is_possible(COLUMNS[_COUNT], values[_COUNT])):
-        _refuse_impossible(values)
+        for name, value in zip(COLUMNS, values, strict=True):
+            if not is_possible(name, value):
+                raise _damaged(values[0], name, value)
     kept = list(values)
     for place in _TIMES:
         if kept[place] is not None:
@@ -298,12 +300,6 @@ def _are_texts(types: tuple[type, ...]) -> bool:
     return all(
         types[place] is str or (types[place] is NoneType and may_lack) for place, may_lack in _TEXTS
     )
-
-
-def _refuse_impossible(values: tuple[object, ...]) -> None:
-    for name, value in zip(COLUMNS, values, strict=True):
-        if not is_possible(name, value):
-            raise _damaged(values[0], name, value)
 
 
 def is_possible(name: str, value: object) -> bool:

@@ -31,12 +31,6 @@ def duration_of(text: str | None) -> timedelta | None:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def check_duration(text: str | None) -> str | None:
-    """Return the text, if it is a duration. Raises `typer.BadParameter`."""
-    duration_of(text)
-    return text
-
-
 def retention_of(rules: Sequence[str]) -> Retention:
     """Return the rules that texts are, such as kind=context,keep=30d.
 
@@ -49,12 +43,6 @@ def retention_of(rules: Sequence[str]) -> Retention:
                 f"two rules match the same memories: {earlier.text} and {rule.text}."
             )
     return Retention(tuple(found.values()))
-
-
-def check_rules(texts: list[str] | None) -> list[str] | None:
-    """Return the texts, if they are retention rules. Raises `typer.BadParameter`."""
-    retention_of(texts or ())
-    return texts
 
 
 def _rule(text: str) -> Rule:

@@ -11,7 +11,7 @@ import typer
 
 from slowwave.cli.terminal.interpreter import shorten_turns_of_threads
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.consolidation.writing.writer import AGENT
+from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 
 from .monthly_budget import MonthlyBudget
 from .options import setting
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.interface import Opener
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
-    from slowwave.consolidation.writing.writer import Writer
 
 
 def _concurrency_of(context: typer.Context, value: int) -> int:
@@ -187,8 +186,6 @@ def make_writer(
             f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
         )
     if model is None:
-        from slowwave.consolidation.writing.writer import BuiltInWriter
-
         return BuiltInWriter()
     from slowwave.consolidation.model.model_writer import ModelWriter
     from slowwave.consolidation.model.usage_limits import UsageLimits

@@ -43,13 +43,6 @@ def budget_of(text: str) -> float:
     return float(found[1])
 
 
-def check_budget(value: str | None) -> str | None:
-    """Refuse a budget that cannot be read. Raises `typer.BadParameter`."""
-    if value is not None:
-        budget_of(value)
-    return value
-
-
 def month_so_far(path: Path, usd: float, now: datetime) -> MonthlyBudget:
     """Return the budget of the month of `now`, with what the runs of the file have spent."""
     from slowwave.store.file import open_any_version

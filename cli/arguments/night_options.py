@@ -11,9 +11,9 @@ import typer
 from slowwave.cli.terminal.log_lines import LogFormat, write_in
 from slowwave.store.purge import KEPT_DAYS
 
-from .durations import check_duration, check_rules
-from .monthly_budget import check_budget
-from .options import EnabledOption, per_call, setting
+from .durations import duration_of, retention_of
+from .monthly_budget import budget_of
+from .options import EnabledOption, checked_by, per_call, setting
 from .settings import is_on_command_line
 
 # In the order in which they run.
@@ -35,7 +35,7 @@ RetainOption = Annotated[
     list[str] | None,
     setting(
         metavar="RULE",
-        callback=check_rules,
+        callback=checked_by(retention_of),
         help="With --phase expire: how long to keep memories, as in kind=context,keep=30d or "
         "tenant=ops,layer=working,keep=2w. Repeatable.",
     ),
@@ -103,7 +103,7 @@ class NightSettings:
         str | None,
         setting(
             metavar="TIME",
-            callback=check_duration,
+            callback=checked_by(duration_of),
             help="Skip if the last run that changed anything was less than this ago (e.g. 12h).",
         ),
     ] = None
@@ -116,7 +116,7 @@ class NightSettings:
         str | None,
         setting(
             metavar="USD",
-            callback=check_budget,
+            callback=checked_by(budget_of),
             help="Maximum spend on models in a calendar month, by all runs of a file, as in "
             "'2 USD'. Refuses to call a model whose price is unknown.",
         ),

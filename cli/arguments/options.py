@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -18,6 +19,19 @@ from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, rea
 ALL_OPERATIONS = ",".join(OPERATIONS)
 PROPOSALS_PANEL = "Proposals"
 OUTPUT_PANEL = "Output and settings"
+
+
+def checked_by(parse: Callable[[Any], object]) -> Callable[[Any], Any]:
+    """Return the callback of an option whose value is refused as `parse` does."""
+
+    def check(value: Any) -> Any:
+        if value is not None:
+            parse(value)
+        return value
+
+    return check
+
+
 # An option of slowwave.toml and the environment: only --help-all shows it.
 setting = partial(
     typer.Option, hidden=True, rich_help_panel="Settings, in slowwave.toml or the environment"

@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperOption
 
+from slowwave.store.opening import read_text
+
 from .addresses import address_named, parse_address
 
 CONFIG_NAME = "slowwave.toml"
@@ -162,8 +164,6 @@ def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
-    from slowwave.store.opening import read_text
-
     from .old_spellings import removed
 
     try:
@@ -185,7 +185,6 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
 
 
 def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
-    """Return a sentence about unknown keys, with the nearest known ones."""
     near = {key: get_close_matches(key, keys, n=2, cutoff=0.6) for key in unknown}
     named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
     sentence = f"it has unknown keys: {', '.join(named)}."

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.durations import check_duration, duration_of, retention_of
+from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, checked_by
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.views.audit import audit_as_json, audit_as_text
 from slowwave.store.places import Place
@@ -24,7 +24,7 @@ def audit(
         str,
         typer.Option(
             metavar="TIME",
-            callback=check_duration,
+            callback=checked_by(duration_of),
             help="Also report memories that expire within this time.",
         ),
     ] = "7d",

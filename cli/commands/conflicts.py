@@ -20,15 +20,16 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
+from slowwave.consolidation.proposals import group_conflicts
 from slowwave.store.errors import NotFound
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.memories import find_id
 from slowwave.store.places import Place
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import ConflictGroup
     from slowwave.consolidation.running.corrections import Correction
-    from slowwave.store.file import MemoryFile
 
 
 @on_place
@@ -44,7 +45,6 @@ def list_conflicts(
     Only pairs in which neither memory clearly replaces the other.
     """
     from slowwave.consolidation.planning.conflicts import current_conflicts
-    from slowwave.store.file import open_reading
 
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
@@ -84,14 +84,15 @@ def resolve(
 
     def do(opened: MemoryFile) -> Correction:
         from slowwave.consolidation.planning.conflicts import current_conflicts
-        from slowwave.consolidation.proposals import group_conflicts
         from slowwave.consolidation.running.corrections import Corrector
-        from slowwave.store.memories import find_id
 
         now = datetime.now(UTC)
-        group = _named(
-            group_conflicts(current_conflicts(opened, (), timestamp(now))), conflict, place
+        groups = group_conflicts(current_conflicts(opened, (), timestamp(now)))
+        by_id = {group.id: group for group in groups}
+        hint = (
+            "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
         )
+        group = by_id[match_prefix(conflict, by_id, "conflict", f" in {place.named}", hint)]
         corrector = Corrector(opened, now)
         if keep is None:
             return corrector.allow([pair.sources for pair in group.conflicts])
@@ -104,12 +105,6 @@ def resolve(
         return corrector.keep(kept, group.rivals_of(kept))
 
     make_correction("conflicts", place, do, rehearse, wiki, output)
-
-
-def _named(groups: list[ConflictGroup], prefix: str, place: Place) -> ConflictGroup:
-    by_id = {group.id: group for group in groups}
-    hint = "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
-    return by_id[match_prefix(prefix, by_id, "conflict", f" in {place.named}", hint)]
 
 
 app = group_of(

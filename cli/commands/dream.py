@@ -69,27 +69,17 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
         question = left.questions[0]
         fault = faults.get(question.id)
         print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
-        line = _read_line()
+        # A run that has ended does not raise at a signal; a command that waits does.
+        signals_of_this_command().open()
+        line = next((line for line in sys.stdin.buffer if line.strip()), None)
         if line is None:
             return
-        key, text = _answer_in(line, question.id)
+        try:
+            key, text = parse_answer_line(line)
+        except ValueError:  # it answers what was asked
+            key, text = question.id, line.decode(errors="replace")
         done = rounds.answer({key: text})
         for stale in done.given.stale:
             output.note(clean(f"No question {stale} is open: its answer is stale."))
         left, faults = done.given.left, done.given.faults
         yield done
-
-
-def _answer_in(line: bytes, asked: str) -> tuple[str, str]:
-    """Return the id of a question and an answer; by default it answers what was asked."""
-    try:
-        return parse_answer_line(line)
-    except ValueError:
-        return asked, line.decode(errors="replace")
-
-
-def _read_line() -> bytes | None:
-    """Read the next line that is not blank; None at the end of the input."""
-    # A run that has ended does not raise at a signal; a command that waits does.
-    signals_of_this_command().open()
-    return next((line for line in sys.stdin.buffer if line.strip()), None)

@@ -24,6 +24,7 @@ from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -66,7 +67,6 @@ def eval_(
     from slowwave.consolidation.evaluation.measures import differences
     from slowwave.consolidation.evaluation.questions import read_questions
     from slowwave.consolidation.evaluation.trial import Trials
-    from slowwave.consolidation.options import CycleOptions
 
     queries = read_questions(questions)
     # Nothing is recorded: the run is on a copy.

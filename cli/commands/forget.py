@@ -16,11 +16,11 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.file import open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.places import Place
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.store.file import MemoryFile
     from slowwave.store.forgettable import Forgettable, KnownText
     from slowwave.store.forgetting import Forgotten
 
@@ -71,7 +71,6 @@ def forget_(
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
     from slowwave.store.forgetting import forget
-    from slowwave.store.records import timestamp
 
     _refuse_unclear(memory, matching)
     if not rehearse:
@@ -95,7 +94,9 @@ def forget_(
     if shown.over_since is None:
         refuse_derived(shown, derived)
         if not confirmed:
-            _confirm(shown, output)
+            output.show("\n".join(_plan(shown)))
+            these = counted(len(shown.memories) + len(shown.derived), "memory", "memories")
+            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
         found = find(opened)
@@ -133,12 +134,6 @@ def _clean(place: Place, is_finished: bool) -> StoreError | None:
     except StoreError as error:
         return error
     return None
-
-
-def _confirm(found: Forgettable, output: Output) -> None:
-    output.show("\n".join(_plan(found)))
-    these = counted(len(found.memories) + len(found.derived), "memory", "memories")
-    typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
 
 
 def _refuse_unclear(memory: str | None, matching: str | None) -> None:

@@ -37,7 +37,7 @@ from slowwave.consolidation.ingest.options import (
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.opening import is_database
+from slowwave.store.opening import is_database, read_text
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
@@ -256,7 +256,6 @@ def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
 
 
 def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> None:
-    """Refuse options that cannot be combined, and an unknown format."""
     from slowwave.store.conversations.conversation_formats import FORMATS
 
     refuse_missing(context, _NEEDS)
@@ -300,8 +299,6 @@ def _days(limits: Sequence[str] | None) -> dict[str, int | None]:
 
 def _instructions(text: str | None) -> str:
     """Return the user's own instructions: the text itself, or a file's after an @."""
-    from slowwave.store.opening import read_text
-
     if text is None or not text.startswith("@"):
         return text or ""
     path = text[1:]

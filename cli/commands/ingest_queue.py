@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.output import Output, clean, shortened
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.ingest import command_to_read
+from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.queued_parts import Dropped, QueuedPart
@@ -23,7 +24,6 @@ _MAX_ID = 12
 def show_queued(file: Path, tenants: Sequence[str], output: Output) -> None:
     """List the queued parts of the chosen tenants, or of all."""
     from slowwave.consolidation.ingest.queued_parts import list_queued
-    from slowwave.store.file import open_reading
 
     with open_reading(file) as opened:
         queued = list_queued(opened, tenants)

@@ -12,6 +12,8 @@ from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json, view_memories
+from slowwave.store.file import open_reading
+from slowwave.store.memories import list_memories, select_tenants
 from slowwave.store.places import Place
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
@@ -34,9 +36,6 @@ def list_(
     output: OutputOptions,
 ) -> None:
     """List memories, newest first: id, date, layer, file (if it has its own) and text."""
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import list_memories, select_tenants
-
     wanted = only.chosen()
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         if wanted.tenants:

@@ -26,10 +26,13 @@ from slowwave.cli.views.run import (
     what_is_forgotten,
 )
 from slowwave.store.ageing import PHASE, STATUS_AFTER
+from slowwave.store.file import open_reading
 from slowwave.store.intake import DROPPED, UNREAD
 from slowwave.store.journal_form import FORGOTTEN
+from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.places import Place
-from slowwave.store.purge import OPTION
+from slowwave.store.purge import OPTION, forgotten_since
+from slowwave.store.records import timestamp
 
 from .log_stats import StatsOptions, show_stats
 
@@ -37,7 +40,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from slowwave.store.changes import TextChange
-    from slowwave.store.ledger import Run
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,6 @@ def log(
 
 
 def _list_runs(place: Place, output: Output) -> None:
-    from slowwave.store.file import open_reading
-    from slowwave.store.ledger import count_states, read_runs
-
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         runs, states = read_runs(opened), count_states(opened)
     output.result(
@@ -111,8 +110,6 @@ def _list_runs(place: Place, output: Output) -> None:
 
 def _show_run(place: Place, prefix: str, output: Output) -> None:
     from slowwave.cli.views.night import read_night
-    from slowwave.store.file import open_reading
-    from slowwave.store.purge import forgotten_since
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
@@ -162,8 +159,6 @@ def _reading_notes(report: Mapping[str, Any]) -> Iterator[str]:
 
 def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
     from slowwave.store.changes import read_changes
-    from slowwave.store.file import open_reading
-    from slowwave.store.ledger import count_states
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         run = named_or_last_run(opened, prefix)
@@ -210,7 +205,6 @@ def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: 
     from slowwave.cli.views.markdown import as_markdown
     from slowwave.cli.views.night import read_night, with_current_conflicts
     from slowwave.cli.views.page import as_page
-    from slowwave.store.records import timestamp
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)

@@ -18,6 +18,10 @@ from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.run import table_of_runs
 from slowwave.cli.views.table import table_of
+from slowwave.store.file import open_reading
+from slowwave.store.intake import read_backlog
+from slowwave.store.ledger import Run, count_states, read_pending, read_runs
+from slowwave.store.memories import Counts, count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
@@ -25,9 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.table import Table
-
-    from slowwave.store.ledger import Run
-    from slowwave.store.memories import Counts
 
 # How many of the last runs are shown to people.
 _MAX_RUNS = 10
@@ -59,10 +60,6 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
     tenant = options.tenant or ()
     from slowwave.consolidation.text.token_count import count_tokens
-    from slowwave.store.file import open_reading
-    from slowwave.store.intake import read_backlog
-    from slowwave.store.ledger import count_states, read_pending, read_runs
-    from slowwave.store.memories import count_by_status, count_memories, select_tenants
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         tenants = select_tenants(opened, tenant)
@@ -123,7 +120,6 @@ def _as_metrics(
     pending: int,
     runs: Sequence[Run],
 ) -> str:
-    """Return the counts in the text format of Prometheus."""
     from prometheus_client import generate_latest
 
     metrics = Metrics()

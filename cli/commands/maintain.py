@@ -183,7 +183,6 @@ def maintain(
 def _refuse_unwritable(
     settings: NightSettings, plan_out: Path | None, files: Sequence[Path], dry_run: bool
 ) -> None:
-    """Refuse paths that cannot be written, before the run."""
     paths = {"--report": settings.report, "--wiki": settings.wiki, "--plan-out": plan_out}
     for option, path in paths.items():
         if path is not None and len(files) > 1:

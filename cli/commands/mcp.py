@@ -15,6 +15,7 @@ from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint
+from slowwave.store.file import migrate_file, open_reading
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -121,7 +122,6 @@ def _is_loopback(host: str) -> bool:
 def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory:
     """Return the memories to serve. Raises `StoreError` if the file is not a memory file."""
     from slowwave.consolidation.agent import AgentMemory
-    from slowwave.store.file import migrate_file, open_reading
 
     if not writes:
         with open_reading(file):

@@ -30,6 +30,7 @@ from slowwave.cli.views.memory import findings_as_json, memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,7 +118,6 @@ def recall(
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
     from slowwave.consolidation.recall.search import SearchQuery, search
-    from slowwave.store.records import timestamp
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")

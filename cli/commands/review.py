@@ -36,6 +36,8 @@ from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_chan
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.ledger import read_applied_approvals
 from slowwave.store.places import Place
 
 from .apply import apply
@@ -193,8 +195,6 @@ def edit(
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     from slowwave.consolidation.running.review_queue import read_queue
-    from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_applied_approvals
 
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
@@ -260,9 +260,6 @@ def _apply_chosen(
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
-    """Return the draft as a person changes it in an editor."""
-    from slowwave.store.file import open_reading
-
     if not sys.stdin.isatty() or output.json or output.quiet:
         raise typer.BadParameter(
             "Specify the new text with --text: there is no terminal to open an editor in."

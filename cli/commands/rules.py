@@ -10,6 +10,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
 from slowwave.store.places import place_of
+from slowwave.store.records import timestamp
 
 
 def rules(
@@ -28,7 +29,6 @@ def rules(
     memories. No file is written: copy the lines that you want.
     """
     from slowwave.consolidation.reports.core_rules import read_core_rules
-    from slowwave.store.records import timestamp
 
     place = place_of(file, None, None)
     with place.reading() as memory_file:

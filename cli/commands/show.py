@@ -33,15 +33,16 @@ from slowwave.cli.views.lineage import (
 from slowwave.cli.views.memory import author_of, memory_as_json
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.store.errors import NotFound
+from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.intake import KeptMessage, read_messages_of
+from slowwave.store.lineage import Trace, read_derivations, read_trace
+from slowwave.store.memories import read_memory
 from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from slowwave.store.file import MemoryFile
-    from slowwave.store.intake import KeptMessage
-    from slowwave.store.lineage import Ancestor, Derivation, Lineage
-    from slowwave.store.records import Claim, Memory
+    from slowwave.store.records import Memory
 
 # Fields that come first, or under a heading of their own.
 _APART = ("content", "content_hash", "id", "derivations")
@@ -90,8 +91,6 @@ def show(
         _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities
-    from slowwave.store.file import open_reading
-    from slowwave.store.lineage import read_derivations
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
@@ -110,7 +109,6 @@ def show(
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
     """Return a memory. Raises `NotFound`, which reports how it was removed, and `Ambiguous`."""
-    from slowwave.store.memories import read_memory
     from slowwave.store.purge import find_removed
 
     try:
@@ -130,7 +128,6 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
 
 
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each field that has a value."""
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
             shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
@@ -145,27 +142,13 @@ def _lines(fields: dict[str, Any]) -> Iterator[str]:
 
 def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
     """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
-    from slowwave.store.file import open_reading
-    from slowwave.store.intake import read_messages_of
-    from slowwave.store.lineage import (
-        find_memory_or_source,
-        read_claims,
-        read_derivations,
-        trace_derived,
-        trace_sources,
-    )
-
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        found = find_memory_or_source(opened, memory)
-        sources, derived = trace_sources(opened, found.id), trace_derived(opened, found.id)
-        claims = read_claims(opened, found.id)
-        derivations = read_derivations(opened, found.id)
-        ancestors = (source.id for steps in sources.steps.values() for source in steps)
-        ids = list(dict.fromkeys([found.id, *ancestors]))
+        trace = read_trace(opened, memory)
+        ancestors = (source.id for steps in trace.sources.steps.values() for source in steps)
+        ids = list(dict.fromkeys([trace.memory.id, *ancestors]))
         messages = read_messages_of(opened, ids)
     if options.html is not None:
-        page = as_lineage_page(str(place.named), found, claims, sources, derived)
-        write_report(options.html, page, place.named)
+        write_report(options.html, as_lineage_page(str(place.named), trace), place.named)
         if options.html != STDOUT:
             output.show(clean(f"Written: {options.html}"))
     elif output.json:
@@ -174,32 +157,25 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
             for memory_id, group in messages.items()
             for message in group
         ]
-        trace = trace_as_json(found, claims, derivations, sources, derived)
-        output.result(trace | {"messages": said_in})
+        output.result(trace_as_json(trace) | {"messages": said_in})
     else:
-        output.show(_tree_of(found, claims, derivations, sources, derived, messages))
+        output.show(_tree_of(trace, messages))
 
 
-def _tree_of(
-    memory: Memory | Ancestor,
-    claims: Sequence[Claim],
-    derivations: Sequence[Derivation],
-    sources: Lineage,
-    derived: Lineage,
-    messages: Mapping[str, Sequence[KeptMessage]],
-) -> Tree:
+def _tree_of(trace: Trace, messages: Mapping[str, Sequence[KeptMessage]]) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
+    memory, sources, derived = trace.memory, trace.sources, trace.derived
     kind = ", ".join(filter(None, (getattr(memory, "layer", None), memory.status)))
     text = shortened_for_stdout(memory.content, _MAX_TEXT)
     root = Tree(Text(f"{clean(memory.id)} ({kind}) {text}"))
-    if claims:
+    if trace.claims:
         branch = root.add(Text("says"))
-        for claim in claims:
+        for claim in trace.claims:
             line = f"{shortened_for_stdout(claim.text, _MAX_LINE)} ({author_of(claim)})"
             branch.add(Text(clean(line)))
-    for made in derivations:
+    for made in trace.derivations:
         writer = made.model or made.writer
         root.add(Text(clean(f"{made.operation} by {writer}, prompt {made.prompt_hash[:12]}")))
     for memory_id, group in messages.items():

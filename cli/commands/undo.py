@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -17,10 +17,13 @@ from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import what_is_forgotten
 from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import DROPPED
+from slowwave.store.ledger import read_pending, read_run
 from slowwave.store.places import Place
-from slowwave.store.records import Memory
+from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undoable import (
     MIN_PREFIX,
     Undoable,
@@ -28,9 +31,6 @@ from slowwave.store.undo.undoable import (
     find_undoable,
     find_undoable_since,
 )
-
-if TYPE_CHECKING:
-    from slowwave.store.file import MemoryFile
 
 # With more proposals and memories, a person at a terminal is asked first.
 _MAX_UNASKED = 20
@@ -88,8 +88,6 @@ def undo(
     lineage. At a terminal, asks for confirmation if you do not name a run or if it applied many
     proposals.
     """
-    from slowwave.store.file import open_reading
-
     if sum((which is not None, since_run is not None, last)) > 1:
         raise typer.BadParameter("Pass only one of an id, --last and --since.")
     if rehearse:
@@ -147,9 +145,6 @@ def undo(
 def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
     """Undo what is chosen; if the id is that of a memory, make it active again."""
     from slowwave.consolidation.running.review_queue import read_earlier
-    from slowwave.store.ageing import restore_memory
-    from slowwave.store.ledger import read_pending, read_run
-    from slowwave.store.records import timestamp
 
     now = timestamp(datetime.now(UTC))
     try:
@@ -242,7 +237,6 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
 
 
 def _named(chosen: Undoable) -> str:
-    """Return what is undone, in words."""
     of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if chosen.applied:

@@ -123,7 +123,6 @@ def judged_as_json(judged: Feedback) -> dict[str, Any]:
 
 
 def _consequences(judged: Feedback) -> Iterator[str]:
-    """Yield what follows from a judgment."""
     yield f"Trust in it is {judged.trust:.2f} now; it was {judged.memory.trust:.2f}."
     if judged.derived:
         yield f"{len(judged.derived)} derived from it may mislead as well: check them."

@@ -27,7 +27,7 @@ from slowwave.consolidation.agent.proposing import SecondReading
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Operation, Undecided
+from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
@@ -83,7 +83,15 @@ class ConsolidationTools:
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
-        undecided = [self._window(window) for window in windows[: page.limit]]
+        views = read_views(self._file, ids_in(each.sources for each in windows[: page.limit]))
+        undecided = [
+            {
+                "sources": [{"id": id_, "content": views[id_].content} for id_ in window.sources],
+                "similarity": window.similarity,
+                "tokens": window.tokens,
+            }
+            for window in windows[: page.limit]
+        ]
         more = {"undecided": undecided, "undecided_in_all": len(windows)}
         return {"surveyed": True} | self._outcome(outcome, page) | more
 
@@ -238,18 +246,7 @@ class ConsolidationTools:
             "tries_to_command": {each.memory: each.said for each in outcome.plan.suspicious},
         }
 
-    def _window(self, window: Undecided) -> dict[str, Any]:
-        """Return memories that a model would be shown together."""
-        views = read_views(self._file, window.sources)
-        sources = [{"id": each, "content": views[each].content} for each in window.sources]
-        return {
-            "sources": sources,
-            "similarity": window.similarity,
-            "tokens": window.tokens,
-        }
-
     def _page(self, proposals: Sequence[ProposalView], page: Page) -> dict[str, Any]:
-        """Return a page of proposals with the texts of their memories."""
         shown = page.of(proposals)
         memories = read_views(self._file, ids_in(view.proposal.sources for view in shown))
         texts = {memory.id: memory.content for memory in memories.values()}

@@ -110,9 +110,6 @@ class Tools:
     def trace(self, memory_id: MemoryId) -> dict[str, Any]:
         """Show which memories a memory was derived from, and which were derived from it."""
         traced = self._memory.trace(memory_id)
-        answer = trace_as_json(
-            traced.memory, traced.claims, traced.derivations, traced.sources, traced.derived
-        )
         related = [
             memory
             for lineage in (traced.sources, traced.derived)
@@ -120,7 +117,7 @@ class Tools:
             for memory in step
         ]
         texts = {memory.id: memory.content for memory in (traced.memory, *related)}
-        return answer | {"tries_to_command": suspicious(texts)}
+        return trace_as_json(traced) | {"tries_to_command": suspicious(texts)}
 
     def memory_stats(self) -> dict[str, Any]:
         """Count memories and tokens, by status and layer, and show the last run."""

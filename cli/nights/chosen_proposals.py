@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.ledger import read_latest_by_prefix
+from slowwave.store.ledger import decide_pending, read_latest_by_prefix
+from slowwave.store.memories import read_memories
 from slowwave.store.prefixes import MIN_PREFIX, match_prefix
+from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
     from slowwave.consolidation.progress import Progress
-    from slowwave.consolidation.proposals import Result
     from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -50,9 +51,6 @@ class Choice:
 
 def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingProposal]:
     """Decline the chosen proposals, and return them as declined. Raises `StoreError`."""
-    from slowwave.store.ledger import decide_pending
-    from slowwave.store.records import timestamp
-
     now = timestamp(datetime.now(UTC))
     why = f"declined by a person: {reason}" if reason else "declined by a person"
 
@@ -77,26 +75,19 @@ def apply_chosen(
 
     words: None applies them unchanged. Raises `StoreError`.
     """
-    from slowwave.consolidation.running.approval import apply_approved
+    from slowwave.consolidation.running.approval import apply_approved, with_text
 
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        worded = [_worded(opened, pending, words) for pending in chosen_of(opened, choice)]
+        worded = [pending.kept for pending in chosen_of(opened, choice)]
+        if words is not None:
+            sources = [list(read_memories(opened, kept.proposal.sources)) for kept in worded]
+            worded = [with_text(kept, words, of) for kept, of in zip(worded, sources, strict=True)]
         way = "approve" if words is None else "edit"
         return apply_approved(opened, worded, embedder, now, way, progress)
 
     return place.change(do)
-
-
-def _worded(opened: MemoryFile, pending: PendingProposal, words: str | None) -> Result:
-    from slowwave.consolidation.running.approval import with_text
-    from slowwave.store.memories import read_memories
-
-    if words is None:
-        return pending.kept
-    memories = list(read_memories(opened, pending.kept.proposal.sources))
-    return with_text(pending.kept, words, memories)
 
 
 def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
@@ -105,18 +96,13 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
 
     queue = read_queue(opened)
     for prefix in choice.ids:
-        _refuse_decided(opened, prefix, queue)
+        is_pending = any(pending.id.startswith(prefix) for pending in queue)
+        decided = len(prefix) >= MIN_PREFIX and not is_pending
+        found = read_latest_by_prefix(opened, prefix) if decided else []
+        if len(found) == 1:
+            sentence, hint = describe_decision(found[0])
+            raise NotFound(f"{sentence} It is no longer pending.", hint)
     chosen = choice.of(queue)
     if not chosen:
         raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")
     return chosen
-
-
-def _refuse_decided(opened: MemoryFile, prefix: str, queue: Sequence[PendingProposal]) -> None:
-    """Refuse a proposal that is no longer pending, with what was decided. Raises `NotFound`."""
-    if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
-        return
-    found = read_latest_by_prefix(opened, prefix)
-    if len(found) == 1:
-        sentence, hint = describe_decision(found[0])
-        raise NotFound(f"{sentence} It is no longer pending.", hint)

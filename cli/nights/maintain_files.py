@@ -21,20 +21,20 @@ from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import report_as_json, report_as_text
 from slowwave.cli.views.problems import (
     model_failure,
-    report_problems,
-    summarize_problems,
+    report_night_problems,
     unanswered_windows,
 )
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.memories import tenants
 
 from .gates import Gates
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from slowwave.cli.views.wiki import WikiOfRun
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.running.outcome import Outcome
@@ -159,12 +159,17 @@ class Night:
                 unreported = self._write_report(outcome, memory_file, place.named, writer)
                 wiki = None if self.dry_run else self.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                found = self._show(place, memory_file, outcome, writer, (budget, after), pages)
+                failure = model_failure(
+                    place.named, outcome, writer, self.recordings, self.model_check
+                )
+                shown = outcome, writer, (budget, after), failure
+                found = self._show(place, memory_file, *shown) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         if self.dry_run and self.tells_work and not signals.code:
             code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
-            code = self._report_problems(place.named, outcome, writer, code)
+            more = self.recordings, failure
+            code = report_night_problems(self.output, code, place.named, outcome, writer, *more)
         if unreported is not None:
             code = self._partly(unreported, code)
         code = pages.report(self.output, code)
@@ -180,7 +185,6 @@ class Night:
         return code
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
-        """Run the cycle."""
         from slowwave.consolidation.cycle import run_cycle
 
         signals = signals_of_this_command()
@@ -234,10 +238,9 @@ class Night:
         outcome: Outcome,
         writer: Writer,
         budgets: tuple[Budget | None, Budget | None],
-        pages: WikiOfRun,
+        failure: tuple[str, str] | None,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
-        failure = model_failure(place.named, outcome, writer, self.recordings, self.model_check)
         if self.output.json:
             found = report_as_json(outcome, place, self.dry_run, writer, memory_file, budgets)
             unanswered = unanswered_windows(outcome)
@@ -248,7 +251,7 @@ class Night:
             }
             cost = estimate_cost(outcome, writer, self.concurrency)
             found["estimate"] = None if cost is None else asdict(cost)
-            return found | pages.as_json()
+            return found
         if not self.output.quiet:
             shown = report_as_text(
                 outcome, place, self.dry_run, writer, memory_file, budgets, self.verbose
@@ -259,23 +262,6 @@ class Night:
             if failure is not None:
                 self.output.show("", *failure)
         return {}
-
-    def _report_problems(self, file: Path, outcome: Outcome, writer: Writer, code: int) -> int:
-        """Report on stderr what went wrong, and return the exit code."""
-        summary, hint = summarize_problems(file, outcome)
-        broken_off, recordings = outcome.broken_off, self.recordings
-        failure = model_failure(file, outcome, writer, recordings, self.model_check)
-        code = report_problems(
-            self.output, code, writer, recordings, broken_off, summary, hint, failure
-        )
-        if not outcome.end_is_kept:
-            self.output.note("The end could not be written: the log will show 'interrupted'.")
-        elif outcome.why_unsaved:
-            self.output.note(
-                f"Could not store what this run computed: {outcome.why_unsaved} "
-                "The next run computes it again."
-            )
-        return code
 
 
 def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOptions:
@@ -317,7 +303,6 @@ def _fit(
 
 
 def _count_pending(memory_file: Path) -> int:
-    from slowwave.store.file import open_reading
     from slowwave.store.ledger import read_pending
 
     with open_reading(memory_file) as file:
@@ -329,8 +314,6 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-    from slowwave.store.file import open_reading
-    from slowwave.store.memories import tenants
 
     with open_reading(memory_file) as file:
         known = tenants(file)

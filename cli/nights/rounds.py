@@ -27,13 +27,13 @@ from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.outcome import report_as_json, report_as_text
-from slowwave.cli.views.problems import report_problems, summarize_problems
+from slowwave.cli.views.problems import report_night_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
-from slowwave.store.places import Place
+from slowwave.store.places import Budget, Place
 
 from .gates import Gates
 from .maintain_files import note_place, write_back
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     from slowwave.consolidation.agent.rounds import AgentRound, GivenAnswers, OpenQuestions
     from slowwave.store.errors import StoreError
-    from slowwave.store.places import Budget
 
 
 @dataclass(frozen=True)
@@ -157,10 +156,7 @@ class Rounds:
             shown += report_as_text(outcome, place, False, writer, memory_file, budgets)
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                summary, hint = summarize_problems(named, outcome)
-                code = report_problems(
-                    self._output, code, writer, None, outcome.broken_off, summary, hint
-                )
+                code = report_night_problems(self._output, code, named, outcome, writer)
             else:
                 code = code or Code.PARTLY
                 self._output.error(unwritten.message, "The next run writes it.", code)

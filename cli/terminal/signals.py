@@ -32,10 +32,6 @@ class CaughtSignals(Interruption):
             signal.setitimer(signal.ITIMER_REAL, _EVERY_S, _EVERY_S)
         self.ask()
 
-    def handle_timer(self, number: int, frame: FrameType | None) -> None:
-        """Handle the timer that the first signal started."""
-        self.remind()
-
 
 _CAUGHT: ContextVar[CaughtSignals] = ContextVar("caught")
 
@@ -47,7 +43,8 @@ def caught_signals() -> Iterator[CaughtSignals]:
     handlers = {
         signal.SIGINT: caught.hear,
         signal.SIGTERM: caught.hear,
-        signal.SIGALRM: caught.handle_timer,
+        # The timer that the first signal started.
+        signal.SIGALRM: lambda number, frame: caught.remind(),
     }
     token = _CAUGHT.set(caught)
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}

@@ -38,6 +38,8 @@ _TITLES: dict[FindingKind, str] = {
     "conflict": "Contradictions",
     "pending": "Pending proposals",
 }
+# The phases that clean up.
+_PHASES = {"expired": "expire", "expiring": "expire", "limit": "limit"}
 _NO_ACCESSES = (
     "Not recorded: which memories were recalled. Recall writes nothing, and no agent has updated "
     "access_count or accessed_at."
@@ -119,10 +121,8 @@ def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:
             return f"slowwave conflicts {named}"
         if finding.kind == "pending":
             return f"slowwave review {named}"
-        if finding.kind in ("expired", "expiring"):
-            return f"slowwave maintain {named} --phase expire"
-        if finding.kind == "limit":
-            return f"slowwave maintain {named} --phase limit"
+        if finding.kind in _PHASES:
+            return f"slowwave maintain {named} --phase {_PHASES[finding.kind]}"
         if finding.kind == "faded":
             tenant = finding.tenant
             rest = max(1, found.active[tenant] - faded[tenant])

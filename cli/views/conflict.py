@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, group_conflicts
+from slowwave.consolidation.proposals import (
+    SLOTS_OF_TEXTS,
+    Conflict,
+    Refusal,
+    Undecided,
+    group_conflicts,
+)
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Undecided
 
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10

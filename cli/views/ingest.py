@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.intake import INGESTED
+from slowwave.store.intake import INGESTED, KeptMessage
 
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
     from slowwave.consolidation.ingest.parts import Cut
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.intake import KeptMessage
     from slowwave.store.ledger import Run
 
 # How many characters of a text are shown on a line.

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from slowwave.store.lineage import Ancestor, Lineage, Trace
 
 from .memory import author_of
-
-if TYPE_CHECKING:
-    from slowwave.store.lineage import Ancestor, Derivation, Lineage
-    from slowwave.store.records import Claim, Memory
 
 # How many generations are nested before a new tree begins: readers of JSON limit the depth
 # (Python's to about 500), and lines have an end.
@@ -55,14 +52,9 @@ def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]
     return [(root, branches(root, depth)) for root in roots]
 
 
-def trace_as_json(
-    memory: Memory | Ancestor,
-    claims: Sequence[Claim],
-    derivations: Sequence[Derivation],
-    sources: Lineage,
-    derived: Lineage,
-) -> dict[str, Any]:
+def trace_as_json(trace: Trace) -> dict[str, Any]:
     """Return a memory with its lineage, in both directions."""
+    memory = trace.memory
     return {
         "memory": {
             "id": memory.id,
@@ -71,11 +63,11 @@ def trace_as_json(
             # The lineage keeps only the text of a deleted memory.
             "layer": getattr(memory, "layer", None),
             "generation": getattr(memory, "generation", None),
-            "claims": list(map(asdict, claims)),
-            "derivations": list(map(asdict, derivations)),
+            "claims": list(map(asdict, trace.claims)),
+            "derivations": list(map(asdict, trace.derivations)),
         },
-        **_as_json(sources, "sources"),
-        **_as_json(derived, "derived"),
+        **_as_json(trace.sources, "sources"),
+        **_as_json(trace.derived, "derived"),
     }
 
 
@@ -105,23 +97,17 @@ def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
     ]
 
 
-def as_lineage_page(
-    file: str,
-    memory: Memory | Ancestor,
-    claims: Sequence[Claim],
-    sources: Lineage,
-    derived: Lineage,
-) -> str:
+def as_lineage_page(file: str, trace: Trace) -> str:
     """Return the page of a memory: its text, what it was made from and what it became."""
     from .page import render
 
-    made_from, made_into = (trees_of(lineage, DEPTH_OF_TEXT) for lineage in (sources, derived))
+    titled = (("Made from", trace.sources), ("Made into", trace.derived))
     return render(
         "lineage.html",
         {
             "file": file,
-            "memory": memory,
-            "claims": [(claim.text, author_of(claim)) for claim in claims],
-            "sections": [("Made from", made_from), ("Made into", made_into)],
+            "memory": trace.memory,
+            "claims": [(claim.text, author_of(claim)) for claim in trace.claims],
+            "sections": [(title, trees_of(lineage, DEPTH_OF_TEXT)) for title, lineage in titled],
         },
     )

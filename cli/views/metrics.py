@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 from slowwave.consolidation.proposals import State
 
-from .ingest import STATES
+from .ingest import STATES, IngestTotals
 from .problems import unanswered_windows
 from .report_file import PREFIX, write_textfile
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from slowwave.consolidation.running.outcome import Outcome
-
-    from .ingest import IngestTotals
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")

@@ -8,6 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.consolidation.proposals import Usage
+from slowwave.store.file import open_reading
+from slowwave.store.ledger import Decision, Run, read_applied_approvals, read_decisions
+from slowwave.store.lineage import read_run_claims
 from slowwave.store.records import LAYERS
 
 from .conflict import Pairs, view_pairs
@@ -19,7 +23,6 @@ from .run import named_or_last_run, run_as_json, started
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.store.changes import TextChange
-    from slowwave.store.ledger import Decision, Run
 
 # In a file with more active memories, a report does not look for conflicts.
 _MAX_COMPARED = 2_000
@@ -84,9 +87,6 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
     named: the file as the user names it. Raises `StoreError`.
     """
     from slowwave.store.changes import read_changes
-    from slowwave.store.file import open_reading
-    from slowwave.store.ledger import read_applied_approvals, read_decisions
-    from slowwave.store.lineage import read_run_claims
 
     with open_reading(path) as file:
         run = named_or_last_run(file, prefix)
@@ -172,7 +172,6 @@ def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
     if (night.after or {}).get("active", 0) > _MAX_COMPARED:
         return night
     from slowwave.consolidation.planning.conflicts import current_conflicts
-    from slowwave.store.file import open_reading
 
     with open_reading(path) as file:
         found = current_conflicts(file, (), now)
@@ -195,8 +194,6 @@ def _counts(recorded: Any) -> dict[str, Any] | None:
 
 def _usage(recorded: Any) -> dict[str, Any]:
     """Return the usage of a model, as far as a run recorded it in numbers."""
-    from slowwave.consolidation.proposals import Usage
-
     found = recorded if isinstance(recorded, dict) else {}
     return {
         name: found[name] if isinstance(found.get(name), (int, float)) else default

@@ -190,7 +190,6 @@ def _last_remarks(
 
 
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
-    """Return what the night saved."""
     before, after = outcome.before, outcome.after
     if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
         held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
@@ -252,7 +251,6 @@ def _held_back(plan: Plan, file: Path) -> list[str]:
 
 
 def _left_out(plan: Plan) -> list[str]:
-    """Return which memories were not consolidated, and why."""
     parts = []
     if plan.suspicious:
         count = len(plan.suspicious)

@@ -80,7 +80,6 @@ def _lines(text: str) -> str:
 
 
 def _change(before: int, after: int) -> str:
-    """Return by how much a number grew or fell."""
     return f"{round(100 * (after - before) / before):+d}%" if before else ""
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
+from slowwave.consolidation.proposals import Result
+from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 from .memory import ids_in, read_views
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Result
-    from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 # How many repeated statements are shown.
 _MAX_REPEATED = 10

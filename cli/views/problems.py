@@ -53,6 +53,29 @@ def report_problems(
     return code
 
 
+def report_night_problems(
+    output: Output,
+    code: int,
+    file: Path,
+    outcome: Outcome,
+    writer: Writer,
+    recordings: Recordings | None = None,
+    failure: tuple[str, str] | None = None,
+) -> int:
+    """Report on stderr what went wrong in a night, and return the exit code."""
+    summary, hint = _summarize(file, outcome)
+    broken_off = outcome.broken_off
+    code = report_problems(output, code, writer, recordings, broken_off, summary, hint, failure)
+    if not outcome.end_is_kept:
+        output.note("The end could not be written: the log will show 'interrupted'.")
+    elif outcome.why_unsaved:
+        output.note(
+            f"Could not store what this run computed: {outcome.why_unsaved} "
+            "The next run computes it again."
+        )
+    return code
+
+
 def model_failure(
     file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None, check: str
 ) -> tuple[str, str] | None:
@@ -92,7 +115,7 @@ def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
     return [each for each in outcome.asked if each.state in ("failed", "skipped")]
 
 
-def summarize_problems(file: Path, outcome: Outcome) -> tuple[str, str]:
+def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
     wrong = [result for result in outcome.results if result.state in _WRONG]
     states = [result.state for result in wrong]

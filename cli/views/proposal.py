@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import time_of
+from slowwave.consolidation.proposals import Proposal, Result, Savings
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.store.kept_form import KEPT
 
@@ -18,7 +19,6 @@ from .memory import MemoryView, authors_of, dated, missing, sort_by_time, text_o
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from slowwave.consolidation.proposals import Proposal, Result, Savings
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
@@ -261,7 +261,6 @@ def _worth_of(
     decision: Decision, changes: Sequence[TextChange], memories: Mapping[str, MemoryView]
 ) -> Savings:
     """Return the tokens of a proposal's texts, before and after the run."""
-    from slowwave.consolidation.proposals import Savings
     from slowwave.consolidation.text.token_count import count_tokens
 
     changed = {change.memory for change in changes}

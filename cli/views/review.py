@@ -100,19 +100,11 @@ def report_decided(
 ) -> int:
     """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
     pages = write_after_change(wiki, place)
-    output.result(decided_as_json(command, place.named, decided) | fields | pages.as_json())
+    proposals = [proposal_as_json(view_result(result)) for result in decided.results]
+    result = {"command": command, "file": str(place.named), "run": decided.run_id}
+    output.result(result | {"proposals": proposals} | fields | pages.as_json())
     output.show(decided_as_text(place.named, decided))
     return pages.report(output, exit_code(decided))
-
-
-def decided_as_json(command: str, file: Path, decided: ReviewResult) -> dict[str, Any]:
-    """Return what became of proposals as format 1."""
-    return {
-        "command": command,
-        "file": str(file),
-        "run": decided.run_id,
-        "proposals": [proposal_as_json(view_result(result)) for result in decided.results],
-    }
 
 
 def decided_as_text(file: Path, decided: ReviewResult) -> str:

@@ -12,7 +12,7 @@ from slowwave.store.ageing import PHASE
 from slowwave.store.errors import NotFound
 from slowwave.store.intake import DROPPED, INGESTED
 from slowwave.store.journal_form import FORGOTTEN
-from slowwave.store.ledger import DECIDED
+from slowwave.store.ledger import DECIDED, Run, read_run, read_runs
 from slowwave.store.purge import OPTION
 
 from .costs import usd_of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from slowwave.store.file import MemoryFile
-    from slowwave.store.ledger import Run
 
 # How much of an id names a run, unless another run began in the same millisecond.
 _SHORT = 13
@@ -46,8 +45,6 @@ def run_as_json(run: Run) -> dict[str, Any]:
 
 def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
     """Return the run with this id, or the last one. Raises `NotFound` and `Ambiguous`."""
-    from slowwave.store.ledger import read_run, read_runs
-
     if prefix is not None:
         return read_run(file, prefix)
     runs = read_runs(file)

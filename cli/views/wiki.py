@@ -5,22 +5,19 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import typer
 
 from slowwave.cli.arguments.extension_options import worker_of
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import StoreError
+from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
-
-if TYPE_CHECKING:
-    from slowwave.cli.terminal.output import Output
-    from slowwave.store.places import Place
 
 # How many pages are named that were not changed.
 _MAX_NAMED = 5

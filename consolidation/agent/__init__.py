@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from slowwave.store.lineage import Trace as Trace
+
 from .memory import AgentMemory as AgentMemory
-from .memory import Trace as Trace
 
 
 def open_memory(path: Path | str, tenant: str = "default") -> AgentMemory:

@@ -38,16 +38,7 @@ from slowwave.store.ledger import (
     read_decisions,
     read_last_run,
 )
-from slowwave.store.lineage import (
-    Ancestor,
-    Derivation,
-    Lineage,
-    find_memory_or_source,
-    read_claims,
-    read_derivations,
-    trace_derived,
-    trace_sources,
-)
+from slowwave.store.lineage import Trace, read_trace
 from slowwave.store.memories import (
     Counts,
     add_memories,
@@ -56,7 +47,7 @@ from slowwave.store.memories import (
     find_id,
     tenants,
 )
-from slowwave.store.records import Claim, Memory, timestamp
+from slowwave.store.records import timestamp
 from slowwave.store.shared_tenant import refuse_unpublished
 from slowwave.store.undo.undoable import find_undoable
 
@@ -65,19 +56,6 @@ from .correcting import Correcting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
 from .recalling import RecallingMemory
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The lineage of a memory, in both directions."""
-
-    # An `Ancestor` if the memory was deleted.
-    memory: Memory | Ancestor
-    # Its claims, as of the last run that changed it.
-    claims: tuple[Claim, ...]
-    derivations: tuple[Derivation, ...]
-    sources: Lineage
-    derived: Lineage
 
 
 @dataclass(frozen=True)
@@ -284,14 +262,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            found = find_memory_or_source(file, memory_id, self._tenant)
-            return Trace(
-                found,
-                tuple(read_claims(file, found.id)),
-                tuple(read_derivations(file, found.id)),
-                trace_sources(file, found.id),
-                trace_derived(file, found.id),
-            )
+            return read_trace(file, memory_id, self._tenant)
 
     def undo(self, which: str) -> list[str]:
         """Undo a run or a proposal, and return the ids of its proposals.
@@ -320,7 +291,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         progress: Progress | None,
         writer: Writer | None = None,
     ) -> Outcome:
-        """Run a night for this tenant."""
         mine, writer = self._mine(options), writer or BuiltInWriter()
         return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
 
@@ -329,7 +299,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return AgentRound(self._path, mine, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
-        """Return options for this tenant."""
         with open_reading(self._path) as file:
             # An empty file has no tenants.
             known = tenants(file) or count_queued(file)

@@ -15,7 +15,7 @@ from typing import Any
 from slowwave.consolidation.model.agent_writer import AGENTS
 from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.model.question import Dialogue, Question, Reply, resume
-from slowwave.consolidation.model.window_dialogue import CheckedGroup, WindowDialogue, WrittenGroups
+from slowwave.consolidation.model.window_dialogue import WindowDialogue, WrittenGroups
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.planning.windows import shown_memories, window_of
 from slowwave.consolidation.progress import Progress
@@ -78,15 +78,12 @@ class OwnGroup(WindowDialogue):
         group = candidates[0]
         if not group.faults:
             (group,) = yield from self._check(WrittenGroups((group,), (), ()))
-        yield self._judged(group)
-
-    def _judged(self, group: CheckedGroup) -> OwnProposal:
         if group.reasons:
-            return OwnProposal(group.reasons)
+            yield OwnProposal(group.reasons)
+            return
         result = self._conclude(group)
-        if result.state != "planned":
-            return OwnProposal((result.why or "",))
-        return OwnProposal(result=result)
+        is_planned = result.state == "planned"
+        yield OwnProposal(result=result) if is_planned else OwnProposal((result.why or "",))
 
 
 @dataclass(frozen=True)

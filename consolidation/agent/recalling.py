@@ -164,6 +164,5 @@ def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) ->
 
 
 def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
-    """Refuse a name that is not among the known ones. Raises `StoreError`."""
     if name not in known:
         raise StoreError(f"There is no {what} '{name}'.", f"Available: {', '.join(known)}.")

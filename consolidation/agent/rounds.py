@@ -149,7 +149,9 @@ class AgentRound:
         outcome, read = None, None
         is_complete = not left.questions and bool(kept or known or not answers)
         if is_complete and left.about_conversations:
-            read = self._read_conversations()
+            with self._locking(), maintenance_lock(self.path):
+                more = Preflight(self.path, self.options.keep_backups, self.now), self.interruption
+                read = read_queued_parts(self._inputs(AgentWriter()), *more)
             left = self.questions()
         if is_complete and not left.questions and (read is None or not read.interrupted):
             with self._locking():
@@ -186,11 +188,6 @@ class AgentRound:
             self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly(kept=False)
-
-    def _read_conversations(self) -> QueuedPartsResult:
-        with self._locking(), maintenance_lock(self.path):
-            preflight = Preflight(self.path, self.options.keep_backups, self.now)
-            return read_queued_parts(self._inputs(AgentWriter()), preflight, self.interruption)
 
     def _inputs(self, writer: AgentWriter) -> NightInputs:
         more = self.now, self.progress or Progress()

@@ -39,7 +39,7 @@ def covered(pairs: Sequence[tuple[str, str]]) -> list[bool]:
     The network is asked once, about all pairs that are not decided more cheaply. Raises
     `EmbedderError` if the packaged model is damaged.
     """
-    asked = [_questions(*pair) for pair in pairs]
+    asked = [open_questions(*pair) for pair in pairs]
     found = entailed(
         {
             (question.claim, premise): limit
@@ -58,11 +58,6 @@ def covered(pairs: Sequence[tuple[str, str]]) -> list[bool]:
     ]
 
 
-def may_cover(claim: str, premise: str) -> bool:
-    """Whether only the network can keep `premise` from saying all that `claim` says."""
-    return _questions(claim, premise) is not None
-
-
 def first_veto(claim: str, premise: str) -> Veto | None:
     """Return what keeps `premise` from saying all that `claim` says; None if the network decides.
 
@@ -75,8 +70,8 @@ def first_veto(claim: str, premise: str) -> Veto | None:
     return None
 
 
-def _questions(claim: str, premise: str) -> list[_Question] | None:
-    """Return what is left to ask about two texts; None if it is decided by vetoes."""
+def open_questions(claim: str, premise: str) -> list[_Question] | None:
+    """Return what only the network can tell of two texts; None if it is decided by vetoes."""
     questions = []
     for sentence, readings in _open_sentences(claim, premise):
         found = {reading.text: _limit(sentence, reading) for reading in readings}
@@ -92,7 +87,10 @@ def _limit(claim: Reading, premise: Reading) -> float | None:
 
     None if the network is not worth a question: there is a veto, or too few words are shared.
     """
-    is_anchored = _is_anchored(claim, premise)
+    # Both have a value or a literal that few facts share by chance.
+    is_anchored = not claim.literal_contents.isdisjoint(premise.literal_contents) or any(
+        value.kind in _ANCHORS and premise.holds(value) for value in claim.values
+    )
     needed = SHARED_WORDS_ANCHORED if is_anchored else SHARED_WORDS
     if len(claim.stem_set & premise.stem_set) < needed * len(claim.stem_set):
         return None
@@ -110,13 +108,6 @@ def _open_sentences(claim: str, premise: str) -> Iterator[tuple[Reading, list[Re
     for sentence in read(claim).sentences:
         if normal_form(sentence) not in forms:
             yield read(sentence), premises
-
-
-def _is_anchored(claim: Reading, premise: Reading) -> bool:
-    """Whether both have a value or a literal that few facts share by chance."""
-    return not claim.literal_contents.isdisjoint(premise.literal_contents) or any(
-        value.kind in _ANCHORS and premise.holds(value) for value in claim.values
-    )
 
 
 def richness(text: str) -> int:

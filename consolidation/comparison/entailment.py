@@ -50,7 +50,6 @@ def _is_close(likelihood: float, limit: float) -> bool:
 
 @cache
 def _network(graph: Path) -> tuple[Any, Any]:
-    """Load the tokenizer and the network once."""
     from slowwave.consolidation.vectors.minilm import session, sound_folder, tokenizer
 
     folder = sound_folder()

@@ -21,7 +21,7 @@ _ORDINAL = re.compile(
     r"|\b(?:the|le|el|il|den|dem|am) (\d{1,2})\b"
 )
 # Words that mean another day when they are read later.
-_DEICTIC = re.compile(
+DEICTIC = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|now|currently|recently|lately|ago|"
     rf"(?:last|next|this) (?:{any_of((*PERIODS, *WEEKDAYS, *MONTHS))}))\b",
     re.IGNORECASE,
@@ -41,11 +41,6 @@ def observed_on(observed_at: str) -> date | None:
         return None
     # Far from the ends of the calendar, where adding days fails.
     return day if _EARLIEST < day.year < _LATEST else None
-
-
-def is_deictic(text: str) -> bool:
-    """Whether a text has words whose meaning depends on the day."""
-    return _DEICTIC.search(text) is not None
 
 
 def spoken_days(text: str, observed: date) -> Iterator[date]:

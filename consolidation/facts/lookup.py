@@ -75,7 +75,7 @@ class Hint:
 
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the values, names, code and quotations of a text that no source has, in its order."""
-    known = _Sources(sources)
+    known = _Sources([(source.text, source.observed_at) for source in sources])
     values, literals = find_values(text), list(find_literals(text))
     marked = _places((literal.start, literal.end) for literal in literals)
     hidden = find_invisible(text, [source.text for source in sources])
@@ -100,7 +100,7 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
 
 def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     """Return the values of sources that a text lacks, each once: hints, never faults."""
-    known = _Sources([_Draft(text, source.id, source.observed_at) for source in sources[:1]])
+    known = _Sources([(text, source.observed_at) for source in sources[:1]])
     hints: dict[tuple[str, str], Hint] = {}
     for source in sources:
         for value in _stated(source.text, find_values(source.text)):
@@ -116,15 +116,6 @@ def names_of(text: str) -> tuple[str, ...]:
     found = [(value.start, value.words) for value in values if value.kind == "identifier"]
     found += [(name.start, name.words) for name in _proper(text, values) if not name.opens]
     return tuple(dict.fromkeys(words for _, words in sorted(found)))
-
-
-@dataclass(frozen=True)
-class _Draft:
-    """A text in which the values of its sources are looked up."""
-
-    text: str
-    id: str
-    observed_at: str
 
 
 def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
@@ -170,13 +161,13 @@ def _places(spans: Iterable[tuple[int, int]]) -> frozenset[int]:
 
 
 class _Sources:
-    """The sources of a text, in which its values and names are looked up."""
+    """Texts, each with the time of its observation, in which values and names are looked up."""
 
-    def __init__(self, sources: Sequence[Evidence]) -> None:
-        self._texts = [source.text for source in sources]
+    def __init__(self, sources: Sequence[tuple[str, str]]) -> None:
+        self._texts = [text for text, _ in sources]
         self._low = " \n".join(" ".join(text.split()) for text in self._texts).lower()
         self._values = [find_values(text) for text in self._texts]
-        self._observed = [observed_on(source.observed_at) for source in sources]
+        self._observed = [observed_on(observed_at) for _, observed_at in sources]
         self._known = KnownValues(value for values in self._values for value in values)
 
     def has_literal(self, literal: LiteralSpan) -> bool:
@@ -256,19 +247,10 @@ class _Sources:
         }
 
     @cached_property
-    def _relative(self) -> set[date]:
-        return {
-            day
-            for text, values, observed in zip(
-                self._texts, self._values, self._observed, strict=True
-            )
-            if observed
-            for day in relative_days(text, values, observed)
-        }
-
-    @cached_property
     def _dates(self) -> set[date]:
-        return self._relative | {day for day in self._observed if day}
+        sources = zip(self._texts, self._values, self._observed, strict=True)
+        relative = (relative_days(text, values, day) for text, values, day in sources if day)
+        return {day for day in self._observed if day}.union(*relative)
 
     @cached_property
     def _days(self) -> set[str]:

@@ -17,7 +17,7 @@ from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.consolidation.text.tokens import Token, stem, stems_of, tokenise
 
 from . import languages
-from .days import is_deictic
+from .days import DEICTIC
 from .literals import LiteralSpan, blank_literals, find_literals
 from .names import find_proper_names
 from .values import KnownValues, TextValue, find_values, is_lower_word
@@ -197,7 +197,7 @@ class Reading:
     @cached_property
     def deictic(self) -> bool:
         """Whether its meaning depends on the day."""
-        return is_deictic(self.said)
+        return DEICTIC.search(self.said) is not None
 
     @cached_property
     def is_english(self) -> bool:

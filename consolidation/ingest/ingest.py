@@ -236,7 +236,6 @@ def _count_queued(file: MemoryFile, tenant: str) -> int:
 
 
 def _expected_counts(outcome: IngestOutcome) -> Counts:
-    """Return the counts to expect after a dry run's outcome."""
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
     return replace(

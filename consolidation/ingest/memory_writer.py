@@ -94,7 +94,10 @@ class MemoryWriter:
         relation = self.known.relation_of(memory)
         known = relation.covered_by
         if known is not None and run_id is not None:
-            known = _reread(file, known)
+            # As it is in the file: its text or status may have changed.
+            now = next(iter(read_memories(file, [known.id])), None)
+            is_same = now is not None and (now.content, now.status) == (known.content, "active")
+            known = now if is_same else None
         messages = messages_behind(candidate.citations, part, self.model)
         if known is not None:
             return self._reinforce(file, memory, known, messages, part, run_id)
@@ -201,7 +204,6 @@ class MemoryWriter:
         return ProposalChanges(file, run_id, self._key(result), timestamp(self.now))
 
     def _key(self, result: IngestResult) -> str:
-        """Return the key of a decision in the ledger."""
         chains = [message.chain for message in result.messages]
         named = json_text(["ingest", self.tenant, result.state, result.content, chains])
         return hashlib.sha256(named.encode()).hexdigest()[:32]
@@ -225,13 +227,6 @@ class MemoryWriter:
             numbers={"corrects": list(result.corrects)} if result.corrects else {},
             decided_at=timestamp(self.now),
         )
-
-
-def _reread(file: MemoryFile, memory: Memory) -> Memory | None:
-    """Return a memory as it is in the file; None if its text or status changed."""
-    now = next(iter(read_memories(file, [memory.id])), None)
-    same = now is not None and (now.content, now.status) == (memory.content, "active")
-    return now if same else None
 
 
 def _result(

@@ -13,7 +13,6 @@ import msgspec
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.conversations.messages import Message, Role
 from slowwave.store.errors import UnusableFile
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.intake import (
@@ -43,27 +42,11 @@ EVERYTHING = "all"
 _KEPT_OPTIONS = tuple(option.name for option in fields(ReadingOptions))
 
 
-class _KeptMessage(msgspec.Struct):
-    """A message of a queued row."""
-
-    place: int
-    chain: str
-    role: Role
-    text: str
-    said_at: str | None = None
-    speaker: str | None = None
-    is_new: bool = True
-
-    def placed(self) -> PlacedMessage:
-        """Return the message."""
-        message = Message(self.role, self.text, self.said_at, self.speaker)
-        return PlacedMessage(self.place, self.chain, message, self.is_new)
-
-
 class _KeptPart(msgspec.Struct, kw_only=True):
     """The contents of a queued row; older rows have no options."""
 
-    messages: list[_KeptMessage] = msgspec.field(name="said")
+    # Each has the fields of a `PlacedMessage` and of its `Message`.
+    messages: list[dict[str, Any]] = msgspec.field(name="said")
     format: str = ""
     session: str | None = None
     saved_at: str | None = None
@@ -90,12 +73,13 @@ def part_from_row(row: PartRow) -> Part:
     """Return a queued row as a part. Raises `UnusableFile`."""
     try:
         kept = msgspec.convert(row.content, _KeptPart)
+        rows = [message | {"message": message} for message in kept.messages]
+        messages = msgspec.convert(rows, tuple[PlacedMessage, ...])
     except msgspec.ValidationError as error:
         raise UnusableFile(
             f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
             f"It is in waiting_messages, id {row.id}.",
         ) from error
-    messages = tuple(message.placed() for message in kept.messages)
     return Part(
         row.conversation,
         kept.format,
@@ -197,7 +181,6 @@ def drop_queued(
 
 
 def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
-    """Drop parts, and return the id of the run."""
     run = RunRecord(new_id(), now)
     rows = [queued.row for queued in chosen.parts]
     tenants = sorted({row.tenant for row in rows})

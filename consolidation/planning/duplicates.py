@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.comparison.coverage import covered, first_veto, may_cover
+from slowwave.consolidation.comparison.coverage import covered, first_veto, open_questions
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import (
@@ -186,7 +186,11 @@ def _find_survivors(
     """
     allowed = [pair for pair in pairs if _may_leave(groups[pair.leaving], groups[pair.staying])]
     is_open = _ask(
-        view, groups, "open", allowed, lambda texts: [may_cover(*pair) for pair in texts]
+        view,
+        groups,
+        "open",
+        allowed,
+        lambda texts: [open_questions(*pair) is not None for pair in texts],
     )
     candidates: dict[int, list[_Pair]] = {}
     for pair, passed in zip(allowed, is_open, strict=True):
@@ -298,7 +302,6 @@ def _by_text(left: NDArray[np.int32], right: NDArray[np.int32]) -> NDArray[np.in
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:
-    """Whether a person separated any of `rows` from any of `members`."""
     separated = view.user_separated
     return bool(separated) and any(
         (view.memories[row].id, view.memories[member].id) in separated
@@ -361,18 +364,15 @@ def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, st
         return "letter", "what is meant to the letter differs"
     if leaving.sameness.form == staying.sameness.form:
         return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
-    veto: tuple[str, str] | None = view.cache.get_or_compute(
-        "veto",
-        [here.content_hash, there.content_hash],
-        _VETO,
-        lambda: _veto(here.content, there.content),
-    )
-    return veto
 
+    def find(_: Sequence[int]) -> list[tuple[str, str] | None]:
+        veto = first_veto(here.content, there.content)
+        return [None if veto is None else (veto.kind, veto.why)]
 
-def _veto(claim: str, premise: str) -> tuple[str, str] | None:
-    veto = first_veto(claim, premise)
-    return None if veto is None else (veto.kind, veto.why)
+    hashes = [here.content_hash, there.content_hash]
+    found: tuple[str, str] | None
+    (found,) = view.cache.compute_unknown("veto", [hashes], _VETO, find)
+    return found
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -58,7 +58,10 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
     by_id = {memory.id: memory for memory in memories}
     derived_ids = {edge.derived_id for edge in edges if edge.source_id in by_id}
     source_ids = {edge.source_id for edge in edges}
-    ends = _ends(edges, by_id)
+    # When a later source of an update replaced each earlier one.
+    ends: dict[str, str] = {}
+    for earlier, later_at, _ in _replaced(edges, by_id):
+        ends[earlier.id] = min(later_at, ends.get(earlier.id, NEVER))
 
     def end(memory: Memory) -> str:
         if memory.status == "superseded" and memory.id not in source_ids:
@@ -138,14 +141,6 @@ def disputed_values(
     # The latest of several counts.
     in_order = sorted(pairs, key=lambda pair: (pair[1].observed_at, pair[1].id))
     return {earlier.id: later for earlier, later in in_order}
-
-
-def _ends(edges: Iterable[Edge], by_id: Mapping[str, Memory]) -> dict[str, str]:
-    """Return when a later source of an update replaced each earlier one, by id."""
-    ends: dict[str, str] = {}
-    for earlier, end, _ in _replaced(edges, by_id):
-        ends[earlier.id] = min(end, ends.get(earlier.id, NEVER))
-    return ends
 
 
 def _replaced(

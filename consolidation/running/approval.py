@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import BY_PERSON, Draft, Proposal, Result, Usage
@@ -17,16 +17,13 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_writing
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import count_memories
-from slowwave.store.records import MAX_CHARACTERS, Claim, new_id, timestamp
+from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import apply_in_batches, apply_proposal, record
 from .outcome import Outcome
 from .revalidation import revalidate
 from .run_in_file import RunRecord, Verdict, run_report
-
-if TYPE_CHECKING:
-    from slowwave.store.records import Memory
 
 
 @dataclass(frozen=True)

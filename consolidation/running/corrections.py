@@ -203,15 +203,6 @@ class Corrector:
             self.now,
         )
 
-    def _derived_from(self, memories: Sequence[Memory]) -> tuple[Ancestor, ...]:
-        found = {
-            derived.id: derived
-            for memory in memories
-            for derived in read_active_derived(self.file, memory.id)
-        }
-        leaving = {memory.id for memory in memories}
-        return tuple(derived for derived in found.values() if derived.id not in leaving)
-
     def _supersede(
         self, changes: ProposalChanges, successor: Memory, wrong: Sequence[Memory]
     ) -> None:
@@ -267,7 +258,10 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        derived = self._derived_from(left)
+        found = (each for gone in left for each in read_active_derived(self.file, gone.id))
+        derived = {each.id: each for each in found}
+        for gone in left:
+            derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)
         with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
             with self.file.transaction():
@@ -276,7 +270,7 @@ class Corrector:
                 keep_decision(self.file, decision)
             after = count_memories(self.file, [tenant], count_tokens)
             run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
-        return Correction(way, run.run_id, memory, tuple(left), derived)
+        return Correction(way, run.run_id, memory, tuple(left), tuple(derived.values()))
 
     def _refuse_changed(self, memories: Sequence[Memory]) -> None:
         """Raise `StoreError` if an agent changed one of the memories since it was read."""

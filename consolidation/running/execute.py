@@ -16,7 +16,7 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.running.savings import with_savings
+from slowwave.consolidation.running.savings import worth_of
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
@@ -204,8 +204,10 @@ class Execution:
 
     def _add(self, results: Iterable[Result], views: Sequence[TenantView]) -> None:
         """Add results, without their vectors, and what they are worth."""
-        done = with_savings((replace(result, vector=None) for result in results), views)
-        self._results |= {result.proposal.id: result for result in done}
+        by_tenant = {view.tenant: view for view in views}
+        for result in results:
+            worth = worth_of(result, by_tenant[result.proposal.tenant])
+            self._results[result.proposal.id] = replace(result, vector=None, worth=worth)
 
     def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window; once answered, it is not asked again."""

@@ -54,11 +54,6 @@ class QueuedPartsResult:
         """The number of parts that still wait."""
         return self.backlog.parts
 
-    @property
-    def went_wrong(self) -> bool:
-        """Whether a part was not read, or an answer was kept raw."""
-        return bool(self.unread or self.states.get("raw") or self.broken_off)
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -129,11 +124,6 @@ class Outcome:
         return any((self.purged.run_id, self.archived and self.archived.run_id))
 
     @property
-    def wrote_after_survey(self) -> bool:
-        """Whether anything was written after the survey; expiry and ingest come before it."""
-        return self.run_id is not None or self.retired
-
-    @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
         phases = (self.expired, self.archived)
@@ -188,8 +178,10 @@ class Outcome:
             is_useful = states["applied"] or states["rejected"] or self.purged.ids
             is_useful = is_useful or self.queued_parts.read or any(a.leaving for a in self.aged)
             return "failed" if states["failed"] and not is_useful else "partial"
-        whys = (self.broken_off, self.purged.why, *(aged.why for aged in self.aged))
-        return "partial" if any(whys) or self.queued_parts.went_wrong else "done"
+        parts = self.queued_parts
+        wrong = (self.broken_off, parts.broken_off, parts.unread, parts.states.get("raw"))
+        whys = (self.purged.why, *(aged.why for aged in self.aged))
+        return "partial" if any((*wrong, *whys)) else "done"
 
 
 def _count_suspect_rejections(outcome: Outcome) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Proposal, Result, Savings, derived_trust
@@ -17,15 +16,6 @@ if TYPE_CHECKING:
 
 # Returns a memory by its id.
 MemoryOf = Callable[[str], Memory]
-
-
-def with_savings(results: Iterable[Result], views: Sequence[TenantView]) -> list[Result]:
-    """Return results with what they are worth."""
-    by_tenant = {view.tenant: view for view in views}
-    return [
-        replace(result, worth=_worth(result, by_tenant[result.proposal.tenant]))
-        for result in results
-    ]
 
 
 def expected_counts(
@@ -57,7 +47,8 @@ def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
     return Savings(before, before - _tokens(going) + _tokens(coming), trust)
 
 
-def _worth(result: Result, view: TenantView) -> Savings:
+def worth_of(result: Result, view: TenantView) -> Savings:
+    """Return what a result is worth, which is nothing if it was not applied, and will not be."""
     if result.state in ("planned", "applied", "pending"):
         return savings_of(result.proposal, view.memory)
     return Savings(_tokens(_contents(result.proposal.sources, view.memory)), None, None)

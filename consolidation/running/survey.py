@@ -174,7 +174,8 @@ def save_findings(
         with interruption.limited():
             run.preflight.refuse_damaged()
             marks.save(first)
-            if not outcome.wrote_after_survey or (is_known and not outcome.retired):
+            # Expiry and ingest come before the survey.
+            if not outcome.retired and (is_known or outcome.run_id is None):
                 marks.save_idle_marks(first, applied, run.changes)
                 return outcome
         again = start_in_thread(lambda: survey_file(night, cache=cache).found)

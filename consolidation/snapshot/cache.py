@@ -56,16 +56,6 @@ class Cache:
             self._rows.setdefault(kind, {})[key] = text
         self._kinds: dict[str, _Findings[Any]] = {}
 
-    def get_or_compute(
-        self, kind: str, texts: Sequence[str], form: Decoder[T], compute: Callable[[], T]
-    ) -> T:
-        """Return the kept finding for these texts, given by their hashes in order.
-
-        compute: called if there is none of this form.
-        """
-        (found,) = self.compute_unknown(kind, [texts], form, lambda _: [compute()])
-        return found
-
     def compute_unknown(
         self,
         kind: str,
@@ -75,9 +65,11 @@ class Cache:
     ) -> list[T]:
         """Return the findings of groups of texts; unknown ones are computed together.
 
+        groups: the hashes of the texts of each, in order. form: findings in another are unknown.
         compute: called with the indices of the unknown groups.
         """
-        keys = [_key_of(texts) for texts in groups]
+        named = (" ".join((code_version(), *texts)).encode() for texts in groups)
+        keys = [blake2b(name, digest_size=_KEY_BYTES).hexdigest() for name in named]
         return self._findings(kind, form).compute_unknown(keys, compute)
 
     def take_new(self) -> list[Row]:
@@ -168,11 +160,6 @@ class _Findings(Generic[T]):
             place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
             self._packs[place] = part
             yield place, text
-
-
-def _key_of(texts: Iterable[str]) -> str:
-    """Return the key of texts, given by their hashes, in this order."""
-    return blake2b(" ".join((code_version(), *texts)).encode(), digest_size=_KEY_BYTES).hexdigest()
 
 
 def _to_text(value: object) -> str:

@@ -28,7 +28,6 @@ from slowwave.store.cache import (
     keep_idle_report,
     keep_parts,
     read_idle_report,
-    read_idle_until,
 )
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import count_queued
@@ -93,10 +92,10 @@ class IdleMarks:
             return None
         ends = []
         for tenant in select_consolidated_tenants(file, ()):
-            until = read_idle_until(file, tenant, self.key, self._now)
-            if until is None:
+            idle = read_idle_report(file, tenant, self.key, self._now)
+            if idle is None:
                 return None
-            ends += [end for end in until if end is not None]
+            ends += [idle[0]] if idle[0] is not None else []
         return (min(ends, default=None),)
 
     def look_up(self, chosen: Sequence[str]) -> dict[str, Plan | None]:
@@ -180,9 +179,9 @@ def _is_complete(view: TenantView, plan: Plan) -> bool:
 _PLAN = Decoder(Plan)
 
 
-def _read(report: bytes | None) -> Plan | None:
+def _read(idle: tuple[str | None, bytes] | None) -> Plan | None:
     try:
-        return _PLAN.decode(zlib.decompress(report or b""))
+        return None if idle is None else _PLAN.decode(zlib.decompress(idle[1]))
     except (zlib.error, DecodeError, UnicodeDecodeError):
         # A damaged mark is invalid: the tenant is surveyed again.
         return None

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from slowwave.consolidation.proposals import AskedWindow, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage, Window
 
 from .answer_store import AnswerStore
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.proposals import Source, Window
 
 # The number of results that are checked before they are applied.
 BATCH = 16

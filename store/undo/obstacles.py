@@ -98,8 +98,9 @@ def column_changed(
     table: str, key: Row, column: str, now: object, left: object, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that a column has changed since the run."""
+    row = f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
     what = (
-        f"{_row(table, key)} was changed after the run: {column} is {_excerpt(now, left)} now, "
+        f"{row} was changed after the run: {column} is {_excerpt(now, left)} now, "
         f"the run left {_excerpt(left, now)}."
     )
     return _obstacle(table, key, what, by, column=column, now=now, left=left)
@@ -173,10 +174,6 @@ def _obstacle(
     part = f", proposal {by.proposal[:12]}" if by.proposal else ""
     why = f"{what} Run {by.run}{part} did that: undo it first."
     return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)
-
-
-def _row(table: str, key: Row) -> str:
-    return f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
 
 
 def _name(key: Row) -> str:

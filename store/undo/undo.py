@@ -110,13 +110,9 @@ def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: Before
     obstacles = _Reversal(file, run_id, proposals, images).apply()
     if obstacles:
         hint = _HINT_OF_PURGED if any(obstacle.is_purged for obstacle in obstacles) else _HINT
-        raise ChangedSince(_message(obstacles), hint, obstacles)
-
-
-def _message(obstacles: tuple[Obstacle, ...]) -> str:
-    if len(obstacles) == 1:
-        return obstacles[0].why
-    return f"{len(obstacles)} later changes prevent the undo."
+        summary = f"{len(obstacles)} later changes prevent the undo."
+        message = obstacles[0].why if len(obstacles) == 1 else summary
+        raise ChangedSince(message, hint, obstacles)
 
 
 def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> None:
@@ -124,24 +120,18 @@ def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> No
         "UPDATE proposals SET state = 'undone', decided_at = ? WHERE run_id = ? AND key = ?",
         [(now, run_id, key) for key in keys],
     )
-    for key in keys:
-        _reopen(file, run_id, key, now)
+    # What a person had approved is pending again; the latest row of a key counts.
+    file.db.conn.executemany(
+        "UPDATE proposals SET state = 'pending', decided_at = ?1 WHERE key = ?2 AND run_id = "
+        "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
+        f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
+        [(next_moment(now), key, run_id) for key in keys],
+    )
     # Names that undone runs, or this one, found and that nothing mentions any longer.
     file.db.conn.execute(
         "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
         "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
         [run_id],
-    )
-
-
-def _reopen(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Make a proposal pending again that a person had approved, after its undo."""
-    file.db.conn.execute(
-        "UPDATE proposals SET state = 'pending', decided_at = ?1 WHERE key = ?2 AND run_id = "
-        "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
-        f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
-        # The latest row of a key counts.
-        [next_moment(now), key, run_id],
     )
 
 
