@@ -85,7 +85,7 @@ class OpenDatabase(OpenFile):
 
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether a row may get another text: slowwave added it, and no other row has that text."""
-        raise Unreadable(_ONLY_READ)
+        return place_of(key)[1].startswith(OURS)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Give a row another text; return its new key, and an image of what the old text needed.

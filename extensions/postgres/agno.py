@@ -70,10 +70,6 @@ class UserMemories(WholeRows):
             "updated_at": latest["updated_at"],
         }
 
-    def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether slowwave added it."""
-        return place_of(key)[1].startswith(OURS)
-
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the columns of the row except its text."""
         _, name = place_of(key)

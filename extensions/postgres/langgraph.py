@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.extensions.formats.base import Record, Unreadable
 from slowwave.extensions.formats.database import TriedSchema
-from slowwave.extensions.formats.langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of
+from slowwave.extensions.formats.langgraph_rows import (
+    ARCHIVE,
+    HERE,
+    At,
+    Spelling,
+    StoreRows,
+    record_of,
+)
 
 from .format import PostgresFormat
 from .table import (
@@ -45,6 +52,7 @@ class Namespace(OpenTenant, StoreRows):
     """The rows of a namespace within a transaction."""
 
     json_type, moment_type, embedding = "jsonb", "timestamptz", "embedding::text"
+    vectors = Spelling(as_literal, as_bytes, str, str)
     tenants_are = "A tenant is a namespace, its labels joined by dots, such as memories.ann."
 
     def read(self) -> list[Record]:
@@ -105,14 +113,6 @@ class Namespace(OpenTenant, StoreRows):
                 f"UPDATE store_vectors SET prefix = %s, key = %s {HERE}", [*target, *source]
             )
         self._conn.execute(f"DELETE FROM store {HERE}", source)
-
-    def from_model(self, vector: bytes) -> str:
-        """Return a vector of little-endian float32 as pgvector spells it."""
-        return as_literal(vector)
-
-    def to_model(self, vector: str) -> bytes:
-        """Return a vector of pgvector as little-endian float32."""
-        return as_bytes(vector)
 
 
 class PostgresStore(PostgresFormat):
