@@ -142,7 +142,6 @@ class _OpenFolder(OpenFile):
         self._removes_index = False
 
     def prepare(self, change: Change) -> Written:
-        """Compute the new files and the new index."""
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         lines = [*self._lines, *map(index_line, self._unlisted)]
@@ -178,11 +177,9 @@ class _OpenFolder(OpenFile):
         return written
 
     def budget(self) -> Budget | None:
-        """Return how full the index will be."""
         return self._format.budget(self._path, "".join(self._lines))
 
     def to_shorten(self) -> dict[str, str]:
-        """Return what the index says of the files whose lines can be shortened, by key."""
         if self._format.target is None:
             return {}
         changed = self._new.keys() | {file.name for file in self._gone}

@@ -39,14 +39,6 @@ _ONLY_READ = "This database is read-only."
 
 
 @dataclass(frozen=True)
-class TriedSchema:
-    """The newest schema of a package that slowwave was tried with."""
-
-    number: int
-    version: str
-
-
-@dataclass(frozen=True)
 class Leaving:
     """A memory to hide from every ordinary read."""
 
@@ -171,7 +163,8 @@ class DatabaseFormat(Format):
 
     is_dated = True
     may_need_vectors = True
-    schema: ClassVar[TriedSchema]
+    # The number of the newest schema that slowwave was tried with, and its package's version.
+    schema: ClassVar[tuple[int, str]]
 
     @abstractmethod
     def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenDatabase]:
@@ -208,11 +201,11 @@ class DatabaseFormat(Format):
     def remark(self, path: Path) -> str | None:
         """Return that a newer version of the package than was tried made the tables, if so."""
         found = self.schema_number(path)
-        if found is None or found <= self.schema.number:
+        if found is None or found <= self.schema[0]:
             return None
         return (
-            f"{path} has schema {found} of {self.name}, newer than {self.schema.number} of version "
-            f"{self.schema.version}, the newest that slowwave was tried with."
+            f"{path} has schema {found} of {self.name}, newer than {self.schema[0]} of version "
+            f"{self.schema[1]}, the newest that slowwave was tried with."
         )
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from .base import Record, Unreadable
-from .database import TriedSchema
 from .langgraph_rows import ARCHIVE, HERE, At, Spelling, StoreRows, record_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 
@@ -70,5 +69,5 @@ class LangGraph(SqliteFormat):
         "store": frozenset({"prefix", "key", "value", "created_at", "updated_at"})
     }
     schema_query = "SELECT max(v) FROM store_migrations"
-    schema = TriedSchema(4, "3.1.2")
+    schema = 4, "3.1.2"
     rows = _OpenStore

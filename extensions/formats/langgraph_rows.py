@@ -47,8 +47,6 @@ class StoreRows(OpenDatabase):
     moment_type: ClassVar[str]
     embedding: ClassVar[str] = "embedding"
     vectors: ClassVar[Spelling]
-    # The namespace whose vectors are sampled; None for all.
-    namespace: str | None = None
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
@@ -66,10 +64,10 @@ class StoreRows(OpenDatabase):
     def move(self, source: At, target: At) -> None:
         """Move a row with its vectors. Raises `Unreadable`."""
 
-    def samples(self) -> list[tuple[str, bytes]] | None:
+    def samples(self, namespace: str | None = None) -> list[tuple[str, bytes]] | None:
         """Return texts of the oldest and of the latest rows, with their vectors.
 
-        None if the store has no vectors, and needs none.
+        namespace: None for all. Returns None if the store has no vectors, and needs none.
         """
         if not self.has_vectors():
             return None
@@ -80,7 +78,7 @@ class StoreRows(OpenDatabase):
                 "JOIN store_vectors USING (prefix, key) "
                 "WHERE prefix = coalesce(%s, prefix) AND length(CAST(value AS text)) <= %s "
                 f"ORDER BY store.created_at {order}, key LIMIT %s",
-                [self.namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
+                [namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             )
             for value, field, vector in rows.fetchall():
                 if (text := _indexed(json.loads(value), field)) is not None:

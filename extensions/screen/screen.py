@@ -85,7 +85,6 @@ class ReviewScreen(App[None]):
 
     @on(DataTable.RowHighlighted)
     def _show(self) -> None:
-        """Show the proposal at the cursor."""
         table, key = self._table, self._table.current
         listed = "nothing found" if self.wanted else "nothing is pending"
         where = listed if key is None else f"{table.cursor_row + 1} of {table.row_count}"

@@ -166,9 +166,13 @@ def _rehearsed(
 def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
     shown = shown_to_a_model(task)
     if not shown:
-        return Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
+        return _without_a_model(task)
     question = experience_question(writer.models.writer, task, shown)
     return Compressed(task, "planned", tokens=question.estimate.total)
+
+
+def _without_a_model(task: Task) -> Compressed:
+    return Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
 
 
 def _tried(
@@ -194,8 +198,7 @@ def _portions(
         yield from ([Compressed(task, "planned", learned=compress(task))] for task in tasks)
         return
     shown = [(task, shown_to_a_model(task)) for task in tasks]
-    nothing = [Learned(task, (), facts_of(task)) for task, sources in shown if not sources]
-    yield [Compressed(item.task, "planned", learned=item) for item in nothing]
+    yield [_without_a_model(task) for task, sources in shown if not sources]
     dialogues = (
         experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
     )
