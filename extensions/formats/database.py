@@ -21,7 +21,6 @@ from slowwave.store.records import content_hash, timestamp
 
 from .base import (
     Change,
-    ComingBack,
     Format,
     Image,
     New,
@@ -29,6 +28,7 @@ from .base import (
     Record,
     Unreadable,
     Written,
+    put_each,
     refuse_losses,
 )
 from .lent_model import LentModel
@@ -111,15 +111,10 @@ class OpenDatabase(OpenFile):
     def prepare(self, change: Change) -> Written:
         """Change the rows within the transaction. Raises `Unreadable`."""
         keys, own = self._rewrite_rows(change)
-        coming_back = ComingBack()
-        for new in change.put:
-            if new.memory in keys:
-                continue
-            with coming_back.collecting(new):
-                keys[new.memory] = (
-                    self.put(new) if new.image is None else self.bring_back(new.image)
-                )
-        coming_back.refuse()
+        keys |= put_each(
+            [new for new in change.put if new.memory not in keys],
+            lambda new: self.put(new) if new.image is None else self.bring_back(new.image),
+        )
         successors = _successors(change, keys)
         staying = set(keys.values())
         images = {

@@ -183,14 +183,11 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known = {memory.id for memory in read_memories(opened, list(memories))}
             new = [memory for key, memory in memories.items() if key not in known]
             add_memories(opened, new)
-    result = {"command": "experience", "file": str(file), "action": "add"}
-    output.result(
-        result | {"added": [compressed.id for compressed in new], "known": len(traces) - len(new)}
-    )
-    output.show(
-        clean(f"{file}: {counted(len(new), 'trace', 'traces')} added, ")
-        + f"{len(traces) - len(new)} known already."
-    )
+    head, known_before = {"command": "experience", "file": str(file)}, len(traces) - len(new)
+    added = [memory.id for memory in new]
+    output.result(head | {"action": "add", "added": added, "known": known_before})
+    added_traces = counted(len(new), "trace", "traces")
+    output.show(clean(f"{file}: {added_traces} added, {known_before} known already."))
 
 
 def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:

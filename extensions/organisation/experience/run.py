@@ -92,7 +92,7 @@ def compress_experiences(
     try:
         if dry_run:
             with open_reading(path) as file:
-                return _rehearsed(file, options, embedder, writer, progress)
+                return _rehearsed(file, options, writer, progress)
         with maintenance_lock(path):
             preflight = Preflight(path, None, now)
             preflight.migrate()
@@ -148,17 +148,13 @@ def _chosen(file: MemoryFile, tenant: str) -> list[str]:
 
 
 def _rehearsed(
-    file: MemoryFile,
-    options: ExperienceOptions,
-    embedder: Embedder,
-    writer: Writer,
-    progress: Progress,
+    file: MemoryFile, options: ExperienceOptions, writer: Writer, progress: Progress
 ) -> Compression:
     due = _due(file, options.tenant)
     if isinstance(writer, ModelWriter) and not options.ask:
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
-        tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
+        tried = _tried(due.tasks, writer, AnswerStore(file), progress)
     found = {item.task.key: judged(item, options.min_ratio) for item in tried}
     return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
@@ -176,15 +172,11 @@ def _without_a_model(task: Task) -> Compressed:
 
 
 def _tried(
-    tasks: Sequence[Task],
-    embedder: Embedder,
-    writer: Writer,
-    answers: AnswerStore,
-    progress: Progress,
+    tasks: Sequence[Task], writer: Writer, answers: AnswerStore, progress: Progress
 ) -> Iterator[Compressed]:
     """Yield what was learned from each task: by rules in their order, by a model as it answers."""
     done = 0
-    for portion in _portions(tasks, embedder, writer, answers):
+    for portion in _portions(tasks, writer, answers):
         for compressed in portion:
             yield compressed
             done += 1
@@ -192,7 +184,7 @@ def _tried(
 
 
 def _portions(
-    tasks: Sequence[Task], embedder: Embedder, writer: Writer, answers: AnswerStore
+    tasks: Sequence[Task], writer: Writer, answers: AnswerStore
 ) -> Iterator[Sequence[Compressed]]:
     if not isinstance(writer, ModelWriter):
         yield from ([Compressed(task, "planned", learned=compress(task))] for task in tasks)
@@ -235,7 +227,7 @@ class _CompressionRun:
             with open_writing(run.path) as file:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
-                for compressed in _tried(tasks, run.embedder, run.writer, answers, self._progress):
+                for compressed in _tried(tasks, run.writer, answers, self._progress):
                     self._settle(judged(compressed, self._options.min_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
