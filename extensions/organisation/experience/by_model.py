@@ -68,12 +68,12 @@ def experience_question(
     model: str, task: Task, shown: Sequence[Source]
 ) -> Question[ExperienceAnswer]:
     """Return the question what the traces of a task teach. shown: of the traces."""
-    told = [
+    entries = [
         {"task": task.name},
         *({"id": f"t{number}", "trace": item.text} for number, item in enumerate(shown, start=1)),
     ]
     # The traces are data, and cannot end it.
-    lines = [json.dumps(line, ensure_ascii=False) for line in told]
+    lines = [json.dumps(line, ensure_ascii=False) for line in entries]
     messages: Messages = [
         {"role": "system", "content": _prompt()},
         {"role": "user", "content": fenced("traces", lines)},
