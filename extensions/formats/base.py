@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from slowwave.store.errors import FileHeld, UnusableFile
 from slowwave.store.places import Budget, Repeated, Untouched
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 # What a format needs to restore an entry that was removed, as JSON.
 Image = dict[str, Any]
+Put = TypeVar("Put")
 # Spells an entry with its own marks and with those of other entries.
 Inherit = Callable[[str, Sequence[str]], str]
 
@@ -279,27 +280,24 @@ def refuse_losses(
         )
 
 
-class ComingBack:
-    """Collects the reasons why memories cannot be restored."""
+def put_each(coming: Iterable[New], put: Callable[[New], Put]) -> dict[str, Put]:
+    """Put texts into a file, and return what `put` returns, by memory.
 
-    def __init__(self) -> None:
-        """Start without any."""
-        self._whys: dict[str, str] = {}
-
-    @contextmanager
-    def collecting(self, new: New) -> Iterator[None]:
-        """Collect `Unreadable` about a restored memory; about a new text it is raised."""
+    Raises `CannotComeBack` about restored memories once all were tried, and `Unreadable` about a
+    new text at once.
+    """
+    done: dict[str, Put] = {}
+    whys: dict[str, str] = {}
+    for new in coming:
         try:
-            yield
+            done[new.memory] = put(new)
         except Unreadable as error:
             if new.image is None:
                 raise
-            self._whys[new.memory] = f"'{shortened(new.text)}' cannot be restored. {error.message}"
-
-    def refuse(self) -> None:
-        """Raise `CannotComeBack` if there are any."""
-        if self._whys:
-            raise CannotComeBack(self._whys)
+            whys[new.memory] = f"'{shortened(new.text)}' cannot be restored. {error.message}"
+    if whys:
+        raise CannotComeBack(whys)
+    return done
 
 
 def inherit_marks(

@@ -23,13 +23,13 @@ from slowwave.store.sidecar import sync_folder
 from .base import (
     Change,
     ChangedMeanwhile,
-    ComingBack,
     Format,
     Image,
     New,
     OpenFile,
     Unreadable,
     Written,
+    put_each,
     refuse_losses,
     refuse_too_full,
 )
@@ -142,17 +142,11 @@ class _OpenFolder(OpenFile):
         self._removes_index = False
 
     def prepare(self, change: Change) -> Written:
-        """Compute the new files and the new index."""
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         lines = [*self._lines, *map(index_line, self._unlisted)]
-        made: dict[str, File] = {}
         coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
-        coming_back = ComingBack()
-        for new in coming:
-            with coming_back.collecting(new):
-                made[new.memory] = self._insert(new, change, lines)
-        coming_back.refuse()
+        made = put_each(coming, lambda new: self._insert(new, lines))
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
         for place, line in sorted(again):
             lines.insert(place, line)
@@ -178,11 +172,9 @@ class _OpenFolder(OpenFile):
         return written
 
     def budget(self) -> Budget | None:
-        """Return how full the index will be."""
         return self._format.budget(self._path, "".join(self._lines))
 
     def to_shorten(self) -> dict[str, str]:
-        """Return what the index says of the files whose lines can be shortened, by key."""
         if self._format.target is None:
             return {}
         changed = self._new.keys() | {file.name for file in self._gone}
@@ -258,7 +250,7 @@ class _OpenFolder(OpenFile):
             "has_index": self._index is not None,
         }
 
-    def _insert(self, new: New, change: Change, lines: list[str]) -> File:
+    def _insert(self, new: New, lines: list[str]) -> File:
         """Write a text into a file, and its line of the index."""
         if new.image is not None:
             return self._restore(new.image, lines)

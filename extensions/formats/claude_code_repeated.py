@@ -79,8 +79,8 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
     equal: dict[str, list[Statement]] = {}
     for statement in statements:
         equal.setdefault(normal_form(statement.text), []).append(statement)
-    groups = [group for group in equal.values() if any(not each.is_instruction for each in group)]
-    groups += [group for group in equal.values() if group not in groups]
+    # Those of instructions alone come last.
+    groups = sorted(equal.values(), key=lambda group: all(each.is_instruction for each in group))
     asked = _near(groups)
     answers = covered([(less[0].text, more[0].text) for less, more in asked])
     for (less, more), is_covered in zip(asked, answers, strict=True):
@@ -119,4 +119,5 @@ def _instructions(folder: Path) -> Iterator[Path]:
         yield from (path for name in _INSTRUCTIONS if (path := project / name).is_file())
     if folder.resolve().parents[1].name == "projects":
         everywhere = folder.resolve().parents[2] / "CLAUDE.md"
-        yield from (path for path in (everywhere,) if path.is_file())
+        if everywhere.is_file():
+            yield everywhere

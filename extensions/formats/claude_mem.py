@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from .base import Record
-from .database import TriedSchema, moment_since_epoch
+from .database import moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 
 
@@ -21,7 +20,6 @@ class _Observations(OpenSqlite):
     """A database of claude-mem, within a transaction."""
 
     def read(self) -> Iterator[Record]:
-        """Yield the facts, ordered by observation."""
         for row in self.db.execute(
             "SELECT id, memory_session_id, project, created_at_epoch, title, facts, narrative "
             "FROM observations ORDER BY id"
@@ -46,12 +44,8 @@ class ClaudeMem(SqliteFormat):
         )
     }
     schema_query = "SELECT max(version) FROM schema_versions"
-    schema = TriedSchema(52, "13.25.3")
+    schema = 52, "13.25.3"
     rows = _Observations
-
-    def why_no_texts(self, path: Path) -> str | None:
-        """Return None: a dry run may show what a memory file with its memories would get."""
-        return None
 
 
 def _texts(facts: str | None) -> list[str]:

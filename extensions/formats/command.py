@@ -89,7 +89,6 @@ def formats(
 
 
 def _show_found(output: Output) -> None:
-    """Show the memories of agents that work in this folder, the nearest first."""
     from .find import find_memories
 
     found = find_memories(Path.cwd())

@@ -21,7 +21,6 @@ from slowwave.store.records import content_hash, timestamp
 
 from .base import (
     Change,
-    ComingBack,
     Format,
     Image,
     New,
@@ -29,6 +28,7 @@ from .base import (
     Record,
     Unreadable,
     Written,
+    put_each,
     refuse_losses,
 )
 from .lent_model import LentModel
@@ -36,14 +36,6 @@ from .lent_model import LentModel
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
 OURS = "slowwave-"
 _ONLY_READ = "This database is read-only."
-
-
-@dataclass(frozen=True)
-class TriedSchema:
-    """The newest schema of a package that slowwave was tried with."""
-
-    number: int
-    version: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +77,7 @@ class OpenDatabase(OpenFile):
 
     def can_rewrite(self, key: str, new: New) -> bool:
         """Whether a row may get another text: slowwave added it, and no other row has that text."""
-        raise Unreadable(_ONLY_READ)
+        return place_of(key)[1].startswith(OURS)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Give a row another text; return its new key, and an image of what the old text needed.
@@ -119,15 +111,10 @@ class OpenDatabase(OpenFile):
     def prepare(self, change: Change) -> Written:
         """Change the rows within the transaction. Raises `Unreadable`."""
         keys, own = self._rewrite_rows(change)
-        coming_back = ComingBack()
-        for new in change.put:
-            if new.memory in keys:
-                continue
-            with coming_back.collecting(new):
-                keys[new.memory] = (
-                    self.put(new) if new.image is None else self.bring_back(new.image)
-                )
-        coming_back.refuse()
+        keys |= put_each(
+            [new for new in change.put if new.memory not in keys],
+            lambda new: self.put(new) if new.image is None else self.bring_back(new.image),
+        )
         successors = _successors(change, keys)
         staying = set(keys.values())
         images = {
@@ -171,7 +158,8 @@ class DatabaseFormat(Format):
 
     is_dated = True
     may_need_vectors = True
-    schema: ClassVar[TriedSchema]
+    # The number of the newest schema that slowwave was tried with, and its package's version.
+    schema: ClassVar[tuple[int, str]]
 
     @abstractmethod
     def opened(self, path: Path, writes: bool) -> AbstractContextManager[OpenDatabase]:
@@ -208,11 +196,11 @@ class DatabaseFormat(Format):
     def remark(self, path: Path) -> str | None:
         """Return that a newer version of the package than was tried made the tables, if so."""
         found = self.schema_number(path)
-        if found is None or found <= self.schema.number:
+        if found is None or found <= self.schema[0]:
             return None
         return (
-            f"{path} has schema {found} of {self.name}, newer than {self.schema.number} of version "
-            f"{self.schema.version}, the newest that slowwave was tried with."
+            f"{path} has schema {found} of {self.name}, newer than {self.schema[0]} of version "
+            f"{self.schema[1]}, the newest that slowwave was tried with."
         )
 
 

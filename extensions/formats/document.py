@@ -9,7 +9,6 @@ from hashlib import sha256
 
 from .base import (
     Change,
-    ComingBack,
     Image,
     Inherit,
     New,
@@ -18,6 +17,7 @@ from .base import (
     Unreadable,
     Written,
     inherit_marks,
+    put_each,
 )
 
 # How many neighbors on either side an image contains, to find an entry's place again.
@@ -121,13 +121,9 @@ class Editor:
         """
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         near = {memory: self._near(key) for key, memory in change.retire.items()}
-        put: dict[str, Entry] = {}
-        coming = sorted(zip(change.put, spelled, strict=True), key=lambda pair: _place(pair[0]))
-        coming_back = ComingBack()
-        for new, raw in coming:
-            with coming_back.collecting(new):
-                put[new.memory] = self._insert(new, raw)
-        coming_back.refuse()
+        raws = {new.memory: raw for new, raw in zip(change.put, spelled, strict=True)}
+        coming = sorted(change.put, key=_place)
+        put = put_each(coming, lambda new: self._insert(new, raws[new.memory]))
         own = {
             successor.memory: self._inherit_marks(successor, images, put)
             for successor in change.taking_over

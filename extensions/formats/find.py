@@ -42,13 +42,8 @@ def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMem
             real = path.resolve()
             if real not in found and (format := _format_of(path)) is not None:
                 found[real] = FoundMemory(agent, path, format)
-        except (
-            OSError,
-            RuntimeError,
-            ValueError,
-            StoreError,
-        ):  # a place that cannot be read has no memory
-            continue
+        except (OSError, RuntimeError, ValueError, StoreError):
+            continue  # a place that cannot be read has no memory
     return list(found.values())
 
 
@@ -92,7 +87,6 @@ def project_of(memory: Path) -> Path | None:
 
 
 def _with_slug(folder: Path, slug: str) -> Iterator[Path]:
-    """Yield the folders below one whose path has a slug."""
     if not slug:
         yield folder
         return

@@ -33,6 +33,7 @@ from .find import find_memories
 _MAX_SECONDS, _MIN_SECONDS = 1.2, 0.3
 # Consolidation is due after this time, if at least this many memories were not read by any run.
 _MIN_INTERVAL, _MIN_NEW = timedelta(days=1), 10
+_IS_START = {"session-start": True, "session-end": False}
 
 
 def answer_hook(event: str) -> None:
@@ -47,7 +48,7 @@ def answer_hook(event: str) -> None:
     deadline.start()
     # A session must not fail because of its memory.
     with suppress(Exception):
-        shown = _ANSWERS[event](list(_looks()))
+        shown = _answer(list(_looks()), is_start=_IS_START[event])
         deadline.cancel()
         if shown:
             typer.echo(json.dumps(shown))
@@ -65,7 +66,6 @@ class _Look:
 
     @property
     def to_decide(self) -> str | None:
-        """A line about its pending proposals; None without any."""
         if not self.pending:
             return None
         are = counted(self.pending, "proposal is", "proposals are")
@@ -73,7 +73,6 @@ class _Look:
 
     @property
     def to_dream(self) -> str | None:
-        """A line about a night that is due; None if none is."""
         if not self.is_due:
             return None
         path = shlex.quote(str(self.path))
@@ -81,7 +80,6 @@ class _Look:
 
 
 def _looks() -> Iterator[_Look]:
-    """Yield what the memories of the session's agent have to do."""
     given = json.loads(sys.stdin.read() or "{}")
     transcript = given.get("transcript_path")
     folder = Path(given.get("cwd") or Path.cwd())
@@ -103,22 +101,11 @@ def _look(path: Path) -> _Look:
     return _Look(path, len(pending), new, is_due)
 
 
-def _at_the_start(looks: Sequence[_Look]) -> dict[str, Any]:
-    line = _first(*(look.to_decide for look in looks), *(look.to_dream for look in looks))
-    if line is None:
+def _answer(looks: Sequence[_Look], is_start: bool) -> dict[str, Any]:
+    lines = [*(look.to_decide for look in looks if is_start), *(look.to_dream for look in looks)]
+    first = next(filter(None, lines), None)
+    if first is None:
         return {}
+    line = clean(f"slowwave: {first}")
     context = {"hookEventName": "SessionStart", "additionalContext": line}
-    return {"systemMessage": line, "hookSpecificOutput": context}
-
-
-def _at_the_end(looks: Sequence[_Look]) -> dict[str, Any]:
-    line = _first(*(look.to_dream for look in looks))
-    return {} if line is None else {"systemMessage": line}
-
-
-def _first(*lines: str | None) -> str | None:
-    line = next(filter(None, lines), None)
-    return None if line is None else clean(f"slowwave: {line}")
-
-
-_ANSWERS = {"session-start": _at_the_start, "session-end": _at_the_end}
+    return {"systemMessage": line} | ({"hookSpecificOutput": context} if is_start else {})

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from .base import Record, Unreadable
-from .database import TriedSchema
-from .langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of
+from .langgraph_rows import ARCHIVE, HERE, At, Spelling, StoreRows, record_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 
 
@@ -17,9 +16,9 @@ class _OpenStore(StoreRows, OpenSqlite):
     """A store within a transaction."""
 
     json_type, moment_type = "blob", "text"
+    vectors = Spelling(bytes, bytes, lambda vector: b64encode(vector).decode(), b64decode)
 
     def read(self) -> Iterator[Record]:
-        """Yield the values that are memories and have no end."""
         rows = self.db.execute(
             "SELECT prefix, key, value, created_at FROM store WHERE expires_at IS NULL "
             "AND prefix <> ?1 AND substr(prefix, 1, length(?1) + 1) <> ?1 || '.' "
@@ -31,11 +30,9 @@ class _OpenStore(StoreRows, OpenSqlite):
                 yield record
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
-        """Run a statement with %s for each value."""
         return self.db.execute(sql.replace("%s", "?"), values)
 
     def has_vectors(self) -> bool:
-        """Whether there is an index that is not empty."""
         is_there = "SELECT 1 FROM sqlite_schema WHERE name = 'store_vectors'"
         if self.db.execute(is_there).fetchone() is None:
             return False
@@ -52,7 +49,6 @@ class _OpenStore(StoreRows, OpenSqlite):
         return []
 
     def move(self, source: At, target: At) -> None:
-        """Move a row with its vectors. Raises `Unreadable`."""
         if self.execute(f"SELECT 1 FROM store {HERE}", target).fetchone():
             raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.")
         for table in ("store", *(("store_vectors",) if self.has_vectors() else ())):
@@ -61,22 +57,6 @@ class _OpenStore(StoreRows, OpenSqlite):
             )
             if table == "store" and moved.rowcount != 1:
                 raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.")
-
-    def from_model(self, vector: bytes) -> bytes:
-        """Return a vector of little-endian float32 unchanged."""
-        return vector
-
-    def to_model(self, vector: bytes) -> bytes:
-        """Return a vector of little-endian float32 unchanged."""
-        return vector
-
-    def to_image(self, vector: bytes) -> str:
-        """Return a vector in base64."""
-        return b64encode(vector).decode()
-
-    def from_image(self, text: str) -> bytes:
-        """Return a vector from base64."""
-        return b64decode(text)
 
 
 class LangGraph(SqliteFormat):
@@ -89,5 +69,5 @@ class LangGraph(SqliteFormat):
         "store": frozenset({"prefix", "key", "value", "created_at", "updated_at"})
     }
     schema_query = "SELECT max(v) FROM store_migrations"
-    schema = TriedSchema(4, "3.1.2")
+    schema = 4, "3.1.2"
     rows = _OpenStore

@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import uuid
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from .base import Image, New, Record, Unreadable
 from .database import OURS, Leaving, OpenDatabase, key_of, moment_of, place_of
@@ -27,6 +27,15 @@ HERE = "WHERE prefix = %s AND key = %s"
 ARCHIVE = "slowwave_superseded"
 
 
+class Spelling(NamedTuple):
+    """How a database spells a vector: from and to little-endian float32, to and from text."""
+
+    from_model: Callable[[bytes], Any]
+    to_model: Callable[[Any], bytes]
+    to_image: Callable[[Any], str]
+    from_image: Callable[[str], Any]
+
+
 class StoreRows(OpenDatabase):
     """The memories of an open store, within a transaction.
 
@@ -37,8 +46,7 @@ class StoreRows(OpenDatabase):
     json_type: ClassVar[str]
     moment_type: ClassVar[str]
     embedding: ClassVar[str] = "embedding"
-    # The namespace whose vectors are sampled; None for all.
-    namespace: str | None = None
+    vectors: ClassVar[Spelling]
 
     @abstractmethod
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
@@ -56,26 +64,10 @@ class StoreRows(OpenDatabase):
     def move(self, source: At, target: At) -> None:
         """Move a row with its vectors. Raises `Unreadable`."""
 
-    @abstractmethod
-    def from_model(self, vector: bytes) -> Any:
-        """Return a vector of little-endian float32 as the database takes it."""
-
-    @abstractmethod
-    def to_model(self, vector: Any) -> bytes:
-        """Return a vector of the database as little-endian float32."""
-
-    def to_image(self, vector: Any) -> str:
-        """Return a vector as text."""
-        return str(vector)
-
-    def from_image(self, text: str) -> Any:
-        """Return the vector of a text."""
-        return text
-
-    def samples(self) -> list[tuple[str, bytes]] | None:
+    def samples(self, namespace: str | None = None) -> list[tuple[str, bytes]] | None:
         """Return texts of the oldest and of the latest rows, with their vectors.
 
-        None if the store has no vectors, and needs none.
+        namespace: None for all. Returns None if the store has no vectors, and needs none.
         """
         if not self.has_vectors():
             return None
@@ -86,11 +78,11 @@ class StoreRows(OpenDatabase):
                 "JOIN store_vectors USING (prefix, key) "
                 "WHERE prefix = coalesce(%s, prefix) AND length(CAST(value AS text)) <= %s "
                 f"ORDER BY store.created_at {order}, key LIMIT %s",
-                [self.namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
+                [namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             )
             for value, field, vector in rows.fetchall():
                 if (text := _indexed(json.loads(value), field)) is not None:
-                    found[text] = self.to_model(vector)
+                    found[text] = self.vectors.to_model(vector)
         return list(found.items())
 
     def texts_to_embed(self, new: New) -> list[str]:
@@ -109,16 +101,12 @@ class StoreRows(OpenDatabase):
             self._insert_vector(at, field, self._vector(value, field), created, created)
         return key_of(*at, new.text)
 
-    def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether slowwave added it."""
-        return place_of(key)[1].startswith(OURS)
-
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row's key, form and times."""
         at = place_of(key)
         value, _ = self._value_like(new)
         had = {field: vector for field, vector, *_ in self._vectors_at(at)}
-        known = {field: self.from_image(text) for field, text in (former or {}).items()}
+        known = {field: self.vectors.from_image(text) for field, text in (former or {}).items()}
         if had.keys() - known.keys():
             # Checked before the row changes, whose vector may be a sample; an undo needs no model.
             assert self.vector_model is not None  # noqa: S101 - there are vectors
@@ -131,7 +119,7 @@ class StoreRows(OpenDatabase):
                 f"UPDATE store_vectors SET embedding = %s {HERE} AND field_name = %s",
                 [vector, *at, field],
             )
-        image = {field: self.to_image(vector) for field, vector in had.items()}
+        image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
         return key_of(*at, new.text), image
 
     def retire(self, leaving: Leaving) -> Image:
@@ -148,7 +136,7 @@ class StoreRows(OpenDatabase):
         if vectors:
             self.execute(f"DELETE FROM store_vectors {HERE}", at)
         self.execute(f"DELETE FROM store {HERE}", at)
-        kept = [[field, self.to_image(vector), *times] for field, vector, *times in vectors]
+        kept = [[field, self.vectors.to_image(vector), *times] for field, vector, *times in vectors]
         return {"key": leaving.key, "row": row, "vectors": kept}
 
     def bring_back(self, image: Image) -> str:
@@ -163,7 +151,7 @@ class StoreRows(OpenDatabase):
         self._insert(at, *image["row"][-3:])
         for kept in image.get("vectors", ()):
             field, text, *times = kept[-4:]
-            self._insert_vector(at, field, self.from_image(text), *times)
+            self._insert_vector(at, field, self.vectors.from_image(text), *times)
         return key
 
     def erase(self, image: Image) -> None:
@@ -193,7 +181,7 @@ class StoreRows(OpenDatabase):
         text, model = _indexed(value, field), self.vector_model
         if text is None or model is None:
             raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
-        return self.from_model(model.vector(text))
+        return self.vectors.from_model(model.vector(text))
 
     def _row_at(self, at: At) -> list[Any] | None:
         """Return the JSON of a row, and its times as text."""

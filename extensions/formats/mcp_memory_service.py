@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Any, ClassVar
 
 from .base import Image, New, Record, Unreadable
-from .database import Leaving, TriedSchema, moment_since_epoch
+from .database import Leaving, moment_since_epoch
 from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
@@ -51,7 +51,6 @@ class _Memories(OpenSqlite):
             )
 
     def samples(self) -> list[tuple[str, bytes]]:
-        """Return texts of the oldest and of the latest rows, with their vectors."""
         rows = [
             row
             for order in ("ASC", "DESC")
@@ -87,7 +86,6 @@ class _Memories(OpenSqlite):
         return key
 
     def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether slowwave added it, and no other row has the new text."""
         now = _hash(new.text)
         same = None if now == key else self._find(now)
         is_free = same is None or same["deleted_at"] is not None
@@ -279,7 +277,7 @@ class McpMemoryService(SqliteFormat):
         )
     }
     schema_query = "SELECT max(version) FROM migration_registry"
-    schema = TriedSchema(19, "12.2.0")
+    schema = 19, "12.2.0"
     rows = _Memories
 
 

@@ -216,7 +216,6 @@ class OpenTable(OpenSqlite):
         return f"({column} IS {literal} OR typeof({column}) = 'blob')"
 
     def _mark(self, key: str) -> None:
-        """Mark a row as deleted. Raises `Unreadable`."""
         self._set_state(key, self._new_state)
         marked = self.db.execute(
             f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._here}", self._rows[key].at
@@ -315,7 +314,6 @@ def _value(text: str) -> str | float | None:
 
 
 def _moment(value: object) -> str | None:
-    """Return a time; None if a value is not a time."""
     if isinstance(value, int | float):
         return moment_since_epoch(value, 1000 if abs(value) > _MAX_SECONDS else 1)
     return moment_of(value) if isinstance(value, str) else None

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.extensions.formats.base import Image, New, Record
-from slowwave.extensions.formats.database import OURS, TriedSchema, moment_since_epoch, place_of
+from slowwave.extensions.formats.database import OURS, moment_since_epoch, place_of
 
 from .format import PostgresFormat
 from .table import MemoryTable, columns_of, escaped, full_name, may_read
@@ -36,7 +36,7 @@ _COLUMNS = {
 }
 
 
-class UserMemories(WholeRows):
+class _UserMemories(WholeRows):
     """The memories of a user."""
 
     tenants_are = "A tenant is a user, by the user_id."
@@ -49,7 +49,6 @@ class UserMemories(WholeRows):
         return Record(key, self._tenant, row["memory"], observed_at)
 
     def text_of(self, row: Row) -> str:
-        """Return the string in the JSON."""
         return str(row["memory"])
 
     def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
@@ -70,10 +69,6 @@ class UserMemories(WholeRows):
             "updated_at": latest["updated_at"],
         }
 
-    def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether slowwave added it."""
-        return place_of(key)[1].startswith(OURS)
-
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the columns of the row except its text."""
         _, name = place_of(key)
@@ -84,10 +79,6 @@ class UserMemories(WholeRows):
         )
         return self._key_of({"memory_id": name, "memory": new.text}), {}
 
-    def texts_to_embed(self, new: New) -> list[str]:
-        """Return none."""
-        return []
-
 
 class Agno(PostgresFormat):
     """A user's memories in agno's database."""
@@ -95,8 +86,8 @@ class Agno(PostgresFormat):
     name = "agno"
     about = "agno's PostgresDb with the memories of its users"
     holds = "a row of agno_memories; a user is a tenant"
-    schema = TriedSchema(3, "3.1.10")
-    rows = UserMemories
+    schema = 3, "3.1.10"
+    rows = _UserMemories
     tables_are = f"The table {_TABLE} is expected in the search path or in the schema ai."
 
     def find(self, conn: Connection) -> list[MemoryTable]:

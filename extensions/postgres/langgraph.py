@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from slowwave.extensions.formats.base import Record, Unreadable
-from slowwave.extensions.formats.database import TriedSchema
-from slowwave.extensions.formats.langgraph_rows import ARCHIVE, HERE, At, StoreRows, record_of
+from slowwave.extensions.formats.langgraph_rows import (
+    ARCHIVE,
+    HERE,
+    At,
+    Spelling,
+    StoreRows,
+    record_of,
+)
 
 from .format import PostgresFormat
 from .table import (
@@ -41,14 +47,14 @@ _IS_A_MEMORY = (
 )
 
 
-class Namespace(OpenTenant, StoreRows):
+class _Namespace(OpenTenant, StoreRows):
     """The rows of a namespace within a transaction."""
 
     json_type, moment_type, embedding = "jsonb", "timestamptz", "embedding::text"
+    vectors = Spelling(as_literal, as_bytes, str, str)
     tenants_are = "A tenant is a namespace, its labels joined by dots, such as memories.ann."
 
     def read(self) -> list[Record]:
-        """Return the values that are memories and have no end, as they are now."""
         rows = self._conn.execute(
             "SELECT key, value::text, to_json(created_at) #>> '{}' FROM store WHERE prefix = %s "
             'AND expires_at IS NULL ORDER BY key COLLATE "C"',
@@ -57,29 +63,20 @@ class Namespace(OpenTenant, StoreRows):
         records = (record_of(self._tenant, name, value, created) for name, value, created in rows)
         return [record for record in records if record is not None]
 
-    @property
-    def namespace(self) -> str:  # type: ignore[override]  # read from the URL once
-        """The tenant."""
-        return self._tenant
-
-    def samples(self) -> list[tuple[str, bytes]] | None:
-        """Return texts of the tenant's rows with their vectors. Raises `Unreadable`."""
+    def samples(self, namespace: str | None = None) -> list[tuple[str, bytes]] | None:
         if self.has_vectors():
             refuse_other_vector_types(self._conn, "store_vectors", "embedding")
-        return super().samples()
+        return super().samples(namespace or self._tenant)
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Cursor[tuple[Any, ...]]:
-        """Run a statement with %s for each value."""
         return self._conn.execute(sql, values)
 
     def has_vectors(self) -> bool:
-        """Whether there is an index that is not empty."""
         if self._value("SELECT to_regclass('store_vectors')") is None:
             return False
         return self._value("SELECT 1 FROM store_vectors LIMIT 1") is not None
 
     def fields(self, prefix: str) -> list[str]:
-        """Return the fields of the tenant's memories that have vectors."""
         rows = self._conn.execute(
             'SELECT DISTINCT field_name COLLATE "C" FROM store_vectors WHERE prefix = %s '
             "ORDER BY 1",
@@ -106,14 +103,6 @@ class Namespace(OpenTenant, StoreRows):
             )
         self._conn.execute(f"DELETE FROM store {HERE}", source)
 
-    def from_model(self, vector: bytes) -> str:
-        """Return a vector of little-endian float32 as pgvector spells it."""
-        return as_literal(vector)
-
-    def to_model(self, vector: str) -> bytes:
-        """Return a vector of pgvector as little-endian float32."""
-        return as_bytes(vector)
-
 
 class PostgresStore(PostgresFormat):
     """A namespace of a store of LangGraph in PostgreSQL."""
@@ -122,8 +111,8 @@ class PostgresStore(PostgresFormat):
     about = "LangGraph's PostgresStore with LangMem's memories"
     holds = "a value of LangMem's form; a namespace is a tenant"
     # The last migration of the version that was tried.
-    schema = TriedSchema(3, "3.2.0")
-    rows = Namespace
+    schema = 3, "3.2.0"
+    rows = _Namespace
     tables_are = "The table store is expected, as langgraph-checkpoint-postgres 3.2.0 creates it."
 
     def find(self, conn: Connection) -> list[MemoryTable]:

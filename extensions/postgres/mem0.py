@@ -61,7 +61,7 @@ _TELEMETRY = "mem0migrations"
 _ENTITIES = "_entities"
 
 
-class Collection(WholeRows):
+class _Collection(WholeRows):
     """The memories of a user, an agent or a run."""
 
     tenants_are = "A tenant is user_id=NAME, agent_id=NAME or run_id=NAME."
@@ -76,7 +76,6 @@ class Collection(WholeRows):
         return Record(key, _scope_of(payload), payload["data"], observed_at)
 
     def text_of(self, row: Row) -> str:
-        """Return the text in the payload."""
         return str(row["payload"]["data"])
 
     def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
@@ -104,7 +103,6 @@ class Collection(WholeRows):
         return {"id": str(uuid.uuid4()), "vector": vector, "payload": payload}
 
     def can_rewrite(self, key: str, new: New) -> bool:
-        """Whether slowwave added it."""
         ours = self._value(
             f"SELECT payload -> '{_MARK}' = 'true' FROM {self._table.in_statement} WHERE id = %s",
             [place_of(key)[1]],
@@ -150,7 +148,7 @@ class Mem0(PostgresFormat):
     name = "mem0"
     about = "mem0's pgvector store"
     holds = "a row with data in its payload; a tenant is a user, or else an agent or run"
-    rows = Collection
+    rows = _Collection
     tables_are = (
         "A table with id uuid, vector and payload jsonb is expected, as mem0 2.2.1 creates it."
     )

@@ -34,6 +34,8 @@ class TenantMirror(Mirror):
     Rows and bytes are written in one transaction, so a killed run leaves them consistent.
     """
 
+    # What could not be written is lost with the run, and its proposals, too.
+    outlives_a_failed_write = False
     path: DatabaseUrl
     format: PostgresFormat
     lease: Lease
@@ -43,11 +45,6 @@ class TenantMirror(Mirror):
         """Return the mirror of a tenant; nothing is read yet."""
         state = Path(gettempdir()) / f"slowwave-{token_hex(8)}" / "mirror.db"
         return cls(url, format, state, Lease(url, format))
-
-    @property
-    def outlives_a_failed_write(self) -> bool:
-        """It does not: what could not be written is lost with the run, and its proposals, too."""
-        return False
 
     @contextmanager
     def picture(self, now: datetime) -> Iterator[Mirror]:

@@ -27,69 +27,38 @@ class Asking(ModalScreen[str | None]):
     #asking Horizontal { height: 1; }
     #asking Button { margin-right: 2; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+s", "answer", "Apply"),
+    ]
 
-    def __init__(self, question: Text, yes: str) -> None:
-        """Set the question, and the label of the button that answers it."""
+    def __init__(self, question: Text, yes: str, typed: Input | TextArea | None = None) -> None:
+        """Set the question, the label of the button that answers it, and what is typed into."""
         super().__init__()
         self.question = question
         self.yes = yes
+        self.typed = typed
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
         with Vertical(id="asking"):
             yield Static(self.question)
-            yield from self.inputs()
+            if self.typed is not None:
+                yield self.typed
             with Horizontal():
                 yield Button(self.yes, id="yes", variant="primary", compact=True)
                 yield Button("Cancel", id="no", compact=True)
 
-    def inputs(self) -> ComposeResult:
-        """Yield what an answer is typed into."""
-        return iter(())
-
-    def answer(self) -> str:
-        """Return what is answered: by default the label of the button."""
-        return self.yes
-
     @on(Input.Submitted)
     @on(Button.Pressed, "#yes")
     def action_answer(self) -> None:
-        """Give the answer."""
-        self.dismiss(self.answer())
+        """Give what was typed as the answer, words as one line; without an input, the label."""
+        if isinstance(self.typed, TextArea):
+            self.dismiss(" ".join(self.typed.text.split()))
+        else:
+            self.dismiss(self.yes if self.typed is None else self.typed.value)
 
     @on(Button.Pressed, "#no")
     def action_cancel(self) -> None:
         """Leave without an answer."""
         self.dismiss(None)
-
-
-class AskReason(Asking):
-    """Why something is declined; it may be left empty."""
-
-    def inputs(self) -> ComposeResult:
-        """Yield a line."""
-        yield Input(placeholder="reason (optional), stored in the log", compact=True)
-
-    def answer(self) -> str:
-        """Return the reason."""
-        return self.query_one(Input).value
-
-
-class AskWords(Asking):
-    """Other words for a draft."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "answer", "Apply")]
-
-    def __init__(self, question: Text, words: str) -> None:
-        """Take the question and the words to begin with."""
-        super().__init__(question, "Apply ^s")
-        self.words = words
-
-    def inputs(self) -> ComposeResult:
-        """Yield an area with the words."""
-        yield TextArea(self.words, compact=True)
-
-    def answer(self) -> str:
-        """Return the words as one line."""
-        return " ".join(self.query_one(TextArea).text.split())

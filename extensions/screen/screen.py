@@ -10,13 +10,13 @@ from rich.text import Text
 from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Footer, Input, Static
+from textual.widgets import DataTable, Footer, Input, Static, TextArea
 
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import SlowwaveError, StoreError
 
-from .dialogs import Asking, AskReason, AskWords
+from .dialogs import Asking
 from .proposal_view import ProposalPane
 from .queue_table import QueueTable
 from .session import Done, Session
@@ -85,7 +85,6 @@ class ReviewScreen(App[None]):
 
     @on(DataTable.RowHighlighted)
     def _show(self) -> None:
-        """Show the proposal at the cursor."""
         table, key = self._table, self._table.current
         listed = "nothing found" if self.wanted else "nothing is pending"
         where = listed if key is None else f"{table.cursor_row + 1} of {table.row_count}"
@@ -173,7 +172,8 @@ class ReviewScreen(App[None]):
             if reason is not None:
                 self._decide(partial(self.session.decline, key, reason))
 
-        self.push_screen(AskReason(Text(f"Decline {key[:8]}?"), "Decline"), declined)
+        reason = Input(placeholder="reason (optional), stored in the log", compact=True)
+        self.push_screen(Asking(Text(f"Decline {key[:8]}?"), "Decline", reason), declined)
 
     def action_edit(self) -> None:
         """Ask for other words, and apply those."""
@@ -190,9 +190,10 @@ class ReviewScreen(App[None]):
             if text:
                 # What does not pass is asked again: nobody has to type it twice.
                 retry = partial(self._ask_words, key, words=text)
-                self._decide(partial(self.session.edit, key, text), retry)
+                self._decide(partial(self.session.approve, key, text), retry)
 
-        self.push_screen(AskWords(Text(clean(question)), words), edited)
+        area = TextArea(words, compact=True)
+        self.push_screen(Asking(Text(clean(question)), "Apply ^s", area), edited)
 
     def action_undo(self) -> None:
         """Take the last decision back."""
@@ -230,14 +231,12 @@ class ReviewScreen(App[None]):
     def _ended(self, done: Done | None, retry: Callable[[str], None] | None) -> None:
         self.busy = False
         self._table.refresh_states()
-        if done is not None and done.changed:
+        if done is not None and done.key is not None:
             self.notify(done.message, markup=False)
             self._table.move_to(done.key)
             self._table.move_to_open()
-        elif done is not None and retry is not None:
-            retry(done.message)
         elif done is not None:
-            self._warn(done.message)
+            (retry or self._warn)(done.message)
         self._show()
 
     def _warn(self, message: str) -> None:

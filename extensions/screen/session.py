@@ -16,6 +16,7 @@ from slowwave.consolidation.running.review_queue import (
     read_queue,
 )
 from slowwave.store.errors import NotFound
+from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -43,11 +44,6 @@ class Done:
     message: str
     key: str | None = None
 
-    @property
-    def changed(self) -> bool:
-        """Whether anything was done."""
-        return self.key is not None
-
 
 @dataclass
 class Session:
@@ -64,8 +60,6 @@ class Session:
 
     def load(self) -> None:
         """Read what waits. Raises `StoreError`."""
-        from slowwave.store.file import open_reading
-
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.queue = {item.id: item for item in self.choice.of(read_queue(opened))}
 
@@ -82,9 +76,25 @@ class Session:
         """Whether it can be decided about."""
         return self.state_of(key) in ("waits", "stale")
 
-    def approve(self, key: str) -> Done:
-        """Apply a proposal just as it was kept. Raises `StoreError`."""
-        return self._apply(key, None)
+    def approve(self, key: str, words: str | None = None) -> Done:
+        """Apply a proposal as it was kept, or with a person's words, if these pass the check.
+
+        Raises `StoreError`.
+        """
+        pending = self.queue[key]
+        try:
+            decided = apply_chosen(self.place, _this(key), words, self.embedder)
+        except NotFound as error:
+            raise self._found_missing(pending, error) from None
+        (result,) = decided.results
+        if result.state == "applied":
+            state: State = "applied" if words is None else "edited"
+            self.steps.append(UndoableDecision(pending, state, decided.run_id))
+        # If not, what became of its memories meanwhile is shown, too.
+        self._look_again(pending)
+        if result.state != "applied":
+            return Done(f"Not applied, {result.state}: {result.why}")
+        return Done(f"Applied {key[:8]}. Undo with u.", key)
 
     def approve_all(self, keys: Sequence[str]) -> Done:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
@@ -104,10 +114,6 @@ class Session:
         why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
         message = f"Applied {len(applied):,} of {len(keys):,}. u undoes them, the last one first."
         return Done("".join([message, *why_not]), next(iter(applied), None))
-
-    def edit(self, key: str, words: str) -> Done:
-        """Apply it with a person's words, if they pass the check. Raises `StoreError`."""
-        return self._apply(key, words)
 
     def decline(self, key: str, reason: str) -> Done:
         """Decline it permanently. Raises `StoreError`."""
@@ -155,23 +161,6 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _apply(self, key: str, words: str | None) -> Done:
-        pending = self.queue[key]
-        try:
-            decided = apply_chosen(self.place, _this(key), words, self.embedder)
-        except NotFound as error:
-            raise self._found_missing(pending, error) from None
-        (result,) = decided.results
-        if result.state != "applied":
-            # What became of its memories meanwhile is shown, too.
-            self._look_again(pending)
-            return Done(f"Not applied, {result.state}: {result.why}")
-        self.steps.append(
-            UndoableDecision(pending, "applied" if words is None else "edited", decided.run_id)
-        )
-        self._look_again(pending)
-        return Done(f"Applied {key[:8]}. Undo with u.", key)
-
     def _found_missing(self, pending: PendingProposal, error: NotFound) -> NotFound:
         self._look_again(pending)
         if pending.id not in self.elsewhere:
@@ -180,22 +169,15 @@ class Session:
 
     def _look_again(self, *changed: PendingProposal) -> None:
         """Look once more at what waits, and at what is about a memory that was changed."""
-        from slowwave.store.file import open_reading
-
         touched = {memory for pending in changed for memory in pending.kept.proposal.sources}
-        about = [
-            item
-            for item in self.queue.values()
-            if not touched.isdisjoint(item.kept.proposal.sources)
-        ]
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
-            for pending in about:
+            for key, pending in self.queue.items():
+                if touched.isdisjoint(pending.kept.proposal.sources):
+                    continue
                 (seen,) = load_proposals(opened, [pending.decision])
                 # Of what is decided its own run changed the memories.
-                self.queue[pending.id] = (
-                    seen if self.is_open(pending.id) else replace(seen, stale=None)
-                )
+                self.queue[key] = seen if self.is_open(key) else replace(seen, stale=None)
 
 
 def _this(key: str) -> Choice:

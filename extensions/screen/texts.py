@@ -6,8 +6,8 @@ Marks are underlined, bold and reversed letters: they are visible on a screen wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -124,22 +124,20 @@ def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
 
 
 def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator[Text]:
-    found = compare_values(sources, days, draft)
+    """Yield the values that the draft has of its sources, those that it lacks, and its own.
+
+    days: on which the sources were observed; an update contains the day of its change.
+    """
+    there, here = list(map(_read, sources)), [_read(draft)]
+    kept, lost = _split(there, here)
+    _, own = _split(here, [*there, *map(_read, days)])
     for heading, words in (
-        ("Values kept  ", found.both),
-        ("Only in a source  ", found.only_sources),
-        ("Only in the draft  ", found.only_draft),
+        ("Values kept  ", kept),
+        ("Only in a source  ", lost),
+        ("Only in the draft  ", own),
     ):
         if words:
             yield Text.assemble((heading, HEADING), clean(", ".join(words)))
-
-
-class Compared(NamedTuple):
-    """The values of the sources and of the draft, verbatim."""
-
-    both: tuple[str, ...]
-    only_sources: tuple[str, ...]
-    only_draft: tuple[str, ...]
 
 
 def find_guarded(text: str) -> list[tuple[int, int]]:
@@ -154,27 +152,16 @@ def find_guarded(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in found]
 
 
-def compare_values(sources: Sequence[str], days: Iterable[str], draft: str) -> Compared:
-    """Return the values that the draft has of its sources, those that it lacks, and its own.
-
-    days: on which the sources were observed; an update contains the day of its change.
-    """
-    there, here = list(map(_read, sources)), [_read(draft)]
-    kept, lost = _split(there, here)
-    return Compared(kept, lost, _split(here, [*there, *map(_read, days)])[1])
-
-
 def _split(
     readings: Sequence[Reading], known_readings: Sequence[Reading]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+) -> tuple[list[str], list[str]]:
     """Return the values and negations that other texts have, and those that they lack."""
     known = KnownValues(value for reading in known_readings for value in reading.values)
     negations = {word.casefold() for reading in known_readings for word in reading.negators}
     found = {value.words: known.has(value) for reading in readings for value in reading.values} | {
         word: word.casefold() in negations for reading in readings for word in reading.negators
     }
-    kept, lost = ([word for word in found if found[word] is side] for side in (True, False))
-    return tuple(kept), tuple(lost)
+    return [word for word in found if found[word]], [word for word in found if not found[word]]
 
 
 def _read(text: str) -> Reading:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from slowwave.extensions.formats.base import (
     CannotComeBack,
@@ -94,6 +94,8 @@ def retry_while_others_write(step: Callable[[], None]) -> None:
 class Mirror:
     """Another agent's file, and the memory file that mirrors it."""
 
+    # Whether the next run writes what one could not.
+    outlives_a_failed_write: ClassVar[bool] = True
     path: Path
     format: Format
     state: Path
@@ -123,11 +125,6 @@ class Mirror:
                 keep_format(file, self.format.name)
         finally:
             os.umask(before)
-
-    @property
-    def outlives_a_failed_write(self) -> bool:
-        """Whether the next run writes what this one could not."""
-        return True
 
     @contextmanager
     def held(self, now: datetime) -> Iterator[None]:

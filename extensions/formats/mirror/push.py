@@ -99,10 +99,8 @@ def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
 
 def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:
     """Return the keys of removed entries whose value another one replaced."""
-    rows = file.db.conn.execute(
-        "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
-    ).fetchall()
-    replaced = {source for (source,) in rows}
+    sql = "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
+    replaced = {source for (source,) in file.db.conn.execute(sql)}
     return frozenset(key for key, memory in retire.items() if memory in replaced)
 
 

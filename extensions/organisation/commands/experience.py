@@ -147,7 +147,7 @@ def experience(
     with shown_progress(quiet) as progress:
         done = compress_experiences(
             file,
-            ExperienceOptions((tenant,), min_ratio, ask and dry_run, shown),
+            ExperienceOptions(tenant, min_ratio, ask and dry_run, shown),
             SentenceEmbedder(embedder),
             writer,
             datetime.now(UTC),
@@ -183,14 +183,11 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known = {memory.id for memory in read_memories(opened, list(memories))}
             new = [memory for key, memory in memories.items() if key not in known]
             add_memories(opened, new)
-    result = {"command": "experience", "file": str(file), "action": "add"}
-    output.result(
-        result | {"added": [compressed.id for compressed in new], "known": len(traces) - len(new)}
-    )
-    output.show(
-        clean(f"{file}: {counted(len(new), 'trace', 'traces')} added, ")
-        + f"{len(traces) - len(new)} known already."
-    )
+    head, known_before = {"command": "experience", "file": str(file)}, len(traces) - len(new)
+    added = [memory.id for memory in new]
+    output.result(head | {"action": "add", "added": added, "known": known_before})
+    added_traces = counted(len(new), "trace", "traces")
+    output.show(clean(f"{file}: {added_traces} added, {known_before} known already."))
 
 
 def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:
@@ -238,8 +235,7 @@ def _as_json(compressed: Compressed) -> dict[str, Any]:
 def _lines(compressed: Compressed) -> list[str]:
     traces = counted(len(compressed.task.attempts), "trace", "traces")
     learned = compressed.learned
-    has_decisions = learned is not None and bool(learned.decisions)
-    ratio = f", {learned.ratio:g} times shorter" if learned is not None and has_decisions else ""
+    ratio = f", {learned.ratio:g} times shorter" if learned and learned.has_decisions else ""
     lines = [
         f"{compressed.task.name}: {traces}{ratio}, {compressed.state}"
         + (f": {compressed.why}" if compressed.why else "")
@@ -248,7 +244,7 @@ def _lines(compressed: Compressed) -> list[str]:
         lines.append(
             f"  ? a model would be called with about {compressed.tokens:,} tokens (--ask calls it)"
         )
-    if compressed.learned is not None and compressed.state in ("planned", "applied"):
-        lines += [f"  {line}" for line in compressed.learned.text.split("\n")[1:]]
-        lines += [f"  ! omitted: {why}" for why in compressed.learned.turned_down]
+    if learned is not None and compressed.state in ("planned", "applied"):
+        lines += [f"  {line}" for line in learned.text.split("\n")[1:]]
+        lines += [f"  ! omitted: {why}" for why in learned.turned_down]
     return lines

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from slowwave.extensions.organisation.store.shared_log import SharedEntry
 
 Action = Literal["list", "log", "authors", "publish", "retract", "admit", "dismiss"]
-_READING = ("list", "log", "authors")
 _NAMED = ("publish", "retract", "admit", "dismiss")
 
 
@@ -92,42 +91,35 @@ def shared(
     and change their own and those of agents with lower seniority.
     """
     refuse_foreign(file)
-    if tags and action != "publish":
-        raise typer.BadParameter("--tag is only for publish.")
-    _refuse_wrong_usage(action, name, text, author, human, seniority, as_of, reason)
+    is_named = action in _NAMED
+    for is_wrong, why in (
+        (tags and action != "publish", "--tag is only for publish."),
+        (name is None and is_named, f"{action} requires a name."),
+        (name is not None and action in ("list", "authors"), f"{action} does not take a name."),
+        (text is None and action == "publish", "publish requires a text after its name."),
+        (text is not None and action != "publish", f"{action} does not take a text."),
+        (is_named and not author, "Specify the author: --author NAME."),
+        (
+            action == "admit" and human == (seniority is not None),
+            "Specify the kind of author: --human, or --seniority 1..9.",
+        ),
+        (
+            action != "admit" and (human or seniority is not None),
+            "--human and --seniority are only for admit.",
+        ),
+        (is_named and as_of is not None, "--as-of is only for list, log and authors."),
+        (
+            not is_named and reason is not None,
+            "--reason is only for actions that write to the log.",
+        ),
+    ):
+        if is_wrong:
+            raise typer.BadParameter(why)
     output = Output(json, quiet)
-    if action in _READING:
+    if not is_named:
         _show(file, action, name, as_of, output)
     else:
         _change(file, action, str(name), text, str(author), reason, human, seniority, tags, output)
-
-
-def _refuse_wrong_usage(
-    action: Action,
-    name: str | None,
-    text: str | None,
-    author: str | None,
-    human: bool,
-    seniority: int | None,
-    as_of: str | None,
-    reason: str | None,
-) -> None:
-    if (name is None) == (action in _NAMED) and action != "log":
-        what = "requires a name" if action in _NAMED else "does not take a name"
-        raise typer.BadParameter(f"{action} {what}.")
-    if (text is None) == (action == "publish"):
-        what = "requires a text after its name" if text is None else "does not take a text"
-        raise typer.BadParameter(f"{action} {what}.")
-    if action in _NAMED and not author:
-        raise typer.BadParameter("Specify the author: --author NAME.")
-    if action == "admit" and human == (seniority is not None):
-        raise typer.BadParameter("Specify the kind of author: --human, or --seniority 1..9.")
-    if action != "admit" and (human or seniority is not None):
-        raise typer.BadParameter("--human and --seniority are only for admit.")
-    if action not in _READING and as_of is not None:
-        raise typer.BadParameter("--as-of is only for list, log and authors.")
-    if action in _READING and reason is not None:
-        raise typer.BadParameter("--reason is only for actions that write to the log.")
 
 
 def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
@@ -156,7 +148,6 @@ def _show(file: Path, action: Action, name: str | None, day: str | None, output:
 
 
 def _none(action: Action, name: str | None, day: str | None) -> str:
-    """Say that the log has nothing of what was asked for."""
     what = "there are no authors" if action == "authors" else "nothing is shared"
     what = what if name is None else f"there is nothing of '{name}'"
     return what if day is None else f"{what} as of {day}"

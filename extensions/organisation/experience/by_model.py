@@ -25,14 +25,13 @@ from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.records import Claim
 
 from .compression import (
-    MAX_CONTEXTS,
-    MAX_DECISIONS,
     Attempt,
     Compressed,
     Learned,
-    LearnedDecision,
+    Lesson,
     Task,
     facts_of,
+    first_of,
     told_to_a_model,
 )
 from .traces import Worked
@@ -69,7 +68,16 @@ def experience_question(
     model: str, task: Task, shown: Sequence[Source]
 ) -> Question[ExperienceAnswer]:
     """Return the question what the traces of a task teach. shown: of the traces."""
-    messages = ask_about_traces(task.name, shown)
+    entries = [
+        {"task": task.name},
+        *({"id": f"t{number}", "trace": item.text} for number, item in enumerate(shown, start=1)),
+    ]
+    # The traces are data, and cannot end it.
+    lines = [json.dumps(line, ensure_ascii=False) for line in entries]
+    messages: Messages = [
+        {"role": "system", "content": _prompt()},
+        {"role": "user", "content": fenced("traces", lines)},
+    ]
     prompt = sum(count_tokens(message["content"]) for message in messages)
     return Question(model, EXPERIENCE, messages, Estimate(prompt, _ANSWER_TOKENS))
 
@@ -82,7 +90,7 @@ def experience_dialogue(
     try:
         stated = yield from ask(experience_question(models.writer, task, shown), bill)
         learned = _learned(stated, task, shown, models.writer)
-        unread = [claim for claim in learned.claims if claim.written_by is not None]
+        unread = [claim for _, claim in learned.lessons if claim.written_by is not None]
         if unread and models.checker is not None:
             refused = yield from _unsupported(unread, shown, models.checker, bill)
             learned = _without(learned, refused, models.checker)
@@ -115,42 +123,27 @@ def _unsupported(
 
 
 def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Learned:
-    def read(claim: Claim) -> Claim:
-        return replace(claim, checked_by=checker) if claim.written_by else claim
-
+    left = (lesson for lesson in learned.lessons if lesson.claim not in refused)
+    turned_down = (f"{claim.text}: {why}" for claim, why in refused.items())
     return replace(
         learned,
-        decisions=tuple(
-            replace(decision, claim=read(decision.claim))
-            for decision in learned.decisions
-            if decision.claim not in refused
+        lessons=tuple(
+            Lesson(outcome, replace(claim, checked_by=checker) if claim.written_by else claim)
+            for outcome, claim in left
         ),
-        contexts=tuple(read(claim) for claim in learned.contexts if claim not in refused),
-        turned_down=(
-            *learned.turned_down,
-            *(f"{claim.text}: {why}" for claim, why in refused.items()),
-        ),
+        turned_down=(*learned.turned_down, *turned_down),
     )
 
 
 def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:
     """Return what a model says was learned, as far as the traces bear it out."""
     ids = {f"t{number}": source.id for number, source in enumerate(shown, start=1)}
-    claims: list[tuple[Worked | None, Claim]] = [
-        *((decision.outcome, _claim(decision, ids)) for decision in stated.decisions),
-        *((None, _claim(context, ids)) for context in stated.contexts),
+    lessons = [
+        *(Lesson(decision.outcome, _claim(decision, ids)) for decision in stated.decisions),
+        *(Lesson(None, _claim(context, ids)) for context in stated.contexts),
     ]
-    sound, turned_down = _sound(claims, shown, task, model)
-    decisions = tuple(LearnedDecision(how, claim) for how, claim in sound if how is not None)
-    contexts = tuple(claim for how, claim in sound if how is None)
-    return Learned(
-        task,
-        decisions[:MAX_DECISIONS],
-        contexts[:MAX_CONTEXTS],
-        facts_of(task),
-        model,
-        tuple(turned_down),
-    )
+    sound, turned_down = _sound(lessons, shown, task, model)
+    return Learned(task, first_of(sound), facts_of(task), model, tuple(turned_down))
 
 
 def shown_to_a_model(task: Task) -> list[Source]:
@@ -178,21 +171,20 @@ def _claim(stated: StatedClaim, ids: Mapping[str, str]) -> Claim:
 
 
 def _sound(
-    claims: Sequence[tuple[Worked | None, Claim]], sources: Sequence[Source], task: Task, model: str
-) -> tuple[list[tuple[Worked | None, Claim]], list[str]]:
+    lessons: Sequence[Lesson], sources: Sequence[Source], task: Task, model: str
+) -> tuple[list[Lesson], list[str]]:
     """Return what the traces bear out, and why the rest is omitted."""
     attempts = {attempt.memory.id: attempt for attempt in task.attempts}
     text_of = {source.id: source.text for source in sources}
-    sound: list[tuple[Worked | None, Claim]] = []
+    sound: list[Lesson] = []
     turned_down: list[str] = []
-    for how, claim in claims:
+    for how, claim in lessons:
         why = _fault(how, claim, sources, attempts)
         if why is not None:
             turned_down.append(f"{claim.text}: {why}")
             continue
         own_words = not any(claim.text in text_of[trace] for trace in claim.sources)
-        worded = Claim(claim.text, claim.sources, written_by=model) if own_words else claim
-        sound.append((how, worded))
+        sound.append(Lesson(how, replace(claim, written_by=model) if own_words else claim))
     return sound, turned_down
 
 
@@ -217,16 +209,3 @@ def _went(attempt: Attempt, how: Worked) -> bool:
 @cache
 def _prompt() -> str:
     return files(__package__).joinpath("prompt.md").read_text("utf-8").strip()
-
-
-def ask_about_traces(task: str, sources: Sequence[Source]) -> Messages:
-    """Return the messages that ask what was learned; the traces are data, and cannot end it."""
-    shown = [
-        {"task": task},
-        *({"id": f"t{number}", "trace": item.text} for number, item in enumerate(sources, start=1)),
-    ]
-    lines = [json.dumps(line, ensure_ascii=False) for line in shown]
-    return [
-        {"role": "system", "content": _prompt()},
-        {"role": "user", "content": fenced("traces", lines)},
-    ]

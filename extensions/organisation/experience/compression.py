@@ -8,9 +8,9 @@ to the letter go to no model: their key facts are quoted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
@@ -63,11 +63,10 @@ class Task:
         return sum(len(attempt.memory.content) for attempt in self.attempts)
 
 
-@dataclass(frozen=True)
-class LearnedDecision:
-    """Something that was decided, and how that went; with the traces that say so."""
+class Lesson(NamedTuple):
+    """A decision and how that went, or a context (no outcome), with the traces that say so."""
 
-    outcome: Worked
+    outcome: Worked | None
     claim: Claim
 
 
@@ -76,8 +75,8 @@ class Learned:
     """What was learned from the traces of one task."""
 
     task: Task
-    decisions: tuple[LearnedDecision, ...]
-    contexts: tuple[Claim, ...]
+    # Decisions first.
+    lessons: tuple[Lesson, ...]
     facts: tuple[str, ...]
     # Who wrote it: a model's name; None for the built-in compressor.
     model: str | None = None
@@ -89,17 +88,17 @@ class Learned:
         """What the memory will say."""
         lines = [f"Task: {' '.join(self.task.name.split())}"]
         lines += [
-            f"{decision.outcome.capitalize()}: {decision.claim.text}" for decision in self.decisions
+            f"{outcome.capitalize() if outcome else 'Applies to'}: {claim.text}"
+            for outcome, claim in self.lessons
         ]
-        lines += [f"Applies to: {context.text}" for context in self.contexts]
         if self.facts:
             lines.append(f"Key facts: {'; '.join(self.facts)}")
         return "\n".join(lines)
 
     @property
-    def claims(self) -> tuple[Claim, ...]:
-        """All that it states, with the traces that say it."""
-        return (*(decision.claim for decision in self.decisions), *self.contexts)
+    def has_decisions(self) -> bool:
+        """Whether it says of any decision how that went."""
+        return any(outcome for outcome, _ in self.lessons)
 
     @property
     def ratio(self) -> float:
@@ -158,7 +157,7 @@ def judged(tried: Compressed, min_ratio: float) -> Compressed:
     learned = tried.learned
     if tried.state != "planned" or learned is None:
         return tried
-    if not learned.decisions:
+    if not learned.has_decisions:
         why = "; ".join(learned.turned_down) or "no trace contains the outcome of a decision"
         return replace(tried, state="discarded", why=why)
     if learned.ratio < min_ratio:
@@ -182,37 +181,29 @@ def compress(task: Task) -> Learned:
     with that of the trace. What was said in more traces comes first, of equals what failed.
     """
     outcomes = [
-        (outcome, text, attempt.memory.id)
+        (outcome, beginning, attempt.memory.id)
         for attempt in task.attempts
-        for outcome, text in _outcomes(attempt.trace)
+        for outcome, text in (*_outcomes(attempt.trace), (None, attempt.trace.prompt))
+        if (beginning := _beginning_of(text)) is not None
     ]
-    prompts = [
-        (None, prompt, attempt.memory.id)
-        for attempt in task.attempts
-        if (prompt := _beginning_of(attempt.trace.prompt)) is not None
-    ]
-    decisions = [
-        LearnedDecision(outcome, claim)
-        for outcome, claim in _united(outcomes)
-        if outcome is not None
-    ]
-    decisions.sort(key=lambda item: (-len(item.claim.sources), item.outcome != "failed"))
-    return Learned(
-        task,
-        tuple(decisions[:MAX_DECISIONS]),
-        tuple(claim for _, claim in _united(prompts))[:MAX_CONTEXTS],
-        facts_of(task),
-    )
+    lessons = _united(outcomes)
+    # Contexts stay in their order.
+    lessons.sort(key=lambda at: (-len(at.claim.sources) * bool(at.outcome), at.outcome != "failed"))
+    return Learned(task, first_of(lessons), facts_of(task))
 
 
-def _outcomes(trace: TaskTrace) -> Iterator[tuple[Worked, str]]:
+def first_of(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
+    """Return as many decisions and contexts as a memory has."""
+    decisions = [lesson for lesson in lessons if lesson.outcome is not None]
+    contexts = [lesson for lesson in lessons if lesson.outcome is None]
+    return (*decisions[:MAX_DECISIONS], *contexts[:MAX_CONTEXTS])
+
+
+def _outcomes(trace: TaskTrace) -> list[tuple[Worked, str]]:
     known = [(step.outcome, step.text) for step in trace.steps if step.outcome is not None]
     if not known and trace.outcome is not None and trace.feedback:
-        known = [(trace.outcome, trace.feedback)]
-    for outcome, text in known:
-        beginning = _beginning_of(text)
-        if beginning is not None:
-            yield outcome, beginning
+        return [(trace.outcome, trace.feedback)]
+    return known
 
 
 def _beginning_of(text: str) -> str | None:
@@ -238,17 +229,12 @@ def _is_prose(text: str) -> bool:
     return not density_of(text).is_dense and not commands(text)
 
 
-def _united(
-    found: Sequence[tuple[Worked | None, str, str]],
-) -> list[tuple[Worked | None, Claim]]:
+def _united(found: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
     """Return what was said, the same once, with all who say it. The first wording stays."""
-    wordings: dict[tuple[Worked | None, str], str] = {}
-    sources: dict[tuple[Worked | None, str], dict[str, None]] = {}
+    united: dict[tuple[Worked | None, str], tuple[str, dict[str, None]]] = {}
     for outcome, text, memory_id in found:
-        key = outcome, normal_form(text)
-        wordings.setdefault(key, text)
-        sources.setdefault(key, {})[memory_id] = None
-    return [(key[0], Claim(text, tuple(sources[key]))) for key, text in wordings.items()]
+        united.setdefault((outcome, normal_form(text)), (text, {}))[1][memory_id] = None
+    return [Lesson(key[0], Claim(text, tuple(ids))) for key, (text, ids) in united.items()]
 
 
 def facts_of(task: Task) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -55,21 +55,21 @@ from .traces import trace_of
 class ExperienceOptions:
     """What the user chose."""
 
-    tenants: tuple[str, ...] = ()
+    tenant: str
     # Lessons that are not this many times shorter than their traces are discarded.
-    min_ratio: float = 1.0
+    min_ratio: float
     # In a dry run: ask the model all the same.
-    ask: bool = False
+    ask: bool
     # All options as given, for the record of the run.
-    shown: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class _Due:
-    """The tasks to compress, what was learned before by tenant and task, and what is broken."""
+    """The tasks to compress, what was learned before by task, and what is broken."""
 
     tasks: tuple[Task, ...]
-    earlier: Mapping[tuple[str, str], Memory]
+    earlier: Mapping[str, Memory]
     unreadable: tuple[str, ...]
 
 
@@ -92,13 +92,13 @@ def compress_experiences(
     try:
         if dry_run:
             with open_reading(path) as file:
-                return _rehearsed(file, options, embedder, writer, progress)
+                return _rehearsed(file, options, writer, progress)
         with maintenance_lock(path):
             preflight = Preflight(path, None, now)
             preflight.migrate()
             preflight.refuse_damaged()
             with open_reading(path) as file:
-                due = _due(file, options.tenants)
+                due = _due(file, options.tenant)
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
@@ -109,55 +109,52 @@ def compress_experiences(
         raise InterruptedEarly(kept=False) from None
 
 
-def _due(file: MemoryFile, tenants: Sequence[str]) -> _Due:
+def _due(file: MemoryFile, chosen: str) -> _Due:
     """Find the tasks to compress.
 
     A task is due if it has traces that no compressed experience has, by this compressor, and nobody
     took back what it would make of these.
     """
-    due: list[Task] = []
-    earlier: dict[tuple[str, str], Memory] = {}
+    earlier: dict[str, Memory] = {}
     unreadable: list[str] = []
-    remembered = remembered_keys(file)
-    for tenant in _chosen(file, tenants):
-        attempts = []
+    attempts: list[Attempt] = []
+    compressed = {}
+    for tenant in _chosen(file, chosen):
         for memory in read_traces(file, tenant):
             try:
                 attempts.append(Attempt(memory, trace_of(memory)))
             except ValidationError:
                 unreadable.append(memory.id)
-        compressed = {}
         for memory in read_derived(file, tenant):
             lesson = memory.metadata.get("experience")
             if isinstance(lesson, dict):
-                earlier[tenant, str(lesson.get("task"))] = memory
-                traces = lesson.get("traces")
+                name, traces = str(lesson.get("task")), lesson.get("traces")
                 ids = frozenset(map(str, traces)) if isinstance(traces, list) else frozenset()
-                compressed[str(lesson.get("task"))] = (ids, lesson.get("compressor"))
-        for task in tasks_of(attempts, tenant):
-            ids = frozenset(attempt.memory.id for attempt in task.attempts)
-            if compressed.get(task.name) != (ids, COMPRESSOR) and task.key not in remembered:
-                due.append(task)
+                earlier[name], compressed[name] = memory, (ids, lesson.get("compressor"))
+    remembered = remembered_keys(file)
+    due = (
+        task
+        for task in tasks_of(attempts, chosen)
+        if compressed.get(task.name)
+        != (frozenset(attempt.memory.id for attempt in task.attempts), COMPRESSOR)
+        and task.key not in remembered
+    )
     return _Due(tuple(due), earlier, tuple(unreadable))
 
 
-def _chosen(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
-    """Return the tenants whose traces are meant; in a file without a memory none, and no error."""
-    return select_consolidated_tenants(file, chosen) if tenants(file) else []
+def _chosen(file: MemoryFile, tenant: str) -> list[str]:
+    """Return the tenant whose traces are meant; in a file without a memory none, and no error."""
+    return select_consolidated_tenants(file, [tenant]) if tenants(file) else []
 
 
 def _rehearsed(
-    file: MemoryFile,
-    options: ExperienceOptions,
-    embedder: Embedder,
-    writer: Writer,
-    progress: Progress,
+    file: MemoryFile, options: ExperienceOptions, writer: Writer, progress: Progress
 ) -> Compression:
-    due = _due(file, options.tenants)
+    due = _due(file, options.tenant)
     if isinstance(writer, ModelWriter) and not options.ask:
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
-        tried = _tried(due.tasks, embedder, writer, AnswerStore(file), progress)
+        tried = _tried(due.tasks, writer, AnswerStore(file), progress)
     found = {item.task.key: judged(item, options.min_ratio) for item in tried}
     return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
@@ -165,21 +162,21 @@ def _rehearsed(
 def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
     shown = shown_to_a_model(task)
     if not shown:
-        return Compressed(task, "planned", learned=Learned(task, (), (), facts_of(task)))
+        return _without_a_model(task)
     question = experience_question(writer.models.writer, task, shown)
     return Compressed(task, "planned", tokens=question.estimate.total)
 
 
+def _without_a_model(task: Task) -> Compressed:
+    return Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
+
+
 def _tried(
-    tasks: Sequence[Task],
-    embedder: Embedder,
-    writer: Writer,
-    answers: AnswerStore,
-    progress: Progress,
+    tasks: Sequence[Task], writer: Writer, answers: AnswerStore, progress: Progress
 ) -> Iterator[Compressed]:
     """Yield what was learned from each task: by rules in their order, by a model as it answers."""
     done = 0
-    for portion in _portions(tasks, embedder, writer, answers):
+    for portion in _portions(tasks, writer, answers):
         for compressed in portion:
             yield compressed
             done += 1
@@ -187,14 +184,13 @@ def _tried(
 
 
 def _portions(
-    tasks: Sequence[Task], embedder: Embedder, writer: Writer, answers: AnswerStore
+    tasks: Sequence[Task], writer: Writer, answers: AnswerStore
 ) -> Iterator[Sequence[Compressed]]:
     if not isinstance(writer, ModelWriter):
         yield from ([Compressed(task, "planned", learned=compress(task))] for task in tasks)
         return
     shown = [(task, shown_to_a_model(task)) for task in tasks]
-    nothing = [Learned(task, (), (), facts_of(task)) for task, sources in shown if not sources]
-    yield [Compressed(item.task, "planned", learned=item) for item in nothing]
+    yield [_without_a_model(task) for task, sources in shown if not sources]
     dialogues = (
         experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
     )
@@ -231,7 +227,7 @@ class _CompressionRun:
             with open_writing(run.path) as file:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
-                for compressed in _tried(tasks, run.embedder, run.writer, answers, self._progress):
+                for compressed in _tried(tasks, run.writer, answers, self._progress):
                     self._settle(judged(compressed, self._options.min_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
@@ -267,7 +263,7 @@ class _CompressionRun:
             run, task = self._run, compressed.task
             vector = to_blob(run.embedder.encode([compressed.learned.text])[0])
             self._last = compressed
-            last = self._due.earlier.get((task.tenant, task.name))
+            last = self._due.earlier.get(task.name)
             with run.writing() as file:
                 memory = store(
                     file, run.record, compressed.learned, run.embedder.name, vector, last
@@ -284,5 +280,4 @@ class _CompressionRun:
 
     def _count(self) -> Counts:
         with open_reading(self._run.path) as file:
-            tenants = _chosen(file, self._options.tenants)
-            return count_memories(file, tenants, count_tokens)
+            return count_memories(file, _chosen(file, self._options.tenant), count_tokens)

@@ -32,6 +32,7 @@ def store(
     """
     memory, key = _memory(learned, run.now), learned.task.key
     sources = [attempt.memory for attempt in learned.task.attempts]
+    reason = f"{len(sources)} traces of one task, {learned.ratio:g} times longer than this"
     with file.transaction():
         changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
         changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
@@ -46,34 +47,31 @@ def store(
                 "model": learned.model,
                 "prompt_hash": content_hash(COMPRESSOR),
                 "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
-                "claims": json_text([asdict(claim) for claim in learned.claims]),
+                "claims": json_text([asdict(claim) for _, claim in learned.lessons]),
                 "prompt_tokens": 0,
                 "completion_tokens": 0,
                 "cost_usd": None if learned.model else 0.0,
             },
         )
-        keep_decision(file, _decision(learned, memory, run.run_id))
+        keep_decision(
+            file,
+            Decision(
+                run_id=run.run_id,
+                key=key,
+                operation="synthesize",
+                tenant=memory.tenant,
+                sources=tuple(source.id for source in sources),
+                survivor=None,
+                derived=memory.id,
+                state="applied",
+                draft=memory.content,
+                reason=reason,
+                why="; ".join(learned.turned_down) or None,
+                numbers={"ratio": learned.ratio},
+                decided_at=memory.created_at,
+            ),
+        )
     return memory.id
-
-
-def _decision(learned: Learned, memory: Memory, run_id: str) -> Decision:
-    task = learned.task
-    count = len(task.attempts)
-    return Decision(
-        run_id=run_id,
-        key=task.key,
-        operation="synthesize",
-        tenant=task.tenant,
-        sources=tuple(attempt.memory.id for attempt in task.attempts),
-        survivor=None,
-        derived=memory.id,
-        state="applied",
-        draft=memory.content,
-        reason=f"{count} traces of one task, {learned.ratio:g} times longer than this",
-        why="; ".join(learned.turned_down) or None,
-        numbers={"ratio": learned.ratio},
-        decided_at=memory.created_at,
-    )
 
 
 def _memory(learned: Learned, now: datetime) -> Memory:

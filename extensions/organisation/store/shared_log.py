@@ -62,14 +62,13 @@ def read_log(file: MemoryFile) -> list[SharedEntry]:
     """
     entries, broken = _read(file)
     if broken is not None:
-        raise UnusableFile(f"The file is damaged: {_describe(broken)}.", SAVE_WITHOUT_LOG)
+        raise UnusableFile(f"The file is damaged: {broken}.", SAVE_WITHOUT_LOG)
     return entries
 
 
 def broken_log(file: MemoryFile) -> str | None:
     """Return where the log was changed; None if it is whole."""
-    _, broken = _read(file)
-    return None if broken is None else _describe(broken)
+    return _read(file)[1]
 
 
 def append(file: MemoryFile, entry: SharedEntry) -> None:
@@ -108,8 +107,8 @@ def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> Sha
     return max(about, key=lambda item: item.sequence, default=None)
 
 
-def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
-    """Return the rows, and the number of the first that was changed."""
+def _read(file: MemoryFile) -> tuple[list[SharedEntry], str | None]:
+    """Return the rows, and which is the first that was changed."""
     entries: list[SharedEntry] = []
     if not has_log(file):
         return entries, None
@@ -118,14 +117,10 @@ def _read(file: MemoryFile) -> tuple[list[SharedEntry], int | None]:
     for number, (*values, digest) in enumerate(rows, start=1):
         entry = SharedEntry(*values)
         if entry.sequence != number or digest != _digest(before, entry):
-            return entries, number
+            return entries, f"entry {number} of the log of shared facts was changed"
         entries.append(entry)
         before = digest
     return entries, None
-
-
-def _describe(number: int) -> str:
-    return f"entry {number} of the log of shared facts was changed"
 
 
 def _digest(before: str | None, entry: SharedEntry) -> str:

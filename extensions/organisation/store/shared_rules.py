@@ -35,7 +35,7 @@ class Author:
     @property
     def rank(self) -> int:
         """What is compared."""
-        return _rank(self.kind, self.seniority)
+        return MAX_SENIORITY + 1 if self.seniority is None else self.seniority
 
     def described(self) -> str:
         """Return what it is, for a reader."""
@@ -70,9 +70,9 @@ def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | 
     """
     if last is None or last.author == author.name or author.kind == "human":
         return
-    if author.rank > _rank(last.kind, last.seniority):
-        return
     last_author = Author(last.author, last.kind, last.seniority)
+    if author.rank > last_author.rank:
+        return
     raise NotAllowed(
         f"'{author.name}' may not {operation} '{last.subject}': it is {author.described()}, and "
         f"version {last.version} is by '{last.author}', {last_author.described()}.",
@@ -109,10 +109,6 @@ def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
             f"'{leaving}' is the last human: nobody could admit authors after that.",
             "Admit another human first.",
         )
-
-
-def _rank(kind: AuthorKind, seniority: int | None) -> int:
-    return MAX_SENIORITY + 1 if kind == "human" or seniority is None else seniority
 
 
 def _author(entry: SharedEntry) -> Author:

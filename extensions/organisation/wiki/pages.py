@@ -69,11 +69,7 @@ def _listed(picture: TenantPicture) -> dict[str, list[str]]:
             f"- {as_link(tenant, INDEX.link_to(name_of_tenant(tenant)))}: "
             f"{active:,} active of {counted(len(memories), 'memory', 'memories')}"
         ],
-        "Rules": [
-            f"- {as_link(rule.content, INDEX.link_to(name_of_rule(rule.id)))}"
-            for rule in picture.rules
-            if rule.status == "active"
-        ],
+        "Rules": [_link_to_rule(INDEX, rule) for rule in picture.rules if rule.status == "active"],
         "Entities": [
             f"- {as_link(name, INDEX.link_to(name_of_entity(tenant, name)))}: "
             f"{counted(len(mentioning), 'memory', 'memories')}"
@@ -107,7 +103,6 @@ class _Pages:
         self._home = name_of_tenant(picture.tenant)
 
     def all(self, file: MemoryFile) -> Iterator[tuple[PageName, str]]:
-        """Yield them."""
         from slowwave.store.lineage import read_claims
 
         for memory in self._of.memories.values():
@@ -184,10 +179,8 @@ class _Pages:
 
     def _link(self, at: PageName, memory: Memory) -> str:
         status = "" if memory.status == "active" else f" ({memory.status})"
-        return (
-            f"- {memory.observed_at[:10]} {as_link(memory.content, at.link_to(_name(memory)))}"
-            + (status)
-        )
+        link = as_link(memory.content, at.link_to(_name(memory)))
+        return f"- {memory.observed_at[:10]} {link}{status}"
 
     def _rule(self, rule: Memory) -> str:
         at = name_of_rule(rule.id)
@@ -223,25 +216,18 @@ class _Pages:
         at, memories = self._home, list(self._of.memories.values())
         active = [memory for memory in memories if memory.status == "active"]
         body = [f"# {as_line(title_of(self._of.tenant))}"]
-        body += _section(
-            "Rules",
-            (
-                f"- {as_link(rule.content, at.link_to(name_of_rule(rule.id)))}"
-                for rule in self._of.rules
-            ),
-        )
+        body += _section("Rules", (_link_to_rule(at, rule) for rule in self._of.rules))
         for layer, title in _LAYERS:
             body += _section(title, self._links(at, (m for m in active if m.layer == layer)))
         for status, title in _GONE:
             body += _section(title, self._links(at, (m for m in memories if m.status == status)))
-        body += _section(
-            "Entities",
-            (
-                f"- {as_link(name, at.link_to(name_of_entity(self._of.tenant, name)))}"
-                for name in self._of.entities
-            ),
-        )
+        pages = ((name, name_of_entity(self._of.tenant, name)) for name in self._of.entities)
+        body += _section("Entities", (f"- {as_link(name, at.link_to(to))}" for name, to in pages))
         return page({"title": title_of(self._of.tenant), "tenant": self._of.tenant}, body)
+
+
+def _link_to_rule(at: PageName, rule: Memory) -> str:
+    return f"- {as_link(rule.content, at.link_to(name_of_rule(rule.id)))}"
 
 
 def _name(memory: Memory) -> PageName:

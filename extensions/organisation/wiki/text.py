@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -69,15 +70,10 @@ def _as_yaml(values: Mapping[str, Any]) -> str:
     """Return YAML in which everything can be read; invisible characters are escaped."""
     import yaml
 
-    def dump(allow_unicode: bool) -> str:
-        text: str = yaml.safe_dump(
-            values, allow_unicode=allow_unicode, sort_keys=False, width=_NO_FOLDING
-        )
-        return text
-
-    found = dump(allow_unicode=True)
+    dump = partial(yaml.safe_dump, values, sort_keys=False, width=_NO_FOLDING)
+    found: str = dump(allow_unicode=True)
     shown = all(line == clean(line) for line in found.split("\n"))
-    return found if shown else dump(allow_unicode=False)
+    return found if shown else str(dump(allow_unicode=False))
 
 
 def file_of_index(content: bytes) -> str | None:
