@@ -70,10 +70,7 @@ class Watch:
             self._metrics.set_outcome(file, outcome)
 
     def end(self, file: Path, code: int, closed: str | None = None) -> None:
-        """Report how a run ended, and write the metrics. Raises `StoreError`.
-
-        closed: the name of the gate that prevented it, if any.
-        """
+        """Report how a run ended, or which gate closed it; write metrics. Raises `StoreError`."""
         seconds = round(time.monotonic() - self._started, 3)
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)

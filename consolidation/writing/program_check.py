@@ -58,18 +58,13 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
 
 
 def find_dropped(proposal: Proposal, sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
-    """Yield the facts of leaving memories that a merge drops, as (memory id, sentence).
-
-    None if a text is written, which the checking model reads with hints, and none of an update,
-    whose old value leaves.
-    """
-    if not proposal.keeps_text or proposal.operation != "merge":
-        return
-    survivors = [source for source in sources if source.id == proposal.survivor]
-    for source in sources:
-        if source.id in proposal.leaving:
-            for fact in find_unsupported(source.text, survivors):
-                yield source.id, f'lost: "{fact.words}" ({fact.kind}) is not in the text'
+    """Yield the facts that a merge without a new text drops, as (memory id, sentence)."""
+    if proposal.keeps_text and proposal.operation == "merge":
+        survivors = [source for source in sources if source.id == proposal.survivor]
+        for source in sources:
+            if source.id in proposal.leaving:
+                for fact in find_unsupported(source.text, survivors):
+                    yield source.id, f'lost: "{fact.words}" ({fact.kind}) is not in the text'
 
 
 def find_form_faults(proposal: Proposal, sources: Sequence[Source]) -> Iterator[str]:
