@@ -96,10 +96,6 @@ def daily(
     ]
 
 
-# What tests/consolidation and tests/reliability call it.
-told = daily
-
-
 def dispute(path: Path, earlier: str, later: str) -> None:
     """Record that a model found two texts contradictory."""
     hashes = content_hash(earlier), content_hash(later)

@@ -18,7 +18,7 @@ from commands import configure, setting
 from conversations import asking, repeating
 from model_nights import Agent, a_fact
 from model_server import ModelServer
-from nights import execute, fill, night, of_one_thing, picture, rows, states, told
+from nights import daily, execute, fill, night, of_one_thing, picture, rows, states
 from places import KILLING
 
 from benchmarks.year import Year
@@ -279,7 +279,7 @@ def test_the_limit_never_archives_the_successor_of_other_memories(
 @pytest.fixture
 def lived(memory_file: Path) -> Path:
     """Provide a file with something for every phase."""
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, daily(of_one_thing(), "oncall"))
     put(
         memory_file,
         stored("ended", hours=5, expires_at=ago(hours=1)),

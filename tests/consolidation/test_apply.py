@@ -14,7 +14,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_rule, every_night_asks, facts
 from model_server import oracle
-from nights import SAID_TWICE, TWINS, active, execute, fill, picture, rows, said_twice, told
+from nights import SAID_TWICE, TWINS, active, daily, execute, fill, picture, rows, said_twice
 from reviews import planned
 
 from slowwave.consolidation.proposals import method_key, proposal_id
@@ -225,12 +225,12 @@ def office(memory_file: Path, cli: Cli) -> Path:
     fill(
         memory_file,
         [
-            *told(TWINS, "twin"),
-            *told([LIFT, PLANT], "of"),
-            *told(["Ines signs the contracts."], "human", origin="human"),
-            *told(["The safe is in room 4."], "pinned", pinned=True),
-            *told([ORDER], "order"),
-            *told([LIFT], "other", tenant="other"),
+            *daily(TWINS, "twin"),
+            *daily([LIFT, PLANT], "of"),
+            *daily(["Ines signs the contracts."], "human", origin="human"),
+            *daily(["The safe is in room 4."], "pinned", pinned=True),
+            *daily([ORDER], "order"),
+            *daily([LIFT], "other", tenant="other"),
         ],
     )
     return memory_file
@@ -408,7 +408,7 @@ def test_a_plan_with_an_inconsistent_entry_is_refused(
 def test_a_plan_supersedes_protected_memories_only_if_the_option_is_given_again(
     memory_file: Path, cli: Cli
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", origin="human"))
+    fill(memory_file, daily(TWINS, "twin", origin="human"))
     plan = planned(cli, memory_file, "--include-protected")
     before = picture(memory_file, TABLES)
     ended = cli("review", "apply", memory_file, plan)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import a_writer
 from model_server import answering, approval, groups
-from nights import NOW, execute, fill, night, picture, rows, told
+from nights import NOW, daily, execute, fill, night, picture, rows
 from reliability.histories import GIVEN_BACK, problems
 
 from slowwave.consolidation.agent import AgentMemory
@@ -34,7 +34,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     """Provide a file with a merge and a protected memory."""
     path = tmp_path_factory.mktemp("corrected") / "memory.db"
     create_file(path)
-    fill(path, [*told(TEXTS, "m"), *told(["Tea, please."], "human", origin="human")])
+    fill(path, [*daily(TEXTS, "m"), *daily(["Tea, please."], "human", origin="human")])
     assert len(night(path, embedder).results) == 2
     return path
 
@@ -97,7 +97,7 @@ def test_words_undone_in_reverse_give_back_every_row(
 def test_a_persons_word_stays_and_earlier_days_are_as_they_were(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told([PORTS[0], PORTS[0]], "m", kind="preference", tags=["db"]))
+    fill(memory_file, daily([PORTS[0], PORTS[0]], "m", kind="preference", tags=["db"]))
     with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW) as memory:
         done = memory.correct("m-00", PORTS[1], by="human")
         assert done.memory is not None
@@ -123,7 +123,7 @@ def test_the_memories_derived_from_a_wrong_one_are_named(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080"]
-    fill(memory_file, told(texts, "m"))
+    fill(memory_file, daily(texts, "m"))
     night(memory_file, embedder)
     (left,) = rows(memory_file, "SELECT id, superseded_by FROM memories WHERE superseded_by <> ''")
     with AgentMemory(memory_file) as memory:
@@ -141,7 +141,7 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
         "The cause of the outage was a full disk.",
         "An expired certificate caused the outage.",
     ]
-    fill(memory_file, told([*PORTS, *causes, "The outage was on 8 March."], "m"))
+    fill(memory_file, daily([*PORTS, *causes, "The outage was on 8 March."], "m"))
     naming = answering(
         lambda asked: groups(
             conflicts=[[shown.id for shown in asked.memories if "cause" in shown.text]]
@@ -167,7 +167,7 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
             )
             done.append(settled.run_id)
     assert listed() == set()
-    fill(memory_file, told(["The outage of 8 March took two hours."], "late", 20))
+    fill(memory_file, daily(["The outage of 8 March took two hours."], "late", 20))
     with a_writer(naming) as writer:
         assert night(memory_file, embedder, writer=writer, now=NOW + DAY).conflicts == ()
     assert listed() == set()
@@ -179,7 +179,7 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
 def test_of_a_conflict_that_a_person_settled_the_kept_memory_answers_from_then_on(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(PORTS, "m"))
+    fill(memory_file, daily(PORTS, "m"))
     with open_writing(memory_file) as file:
         Corrector(file, NOW).keep("m-00", ["m-01"])
     with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW + DAY) as memory:

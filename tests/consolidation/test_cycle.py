@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from model_nights import Agent, a_fact, only_question
-from nights import NOW, TWINS, SlowEmbedder, execute, fill, night, picture, rows, told
+from nights import NOW, TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
@@ -50,7 +50,7 @@ def test_a_source_that_changed_meanwhile_makes_the_proposal_stale_until_the_next
 def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     before = picture(memory_file)
     with maintenance_lock(memory_file), pytest.raises(FileHeld):
         night(memory_file, embedder)
@@ -66,7 +66,7 @@ def interrupt() -> None:
 def test_an_interruption_keeps_applied_proposals_and_the_next_run_continues(
     memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     outcome = night(memory_file, SlowEmbedder(agent.embedder, interrupt), writer=agent.writer())
     assert outcome.interrupted
     assert [result.state for result in outcome.results] == ["applied"]
@@ -79,7 +79,7 @@ def test_an_interruption_keeps_applied_proposals_and_the_next_run_continues(
 
 
 def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     # A trigger of the test's own: the last write of a synthesis fails.
     execute(
         memory_file,
@@ -103,7 +103,7 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
 ) -> None:
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
-        fill(memory_file, told([line, f"{line}."], f"twin-{number}"))
+        fill(memory_file, daily([line, f"{line}."], f"twin-{number}"))
     order = [
         result.proposal.leaving[0] for result in night(memory_file, embedder, dry_run=True).results
     ]
@@ -124,7 +124,7 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
 def test_undo_restores_everything_that_agents_see_to_the_bit(
     memory_file: Path, agent: Agent
 ) -> None:
-    fill(memory_file, [*told(TWINS, "twin", tags=["a"]), *a_fact()])
+    fill(memory_file, [*daily(TWINS, "twin", tags=["a"]), *a_fact()])
     before = picture(memory_file)
     outcome = agent.sleep()
     assert picture(memory_file) != before
@@ -135,7 +135,7 @@ def test_undo_restores_everything_that_agents_see_to_the_bit(
 def test_an_undone_proposal_is_only_proposed_again_on_request(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     undo(memory_file, night(memory_file, embedder).run_id)
     assert night(memory_file, embedder).plan.proposals == ()
     again = night(memory_file, embedder, reconsider=True)

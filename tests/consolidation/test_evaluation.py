@@ -10,7 +10,7 @@ from commands import setting
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import model_server
-from nights import NOW, OTHERS, dispute, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, daily, dispute, fill, night, of_one_thing
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
@@ -26,7 +26,7 @@ from slowwave.consolidation.writing.writer import BuiltInWriter
 
 @pytest.fixture
 def filled(memory_file: Path) -> Path:
-    fill(memory_file, [*told(of_one_thing(), "oncall"), *told(OTHERS, "other")])
+    fill(memory_file, [*daily(of_one_thing(), "oncall"), *daily(OTHERS, "other")])
     return memory_file
 
 
@@ -114,7 +114,7 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
         "The backup of the wiki runs at 02:30 every night.",
         "The backup of the wiki now runs at 03:30 every night.",
     ]
-    fill(memory_file, told([*backups, *OTHERS], "m"))
+    fill(memory_file, daily([*backups, *OTHERS], "m"))
     dispute(memory_file, *backups)
     # Of the last one nothing says that it is an older value of anything.
     for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):

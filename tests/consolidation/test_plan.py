@@ -13,7 +13,7 @@ import pytest
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import PORT, TWINS, execute, fill, night, of_one_thing, picture, rows, states, told
+from nights import PORT, TWINS, daily, execute, fill, night, of_one_thing, picture, rows, states
 
 from slowwave.consolidation.clustering import blocks
 from slowwave.consolidation.proposals import Plan
@@ -34,7 +34,7 @@ def test_an_empty_file_has_nothing_to_do(memory_file: Path, embedder: SentenceEm
 def test_memories_that_say_the_same_become_the_newest_of_them(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", tags=["net"]))
+    fill(memory_file, daily(TWINS, "twin", tags=["net"]))
     night(memory_file, embedder)
     assert states(memory_file) == {"twin-00": "superseded", "twin-01": "active"}
     loser = rows(memory_file, "SELECT * FROM memories WHERE id = 'twin-00'")[0]
@@ -88,7 +88,7 @@ def test_the_survivor_of_a_merge_is_the_most_trusted_and_unites_the_rest(
 def test_a_protected_memory_is_never_superseded(
     shield: dict[str, object], memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", **shield))
+    fill(memory_file, daily(TWINS, "twin", **shield))
     night(memory_file, embedder)
     assert set(states(memory_file).values()) == {"active"}
 
@@ -96,7 +96,7 @@ def test_a_protected_memory_is_never_superseded(
 def test_a_protected_memory_may_be_superseded_when_told_so(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin", origin="human"))
+    fill(memory_file, daily(TWINS, "twin", origin="human"))
     night(memory_file, embedder, include_protected=True)
     assert sorted(states(memory_file).values()) == ["active", "superseded"]
 
@@ -124,7 +124,7 @@ WORDINGS = [
 def test_what_another_memory_tells_in_other_words_leaves_for_it(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(WORDINGS, "badge"))
+    fill(memory_file, daily(WORDINGS, "badge"))
     outcome = night(memory_file, embedder)
     assert [proposal.operation for proposal in outcome.plan.proposals] == ["merge"]
     assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
@@ -136,7 +136,7 @@ def test_what_another_memory_tells_in_other_words_leaves_for_it(
 def test_what_is_trusted_is_not_left_to_what_is_trusted_less(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    plain, rich = told(WORDINGS, "badge")
+    plain, rich = daily(WORDINGS, "badge")
     fill(memory_file, [plain | {"trust": 0.9}, rich | {"trust": 0.5}])
     night(memory_file, embedder)
     assert set(states(memory_file).values()) == {"active"}
@@ -158,7 +158,7 @@ def test_only_the_tenant_named_is_consolidated(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     for tenant in ("one", "two"):
-        fill(memory_file, told(TWINS, tenant, tenant=tenant))
+        fill(memory_file, daily(TWINS, tenant, tenant=tenant))
     outcome = night(memory_file, embedder, tenants=("two",))
     assert {result.proposal.tenant for result in outcome.results} == {"two"}
     assert states(memory_file)["one-00"] == "active"
@@ -168,7 +168,7 @@ def test_only_the_tenant_named_is_consolidated(
 def test_only_the_operations_named_are_carried_out(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     outcome = night(memory_file, embedder, only=frozenset({"merge"}))
     assert {result.proposal.operation for result in outcome.results} == {"merge"}
 
@@ -178,9 +178,9 @@ def mixed() -> list[dict[str, Any]]:
     """Return memories of every kind, with vectors: duplicates, near twins, rules, updates."""
     texts = [told.text for told in KNOWN.told[::11]]
     memories = [
-        *told(TWINS, "twin"),
-        *told(of_one_thing(), "oncall"),
-        *told(RULE, "rule"),
+        *daily(TWINS, "twin"),
+        *daily(of_one_thing(), "oncall"),
+        *daily(RULE, "rule"),
         *({"id": f"m-{at:03d}", "content": text} for at, text in enumerate(texts)),
     ]
     vectors = SentenceEmbedder().encode([memory["content"] for memory in memories]).tolist()
@@ -219,14 +219,14 @@ def of_one_core() -> tuple[Plan, dict[str, str]]:
 
 
 def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, told(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
+    fill(memory_file, daily(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
     assert night(memory_file, embedder).plan.proposals == ()
 
 
 def test_a_restored_memory_is_not_taken_away_again(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     night(memory_file, embedder)
     execute(
         memory_file,
@@ -244,7 +244,7 @@ def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: Sentenc
 def test_a_dry_run_leaves_every_byte_as_it_is(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, [*told(TWINS, "twin"), *told(of_one_thing(), "oncall")])
+    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     before = memory_file.read_bytes()
     assert night(memory_file, embedder, dry_run=True).plan.proposals
     assert memory_file.read_bytes() == before
@@ -262,11 +262,11 @@ class _NoModel:
 def test_a_dry_run_with_vectors_needs_no_embedding_model(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(of_one_thing(), "oncall"))
+    fill(memory_file, daily(of_one_thing(), "oncall"))
     vectors = embedder.encode(of_one_thing()).tolist()
     path = memory_file.with_name("with-vectors.db")
     create_file(path)
-    memories = told(of_one_thing(), "oncall")
+    memories = daily(of_one_thing(), "oncall")
     fill(
         path,
         [
@@ -281,7 +281,7 @@ def test_a_dry_run_with_vectors_needs_no_embedding_model(
 def test_only_changed_texts_are_embedded_again(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told(["The dishwasher is broken.", "Rosa waters the plants."], "plain"))
+    fill(memory_file, daily(["The dishwasher is broken.", "Rosa waters the plants."], "plain"))
     night(memory_file, embedder)
     before = picture(memory_file, ["embeddings"])["embeddings"]
     execute(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nights import NOW, OTHERS, dispute, execute, fill, night, of_one_thing, told
+from nights import NOW, OTHERS, daily, dispute, execute, fill, night, of_one_thing
 from numpy.typing import NDArray
 
 from slowwave.consolidation.recall.block import BlockOptions, ContextBlock, compose_block
@@ -65,7 +65,7 @@ def ids(found: Sequence[Hit]) -> list[str]:
 
 
 def test_the_memory_that_answers_comes_first(memory_file: Path, find: Find) -> None:
-    fill(memory_file, told([*OTHERS, BACKUPS[0]], "m"))
+    fill(memory_file, daily([*OTHERS, BACKUPS[0]], "m"))
     first = find("When is the wiki backed up?")[0]
     assert first.memory.content == BACKUPS[0]
     assert (first.by_vectors, first.key) == (1, first.memory)
@@ -74,7 +74,7 @@ def test_the_memory_that_answers_comes_first(memory_file: Path, find: Find) -> N
 def test_a_superseded_text_finds_its_successor(
     memory_file: Path, embedder: SentenceEmbedder, find: Find
 ) -> None:
-    fill(memory_file, [*told(of_one_thing(), "oncall"), *told(OTHERS, "other")])
+    fill(memory_file, [*daily(of_one_thing(), "oncall"), *daily(OTHERS, "other")])
     night(memory_file, embedder)
     first = find("to whom do the database pages of a weekend go")[0]
     assert (first.memory.status, first.key.status) == ("active", "superseded")
@@ -84,7 +84,7 @@ def test_a_superseded_text_finds_its_successor(
 def test_of_a_conflict_that_a_model_listed_the_later_value_comes_first_and_is_contradicted(
     memory_file: Path, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
-    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     dispute(memory_file, *BACKUPS)
     first, second = find(BACKUPS[0])[:2]
     assert (first.memory.id, first.rival) == ("m-01", None)
@@ -100,7 +100,7 @@ def test_of_a_conflict_that_a_model_listed_the_later_value_comes_first_and_is_co
 def test_what_replaced_the_text_of_a_listed_conflict_contradicts_in_its_place(
     memory_file: Path, find: Find
 ) -> None:
-    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     dispute(memory_file, *BACKUPS)
     fill(memory_file, [{"id": "new", "content": "Wiki backup: 02:30 every night."}])
     execute(
@@ -118,7 +118,7 @@ PORTS = ["The staging database listens on port 5432.", "The staging database lis
 def test_two_hits_that_are_listed_as_contradictory_without_a_model_say_so_and_keep_their_ranks(
     memory_file: Path, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
-    fill(memory_file, told([*PORTS, *OTHERS], "m"))
+    fill(memory_file, daily([*PORTS, *OTHERS], "m"))
     first, second = find(PORTS[0])[:2]
     assert (first.memory.id, first.contradicts, first.later) == ("m-00", second.memory, None)
     assert second.contradicts is None
@@ -138,7 +138,7 @@ def test_lines_of_a_log_are_not_said_to_contradict_each_other(
 @pytest.fixture
 def updated(memory_file: Path) -> Path:
     """Provide a file in which a run updated a value, and left the source that is pinned active."""
-    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     fill(memory_file, [{"id": "new", "content": "Wiki backup: 03:30 every night."}])
     execute(memory_file, "UPDATE memories SET generation = 1, layer = 'stable' WHERE id = 'new'")
     for source in ("m-00", "m-01"):
@@ -175,7 +175,7 @@ def test_an_outdated_source_that_stays_active_comes_after_the_updated_value_and_
 def test_two_texts_that_nobody_found_contradictory_are_not_called_older_or_later(
     memory_file: Path, embedder: SentenceEmbedder, find: Find, block: Callable[..., ContextBlock]
 ) -> None:
-    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     night(memory_file, embedder)
     assert {hit.later for hit in find(BACKUPS[0])} == {None}
     assert "older value" not in block(BACKUPS[0]).text
@@ -193,7 +193,7 @@ def test_two_texts_that_nobody_found_contradictory_are_not_called_older_or_later
 def test_an_earlier_moment_is_answered_in_the_words_of_that_time(
     moment: str, answer: str, memory_file: Path, find: Find
 ) -> None:
-    fill(memory_file, told([*BACKUPS, *OTHERS], "m"))
+    fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     dispute(memory_file, *BACKUPS)
     found = find("When did the wiki backup run?", as_of=f"{moment}+00:00")
     assert found[0].memory.content == answer
@@ -203,7 +203,7 @@ def test_an_earlier_moment_is_answered_in_the_words_of_that_time(
 def test_a_memory_that_a_person_replaced_was_valid_until_then(
     memory_file: Path, find: Find
 ) -> None:
-    fill(memory_file, told(OTHERS, "m"))
+    fill(memory_file, daily(OTHERS, "m"))
     execute(
         memory_file,
         "UPDATE memories SET status = 'superseded', superseded_by = 'm-01', "
@@ -219,7 +219,7 @@ def test_a_memory_that_a_person_replaced_was_valid_until_then(
 def test_memories_that_supersede_each_other_lead_nowhere_and_hang_nothing(
     memory_file: Path, find: Find
 ) -> None:
-    fill(memory_file, told(OTHERS, "m"))
+    fill(memory_file, daily(OTHERS, "m"))
     for memory, successor in (("m-00", "m-01"), ("m-01", "m-00")):
         execute(
             memory_file,
@@ -252,7 +252,7 @@ def test_expired_and_archived_memories_are_not_found(memory_file: Path, find: Fi
 def test_only_memories_that_match_the_filter_are_found(
     chosen: Filter, memory_file: Path, find: Find
 ) -> None:
-    fill(memory_file, told(OTHERS, "m"))
+    fill(memory_file, daily(OTHERS, "m"))
     wanted = {
         "id": "wanted",
         "content": "The canteen closes at three.",
@@ -267,7 +267,7 @@ def test_only_memories_that_match_the_filter_are_found(
 
 
 def test_with_recency_the_newer_of_two_equals_comes_first(memory_file: Path, find: Find) -> None:
-    fill(memory_file, told([OTHERS[0], OTHERS[0]], "m"))
+    fill(memory_file, daily([OTHERS[0], OTHERS[0]], "m"))
     assert ids(find("plants", recency=0.001)) == ["m-01", "m-00"]
 
 
@@ -285,7 +285,7 @@ def test_of_equals_the_higher_layer_and_then_the_more_trusted_comes_first(
 
 def test_a_diverse_answer_demotes_hits_that_repeat_the_first(memory_file: Path, find: Find) -> None:
     twins = [OTHERS[0], f"{OTHERS[0]} "]
-    fill(memory_file, told([*twins, "Plants on the third floor are watered twice a week."], "m"))
+    fill(memory_file, daily([*twins, "Plants on the third floor are watered twice a week."], "m"))
     asked = "Who waters the plants on the third floor?"
     assert set(ids(find(asked, limit=2))) == {"m-00", "m-01"}
     assert ids(find(asked, limit=2, diverse=True))[1] == "m-02"

@@ -14,7 +14,7 @@ import pytest
 from answerers import Answerer, from_recording, honestly, result_of
 from cli_calls import Cli
 from model_nights import Agent, a_fact, facts
-from nights import NOW, TWINS, execute, rows, told
+from nights import NOW, TWINS, daily, execute, rows
 from places import FIXTURES
 
 from slowwave.consolidation.agent import AgentMemory
@@ -97,7 +97,7 @@ def test_questions_only_read_the_file(agent: Agent) -> None:
 
 
 def test_nothing_is_applied_before_the_last_answer(agent: Agent) -> None:
-    agent.remember([*facts(2), *told(TWINS, "twin")])
+    agent.remember([*facts(2), *daily(TWINS, "twin")])
     before = agent.picture()
     found = questions(agent)
     first, _ = found.questions
@@ -130,7 +130,7 @@ def test_the_first_answer_counts(agent: Agent) -> None:
 
 
 def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: Agent) -> None:
-    agent.remember([*a_fact(), *told(TWINS, "twin")])
+    agent.remember([*a_fact(), *daily(TWINS, "twin")])
     (question,) = questions(agent).questions
     execute(agent.path, "DELETE FROM embeddings WHERE memory_id LIKE 'lease-%'")
     execute(agent.path, "DELETE FROM memories WHERE id LIKE 'lease-%'")
@@ -143,7 +143,7 @@ def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: A
 
 
 def test_a_night_without_questions_runs_at_once(agent: Agent) -> None:
-    agent.remember(told(TWINS, "twin"))
+    agent.remember(daily(TWINS, "twin"))
     given = give(agent, {})
     assert given.outcome is not None
     assert given.outcome.states == {"applied": 1}

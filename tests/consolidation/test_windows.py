@@ -29,7 +29,7 @@ from model_nights import (
     writing,
 )
 from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
-from nights import NOW, execute, told
+from nights import NOW, daily, execute
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
 
@@ -148,7 +148,7 @@ def test_the_order_of_memories_plays_no_part(seed: int) -> None:
 
 def test_what_nothing_lies_near_is_in_no_question_and_takes_no_call(agent: Agent) -> None:
     texts = ["The kettle is blue.", "Henrik sings in a choir.", "The build takes an hour."]
-    agent.remember(told(texts, "some"))
+    agent.remember(daily(texts, "some"))
     assert agent.sleep().asked == ()
     assert agent.server.asked == []
 
@@ -172,7 +172,7 @@ def arc(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts = [f"Plot {letter} of the garden lies beside the next one." for letter in "ABCDEF"]
     for number, text in enumerate(texts):
         at(agent, 20.0 * number + number % 2, text)
-    agent.remember(told(texts, "plot"))
+    agent.remember(daily(texts, "plot"))
     monkeypatch.setattr(windows, "WINDOW_TOKENS", 60)
     return texts
 
@@ -255,7 +255,7 @@ def test_what_is_new_is_shown_beside_what_lies_near_it_and_nothing_else(agent: A
     agent.sleep()
     agent.server.forget()
     new = "The user's nephew Jonah booked a hotel in Bled."
-    agent.remember(told([new], "new", first_day=10))
+    agent.remember(daily([new], "new", first_day=10))
     agent.sleep(now=TOMORROW)
     (texts,) = shown(agent)
     assert set(texts) >= {*texts_of(HOTEL), new}

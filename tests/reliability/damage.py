@@ -15,7 +15,7 @@ import night as fixture
 from builders import copy_of
 from model_nights import a_writer
 from model_server import oracle
-from nights import NOW, TWINS, execute, fill, night, rows, told
+from nights import NOW, TWINS, daily, execute, fill, night, rows
 
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines
@@ -55,7 +55,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
         import_lines(file, (line.encode() for line in _told_lines()), NOW)
     long = " ".join(f"Entry {number} of the long list is kept." for number in range(300))
     fill(path, [{"id": "long", "content": long, "pinned": True, "entities": ["Long List"]}])
-    fill(path, told(TWINS, "twin"))
+    fill(path, daily(TWINS, "twin"))
     with a_writer(oracle) as writer:
         night(path, embedder, writer=writer)
     with open_writing(path) as file:
@@ -65,7 +65,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     night(path, embedder)
     vector = [float(item) for item in embedder.encode([TWINS[0]])[0]]
     again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
-    fill(path, told(TWINS[:1], "again", **again))
+    fill(path, daily(TWINS[:1], "again", **again))
     data = path.read_bytes()
     made = frozenset(
         row["id"].encode() for row in rows(path, "SELECT id FROM memories WHERE generation > 0")

@@ -13,7 +13,7 @@ from answerers import Answerer, answers_to, honestly, result_of
 from builders import whole
 from cli_calls import Cli
 from model_nights import facts
-from nights import fill, rows, told
+from nights import daily, fill, rows
 from reliability.processes import SLOWWAVE, start
 
 Rounds = Callable[[int, int], int]
@@ -37,7 +37,7 @@ def asked(path: Path, cli: Cli) -> list[dict[str, object]]:
 def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
     memory_file: Path, tmp_path: Path, cli: Cli, rounds: Rounds
 ) -> None:
-    fill(memory_file, [*facts(2), *told(TWINS, "permit")])
+    fill(memory_file, [*facts(2), *daily(TWINS, "permit")])
     completed, answers = tmp_path / "whole.db", tmp_path / "answers.jsonl"
     copyfile(memory_file, completed)
     asleep(completed, cli, tmp_path / "other.jsonl")

@@ -29,7 +29,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, night, of_one_thing, picture, rows, told
+from nights import daily, execute, fill, night, of_one_thing, picture, rows
 from reliability.hostile import CODES, HALF, ORDERS, shapes
 
 from slowwave.consolidation.comparison.vetoes import find_veto
@@ -93,7 +93,7 @@ def every_code(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbed
     path = tmp_path_factory.mktemp("codes") / "memory.db"
     create_file(path)
     fill(path, [item for at, code in enumerate(CODES) for item in everywhere(code, at)])
-    fill(path, told([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
+    fill(path, daily([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
     night(path, embedder, only=frozenset())
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     return path
@@ -328,7 +328,7 @@ def test_a_model_that_obeys_or_attacks_changes_nothing(
     create_file(filled)
     fill(
         filled,
-        [*told([*of_one_thing(), *PORTS], "note"), *told(COMMANDING, "order", first_day=15)],
+        [*daily([*of_one_thing(), *PORTS], "note"), *daily(COMMANDING, "order", first_day=15)],
     )
     night(filled, embedder, only=frozenset())
     with closing(sqlite3.connect(filled)) as db:
@@ -376,7 +376,7 @@ def assert_nothing_of_an_attack(memory_file: Path) -> None:
 def test_a_model_that_joins_everything_as_nobody_said_it_changes_nothing(
     memory_file: Path, cli: Cli, embedder: SentenceEmbedder, figures: Figures
 ) -> None:
-    fill(memory_file, [*told(PORTS, "port"), *told(COMMANDING, "order", first_day=15)])
+    fill(memory_file, [*daily(PORTS, "port"), *daily(COMMANDING, "order", first_day=15)])
     night(memory_file, embedder, only=frozenset())
     with model_server(joining("All is well on port 8081.")) as server:
         named = ("--model", "openai/scripted", setting("api_base", server.base))
@@ -389,7 +389,7 @@ def test_a_model_that_joins_everything_as_nobody_said_it_changes_nothing(
 def test_duplicates_of_an_order_become_one_without_any_model(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told([COMMANDING[0], COMMANDING[0]], "order"))
+    fill(memory_file, daily([COMMANDING[0], COMMANDING[0]], "order"))
     outcome = night(memory_file, embedder)
     assert [result.proposal.operation for result in outcome.results] == ["merge"]
     active = rows(memory_file, "SELECT content FROM memories WHERE status = 'active'")
@@ -402,8 +402,8 @@ def test_ten_megabytes_are_left_out_and_named(
     size = rounds(2_000_000, 10_000_000)
     texts = ["x" * size, "The pump is old. " * (size // 17), f"a{' ' * size}b"]
     # As an export of a file that held them has them.
-    long = told(texts, "long", updated_at="2026-02-10T09:00:00+00:00")
-    fill(memory_file, [*long, *told(of_one_thing(), "oncall")])
+    long = daily(texts, "long", updated_at="2026-02-10T09:00:00+00:00")
+    fill(memory_file, [*long, *daily(of_one_thing(), "oncall")])
     for dry_run in (True, False):
         outcome = night(memory_file, embedder, dry_run=dry_run)
         assert [memory.memory for memory in outcome.plan.too_long] == [
@@ -445,7 +445,7 @@ def test_a_memory_that_gives_orders_is_named_every_night_and_stays_as_it_is(
     order: str, memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     texts = [*of_one_thing(), f"{of_one_thing()[0]} {order}"]
-    fill(memory_file, told(texts, "oncall"))
+    fill(memory_file, daily(texts, "oncall"))
     last = f"oncall-{len(texts) - 1:02d}"
     for dry_run in (True, False, False):
         outcome = night(memory_file, embedder, dry_run=dry_run)

@@ -18,7 +18,7 @@ import pytest
 from figures import Figures
 from mcp import Client
 from mcp_client import ask, over_a_pipe, over_http, serving
-from nights import TWINS, fill, rows, told
+from nights import TWINS, daily, fill, rows
 from reliability.processes import other
 
 from slowwave.cli.app import run
@@ -122,7 +122,7 @@ def test_a_server_over_http_loses_nothing_beside_a_plain_writer(
 def test_a_night_of_a_server_beside_looks_at_its_file_is_kept_whole(
     memory_file: Path, rounds: Rounds, figures: Figures
 ) -> None:
-    fill(memory_file, told(TWINS, "twin"))
+    fill(memory_file, daily(TWINS, "twin"))
     runs: list[str] = []
 
     async def conversation(client: Client) -> None:

@@ -21,7 +21,7 @@ import pytest
 from mcp import Client
 from mcp_client import ask, in_this_process
 from model_nights import SMOKE
-from nights import TWINS, fill, rows, told
+from nights import TWINS, daily, fill, rows
 from places import FIXTURES, FORMATS
 from readme import every_command
 
@@ -149,7 +149,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     plan = path.with_name("plan.json")
     assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
-    fill(path, told(TWINS, "twin"))
+    fill(path, daily(TWINS, "twin"))
     dry_run = ["maintain", str(path), "--consolidate", "--dry-run", "--plan-out", str(plan)]
     assert run([*dry_run, "--quiet"]) == 0
     assert run(["maintain", str(path), "--consolidate", "--review", "always", "--quiet"]) == 0
@@ -357,7 +357,7 @@ def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Pat
 
     with nothing_opened_by_hand(), AgentMemory(path) as memory:
         added = call("add", "The kettle is blue.")
-        fill(path, told(TWINS, "twin"))
+        fill(path, daily(TWINS, "twin"))
         call("recall", "kettle")
         call("block", "kettle")
         call("trace", added)

@@ -18,7 +18,7 @@ from commands import configure
 from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
-from nights import execute, fill, night, rows, told
+from nights import daily, execute, fill, night, rows
 from reliability.processes import other, small_night, start
 from reliability.scenes import in_mode
 
@@ -227,7 +227,7 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    fill(path, told([*GATE[:2], SHORT], "key"))
+    fill(path, daily([*GATE[:2], SHORT], "key"))
     night(path, embedder, only=frozenset())
     changed = f"{SHORT} Since today only."
 

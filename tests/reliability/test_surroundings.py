@@ -18,7 +18,7 @@ import pytest
 import typer
 from model_nights import facts
 from model_server import Asked, group, groups, honest
-from nights import fill, rows, told
+from nights import daily, fill, rows
 from places import ROOT
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
 
@@ -271,7 +271,7 @@ def seen_by_the_system(ended: Watched) -> list[str]:
 def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled(
     memory_file: Path, tmp_path: Path
 ) -> None:
-    fill(memory_file, told(["The kettle is blue."] * 2, "twins"))
+    fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
     odd = {"HF_HUB_OFFLINE": "0", "HTTP_PROXY": "http://127.0.0.1:9", "LITELLM_MODE": "DEV"}
     ended = watched(tmp_path, "maintain", memory_file, "--consolidate", strace=STRACE, **odd)
     assert (ended.code, ended.err) == (0, "")
@@ -512,7 +512,7 @@ def test_a_folder_with_nothing_but_a_model_is_as_good_as_the_package(
 def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
     memory_file: Path, model_folder: Path, tmp_path: Path
 ) -> None:
-    fill(memory_file, told(["The kettle is blue."] * 2, "twins"))
+    fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
     _with_pickle(model_folder, tmp_path / "it ran")
     before = memory_file.read_bytes()
     arguments = ["maintain", memory_file, "--consolidate", "--embedder", model_folder]

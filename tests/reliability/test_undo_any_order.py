@@ -14,7 +14,7 @@ from builders import copy_of
 from figures import Figures
 from model_nights import a_writer, told_once
 from model_server import answering, approval, write
-from nights import NOW, execute, fill, more_of_it, night, of_one_thing, picture, rows, told
+from nights import NOW, daily, execute, fill, more_of_it, night, of_one_thing, picture, rows
 from reliability.histories import (
     EVERYTHING,
     GIVEN_BACK,
@@ -216,9 +216,9 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
     """Provide a file in which the second night added to what the first one made."""
     with a_writer(answering(told_once, approval)) as writer:
-        fill(memory_file, told(of_one_thing(), "pager"))
+        fill(memory_file, daily(of_one_thing(), "pager"))
         first = night(memory_file, remembering, writer=writer)
-        fill(memory_file, told(more_of_it(), "late", first_day=22))
+        fill(memory_file, daily(more_of_it(), "late", first_day=22))
         second = night(memory_file, remembering, writer=writer, now=NOW + timedelta(days=1))
     assert {result.state for result in second.results} == {"applied"}
     return memory_file, str(first.run_id), str(second.run_id)

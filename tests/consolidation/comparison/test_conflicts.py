@@ -9,7 +9,7 @@ import pytest
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import NOW, fill, night, told
+from nights import NOW, daily, fill, night
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import read
@@ -77,7 +77,7 @@ def test_conflicts_are_listed_shortest_first_with_the_earlier_value_first(
     long = "The quota of the shared drive of the whole department is {} GB."
     texts = [long.format(5), "The rent of the flat is 900 euros.", long.format(8),
              "The rent of the flat is 950 euros."]  # fmt: skip
-    fill(memory_file, told(texts, "m"))
+    fill(memory_file, daily(texts, "m"))
     found = listed(memory_file)
     assert [(conflict.sources, conflict.values) for conflict in found] == [
         (("m-01", "m-03"), ("900 euros", "950 euros")),
@@ -94,7 +94,7 @@ def test_a_night_lists_no_conflict_of_what_it_supersedes(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     rents = [f"The rent of the flat is {euros} euros." for euros in (900, 950, 950)]
-    fill(memory_file, told(rents, "m"))
+    fill(memory_file, daily(rents, "m"))
     outcome = night(memory_file, embedder)
     assert [conflict.sources for conflict in outcome.plan.conflicts] == [("m-00", "m-02")]
     current = listed(memory_file)

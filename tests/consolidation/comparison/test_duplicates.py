@@ -10,7 +10,7 @@ import pytest
 from counting import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from nights import execute, fill, night, rows, told
+from nights import daily, execute, fill, night, rows
 
 from slowwave.consolidation.comparison.coverage import covered, first_veto
 from slowwave.consolidation.comparison.normal_form import normal_form
@@ -133,9 +133,9 @@ def test_a_text_of_two_days_that_speaks_of_tomorrow_stays_twice(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     text = "User has an appointment with the dentist tomorrow at 10:00."
-    fill(memory_file, told([text, text], "day"))
+    fill(memory_file, daily([text, text], "day"))
     fill(memory_file, [row | {"observed_at": "2026-02-09T09:00:00+00:00"}
-                       for row in told([text, f"Note: {text}"], "same")])  # fmt: skip
+                       for row in daily([text, f"Note: {text}"], "same")])  # fmt: skip
     night(memory_file, embedder)
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active' ORDER BY id")
     assert len(active) == 3
@@ -145,7 +145,7 @@ def test_a_text_of_two_days_that_speaks_of_tomorrow_stays_twice(
 def test_a_duplicate_goes_where_its_twin_went(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told([LESS, f"User said that {LESS}", FULLER], "m"))
+    fill(memory_file, daily([LESS, f"User said that {LESS}", FULLER], "m"))
     outcome = night(memory_file, embedder)
     (proposal,) = outcome.plan.proposals
     assert (proposal.survivor, set(proposal.leaving)) == ("m-02", {"m-00", "m-01"})
@@ -156,7 +156,7 @@ def test_code_is_merged_with_what_is_the_same_to_the_letter_alone(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     code = "host = db-01\nport = 5432\nuser = app\ntimeout_s = 30"
-    fill(memory_file, told([code, f"{code}  \n", code.upper(), code.replace("30", "31")], "m"))
+    fill(memory_file, daily([code, f"{code}  \n", code.upper(), code.replace("30", "31")], "m"))
     night(memory_file, embedder)
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
     assert len(active) == 3
@@ -165,7 +165,7 @@ def test_code_is_merged_with_what_is_the_same_to_the_letter_alone(
 def test_memories_that_were_stored_with_other_names_stay_two(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, [*told([LESS], "a"), *told([LESS], "b", entities=["helga"])])
+    fill(memory_file, [*daily([LESS], "a"), *daily([LESS], "b", entities=["helga"])])
     outcome = night(memory_file, embedder)
     assert outcome.plan.is_empty
     assert [refusal.guard for refusal in outcome.plan.refused] == ["entity"]
@@ -174,7 +174,7 @@ def test_memories_that_were_stored_with_other_names_stay_two(
 def test_what_a_person_took_apart_stays_two_and_says_so(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    fill(memory_file, told([LESS, FULLER], "m"))
+    fill(memory_file, daily([LESS, FULLER], "m"))
     night(memory_file, embedder)
     execute(memory_file, "UPDATE memories SET status = 'active', superseded_by = NULL, "
                          "superseded_at = NULL")  # fmt: skip
@@ -187,7 +187,7 @@ def test_no_order_of_rows_changes_who_leaves_for_whom(
     tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     texts = [LESS, FULLER, f"Note: {LESS}", PLAIN, f"User said that {PLAIN}", FULLER]
-    memories = told(texts, "m")
+    memories = daily(texts, "m")
     digests = set()
     for seed in range(4):
         path = tmp_path / f"{seed}.db"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_nights import Agent, an_agent, undo
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import picture, rows, told
+from nights import daily, picture, rows
 from texts import sources
 
 from slowwave.consolidation.facts.lookup import find_unsupported
@@ -87,9 +87,9 @@ class Liar:
         path = self.folder / f"{self.count}.db"
         create_file(path)
         with an_agent(path, self.embedder, self.vectors) as agent:
-            agent.remember(told(_OURS, "ours"))
-            agent.remember(told([_PROTECTED], "hand", first_day=8, origin="human"))
-            agent.remember(told(_THEIRS, "theirs", tenant="theirs"))
+            agent.remember(daily(_OURS, "ours"))
+            agent.remember(daily([_PROTECTED], "hand", first_day=8, origin="human"))
+            agent.remember(daily(_THEIRS, "theirs", tenant="theirs"))
 
             def write(asked: Asked) -> Answer:
                 return second if asked.faulty else first
@@ -164,7 +164,7 @@ def test_a_merge_removes_no_memory_with_a_value_or_name_that_the_one_that_stays_
     )
     create_file(tmp_path / "memory.db")
     with an_agent(tmp_path / "memory.db", embedder, vectors) as agent:
-        agent.remember(told(texts, "port"))
+        agent.remember(daily(texts, "port"))
 
         def write(asked: Asked) -> Answer:
             return groups(group("merge", asked.memories, texts[0]))

@@ -43,7 +43,7 @@ from model_server import (
     says,
     write,
 )
-from nights import execute, told
+from nights import daily, execute
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.litellm_model import ATTEMPTS, Endpoint
@@ -544,7 +544,7 @@ def test_a_model_that_cannot_be_asked_is_reported_before_any_memory_changes(
     agent: Agent, capfd: pytest.CaptureFixture[str], model: str, message: str, hint: str
 ) -> None:
     # The twins need no model to be merged; even so nothing of the night is done.
-    agent.remember([*a_fact(), *told(["The kettle is blue."] * 2, "twins")])
+    agent.remember([*a_fact(), *daily(["The kettle is blue."] * 2, "twins")])
     before = agent.picture()
     with pytest.raises(ModelError) as raised:
         agent.sleep(ModelWriter(Endpoint(model)))

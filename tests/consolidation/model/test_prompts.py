@@ -28,7 +28,7 @@ from model_server import (
     oracle,
     write,
 )
-from nights import told
+from nights import daily
 from texts import sources
 
 from slowwave.consolidation.model import prompts
@@ -140,7 +140,7 @@ def test_a_fault_that_quotes_an_answer_cannot_leave_its_fence_either() -> None:
 @pytest.mark.parametrize("tail", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str) -> None:
     agent.remember(a_fact())
-    agent.remember(told([f"{a_fact()[0]['content']} {tail}"], "hostile", first_day=9))
+    agent.remember(daily([f"{a_fact()[0]['content']} {tail}"], "hostile", first_day=9))
     outcome = agent.sleep()
     assert [result.state for result in by_model(outcome)] == ["applied"]
     assert [found.memory for found in outcome.plan.suspicious] == ["hostile-00"]

@@ -49,7 +49,7 @@ from model_server import (
     verdict,
     write,
 )
-from nights import execute, night, told
+from nights import daily, execute, night
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
@@ -71,7 +71,7 @@ NOW_HOLDS = "The newsletter of the choir is written by the secretary and printed
 
 @pytest.fixture
 def wiki(agent: Agent) -> Agent:
-    agent.remember(told(WIKI, "wiki"))
+    agent.remember(daily(WIKI, "wiki"))
     return agent
 
 
@@ -160,7 +160,7 @@ def test_a_new_memory_has_the_text_of_the_model_and_a_little_less_than_the_best_
     "text", [NOW_HOLDS, f"{CHOIR[1][:-1]}, printed at Holm."], ids=["new words", "much of it"]
 )
 def test_an_update_says_what_holds_now_and_supersedes_what_was(agent: Agent, text: str) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     agent.server.responder = answering(saying(text, "update"))
     result = only_result(agent.sleep())
     assert (result.state, result.proposal.operation) == ("applied", "update")
@@ -169,7 +169,7 @@ def test_an_update_says_what_holds_now_and_supersedes_what_was(agent: Agent, tex
 
 
 def test_an_update_in_the_words_of_the_newest_keeps_that_memory(agent: Agent) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     left_out = [("m1", "by the treasurer", "outdated"), ("m1", "printed at Holm", "trivia")]
     agent.server.responder = writing(
         lambda shown: group("update", shown, CHOIR[1], left_out), checker=approval
@@ -181,7 +181,7 @@ def test_an_update_in_the_words_of_the_newest_keeps_that_memory(agent: Agent) ->
 
 
 def test_a_conflict_is_kept_if_the_reading_bears_it_out_and_changes_nothing(agent: Agent) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     before = agent.picture()
     agent.server.responder = answering(lambda asked: groups(conflicts=[["m1", "m2"], ["m1", "m9"]]))
     outcome = agent.sleep()
@@ -192,7 +192,7 @@ def test_a_conflict_is_kept_if_the_reading_bears_it_out_and_changes_nothing(agen
 
 
 def test_a_conflict_that_the_same_run_resolves_is_not_reported_as_left(agent: Agent) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     update = group("update", ["m1", "m2"], NOW_HOLDS)
     agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]))
     outcome = agent.sleep()
@@ -203,7 +203,7 @@ def test_a_conflict_that_the_same_run_resolves_is_not_reported_as_left(agent: Ag
 def test_a_conflict_stays_listed_if_one_of_its_memories_stays_beside_the_new_text(
     agent: Agent,
 ) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     update = group("update", ["m1", "m2"], "The secretary writes the choir's newsletter.")
     lost = objecting(lost=[("m1", "printed at Holm")])
     agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]), lost)
@@ -213,7 +213,7 @@ def test_a_conflict_stays_listed_if_one_of_its_memories_stays_beside_the_new_tex
 
 
 def test_a_conflict_whose_memories_can_all_be_true_is_none(agent: Agent) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     agent.server.responder = answering(
         lambda asked: groups(conflicts=[["m1", "m2"]]), objecting(wrong_join=["m2"])
     )
@@ -253,7 +253,7 @@ def test_memories_of_two_tenants_are_never_in_one_question(agent: Agent) -> None
 
 
 def test_what_is_certain_is_done_before_a_model_is_asked_and_not_shown_to_it(agent: Agent) -> None:
-    agent.remember([*a_fact(), *told(["The kettle of the office is blue."] * 2, "twins")])
+    agent.remember([*a_fact(), *daily(["The kettle of the office is blue."] * 2, "twins")])
 
     def respond(asked: Asked) -> Reply:
         assert agent.rows("SELECT 1 FROM memories WHERE status = 'superseded' AND id LIKE 'twin%'")
@@ -269,7 +269,7 @@ def test_a_model_alone_judges_texts_that_are_near_but_not_equal(agent: Agent) ->
         "Backups of the wiki run at 02:30 every night.",
         "The backup of the wiki runs at 02:30 every night and is stored on helga.",
     )
-    agent.remember(told(pair, "backup"))
+    agent.remember(daily(pair, "backup"))
     (merge,) = night(agent.path, agent.embedder, dry_run=True).plan.proposals
     assert merge.leaving == ("backup-00",)
     agent.server.responder = answering(lambda asked: groups())
@@ -361,8 +361,8 @@ def test_a_memory_is_in_one_group_at_most(wiki: Agent) -> None:
 def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agent: Agent) -> None:
     nuts, turku = "Marta is allergic to nuts since 2019.", "Tom now works in Turku for Olvi."
     # Both are in one window with what lies near them.
-    agent.remember(told([nuts, "Marta is allergic to nuts, says Dr Brandt."], "nuts"))
-    agent.remember(told([turku, "Tom has worked in Turku for Valmet in 2024."], "tom"))
+    agent.remember(daily([nuts, "Marta is allergic to nuts, says Dr Brandt."], "nuts"))
+    agent.remember(daily([turku, "Tom has worked in Turku for Valmet in 2024."], "tom"))
 
     def ended(asked: Asked) -> Answer:
         ids = [memory for memory in asked.memories if memory.text in (nuts, turku)]
@@ -484,7 +484,7 @@ def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
     wiki: Agent,
 ) -> None:
     stranger = "On staging Rafael backs the wiki up to the NAS by hand."
-    wiki.remember(told([stranger], "other", first_day=9))
+    wiki.remember(daily([stranger], "other", first_day=9))
     wrong = objecting(wrong_join=["m4"])
     wiki.server.responder = answering(saying(WHOLE), in_turn(wrong, approval))
     assert states(wiki.sleep()) == {"applied": 1}
@@ -495,7 +495,7 @@ def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
 
 
 def test_two_that_do_not_belong_together_stay_two(agent: Agent) -> None:
-    agent.remember(told(CHOIR, "choir"))
+    agent.remember(daily(CHOIR, "choir"))
     agent.server.responder = answering(saying(NOW_HOLDS, "update"), objecting(wrong_join=["m1"]))
     result = only_result(agent.sleep())
     assert result.state == "rejected"
@@ -580,7 +580,7 @@ KEPT = {"pinned": {"pinned": True}, "a person's": {"origin": "human"}}
 def test_what_is_protected_leaves_only_if_that_is_asked_for(
     agent: Agent, fields: dict[str, Any], is_asked_for: bool
 ) -> None:
-    first, *rest = told(WIKI, "wiki")
+    first, *rest = daily(WIKI, "wiki")
     agent.remember([first | fields, *rest])
     agent.server.responder = answering(saying(WHOLE), approval)
     result = only_result(agent.sleep(include_protected=is_asked_for))
@@ -621,7 +621,7 @@ def test_operations_that_are_not_wanted_are_left_out_though_the_model_is_asked_t
 
 def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agent: Agent) -> None:
     texts = ("A cron job of Aino copies the wiki to the NAS at 02:30.", WIKI[1], WIKI[2])
-    agent.remember(told(texts, "wiki"))
+    agent.remember(daily(texts, "wiki"))
 
     def written(asked: Asked) -> Answer:
         ids = [memory for memory in asked.memories if memory.text in texts]
@@ -632,7 +632,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agen
     first = agent.sleep()
     assert only_result(first).proposal.sources == ("wiki-00", "wiki-01")
     undo(agent, first)
-    agent.remember(told(["The wiki of staging has no backup on the NAS."], "new", first_day=10))
+    agent.remember(daily(["The wiki of staging has no backup on the NAS."], "new", first_day=10))
     outcome = agent.sleep(now=TOMORROW)
     assert states(outcome) == {"rejected": 1}
     assert "decided before" in str(only_result(outcome).why)
@@ -737,7 +737,7 @@ def test_a_later_night_shows_what_is_new_with_what_lies_near_and_lets_what_was_m
     made = next(text for text in active_texts(agent) if "Jonah" in text)
     agent.server.forget()
     new = "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024."
-    agent.remember(told([new], "new", first_day=10))
+    agent.remember(daily([new], "new", first_day=10))
     result = only_result(agent.sleep(now=TOMORROW))
     assert {(memory.text, memory.made) for memory in agent.server.asked[0].memories} == {
         (made, True),

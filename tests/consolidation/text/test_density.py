@@ -15,7 +15,7 @@ from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_server import model_server
-from nights import fill, night, rows, told
+from nights import daily, fill, night, rows
 from places import ROOT
 
 from slowwave.consolidation.reports.key_facts import anchors_of, key_facts
@@ -92,7 +92,7 @@ def test_a_hostile_text_takes_no_more_than_a_moment(text: str) -> None:
 
 
 def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told([*PORTS, *DENSE_TEXTS.values()], "m"))
+    fill(memory_file, daily([*PORTS, *DENSE_TEXTS.values()], "m"))
     with model_server() as server:
         ended = cli(
             *("maintain", memory_file, "--consolidate", "--json"),
@@ -122,7 +122,7 @@ def test_only_what_is_the_same_to_the_letter_is_merged(
     swapped = COMPOSE.replace("    image: registry.example/billing:2.14.3\n", "", 1)
     deeper = COMPOSE.replace("      RETRIES: 5", "    RETRIES: 5")
     blanks = COMPOSE.replace("ports:\n", "ports:  \n")
-    fill(memory_file, told([COMPOSE, swapped, deeper, blanks, COMPOSE], "file"))
+    fill(memory_file, daily([COMPOSE, swapped, deeper, blanks, COMPOSE], "file"))
     outcome = night(memory_file, embedder)
     assert [result.proposal.operation for result in outcome.results] == ["merge"]
     (merged,) = outcome.results
@@ -134,7 +134,7 @@ def test_no_derived_memory_quotes_a_part_of_a_dense_one(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     versions = [COMPOSE.replace("RETRIES: 5", f"RETRIES: {number}") for number in range(6)]
-    fill(memory_file, told(versions, "file"))
+    fill(memory_file, daily(versions, "file"))
     outcome = night(memory_file, embedder)
     assert outcome.plan.proposals == ()
     assert outcome.plan.undecided == ()
@@ -144,7 +144,7 @@ def test_no_derived_memory_quotes_a_part_of_a_dense_one(
 def test_a_second_night_tells_the_same_of_them_and_writes_nothing(
     memory_file: Path, cli: Cli
 ) -> None:
-    fill(memory_file, told(list(DENSE_TEXTS.values()), "m"))
+    fill(memory_file, daily(list(DENSE_TEXTS.values()), "m"))
     first = cli("maintain", memory_file, "--consolidate", "--json").json["ways"]
     again = cli("maintain", memory_file, "--consolidate", "--json").json
     assert (again["ways"], again["run"]) == (first, None)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_calls import Cli
-from nights import fill, told
+from nights import daily, fill
 
 from slowwave.consolidation.ingest.candidates import check_stated
 from slowwave.consolidation.ingest.options import ReadingOptions
@@ -109,7 +109,7 @@ def test_an_order_in_what_no_reader_sees_is_suspicious(text: str) -> None:
 
 
 def test_hidden_text_is_shown_at_a_terminal(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, told([*HIDDEN.values(), *SPELLED], "odd"))
+    fill(memory_file, daily([*HIDDEN.values(), *SPELLED], "odd"))
     shown = cli("list", memory_file).out + cli("export", memory_file).out
     for text in HIDDEN.values():
         assert find_invisible(text) is not None
