@@ -8,4 +8,4 @@ def install_hint(extra: str) -> str:
 
     From a clone, because a package index may have another project under this name.
     """
-    return f"in the clone of slowwave: pip install -c constraints.txt '.[{extra}]'"
+    return f"in the clone of slowwave: pip install --require-hashes --no-deps -r locks/{extra}.txt"

@@ -143,8 +143,8 @@ ReviewOption = Annotated[
     Review,
     typer.Option(
         rich_help_panel=PROPOSALS_PANEL,
-        help="Which proposals to queue for 'slowwave review': always all, risky (updates, rules, "
-        "protected or loosely connected memories, a model's own words), or never any.",
+        help="What to queue for 'slowwave review'. always: all; risky: updates, rules, protected "
+        "or loosely connected memories, a model's own words; never: none.",
     ),
 ]
 ReconsiderOption = Annotated[

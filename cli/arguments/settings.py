@@ -119,7 +119,7 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
     for name in sorted(found - known):
         if removed(name.lower()) is None:
             near = get_close_matches(name, known, n=1, cutoff=0.7)
-            meant = f" Is {prefix}{near[0]} meant?" if near else ""
+            meant = f" Did you mean {prefix}{near[0]}?" if near else ""
             yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
 
 

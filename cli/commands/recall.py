@@ -262,7 +262,7 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
     if block.suspicious:
         count = counted(len(block.suspicious), "memory", "memories")
         output.note(
-            f"{count} omitted, with orders to the reader: 'slowwave audit FILE' lists them."
+            f"{count} omitted, with instructions to the reader: 'slowwave audit FILE' lists them."
         )
     if form == "json":
         output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))

@@ -56,5 +56,5 @@ def rules(
         count = counted(len(suspicious), "memory", "memories")
         ids = ", ".join(memory.id for memory in suspicious)
         output.note(
-            clean(f"Omitted: {count} with orders to the reader ({ids}): slowwave audit FILE")
+            clean(f"Omitted: {count} with instructions to the reader ({ids}): slowwave audit FILE")
         )

@@ -104,7 +104,7 @@ def model_failure(
     elif states == {"skipped"} and writer.refused is None:
         todo = "The next run asks again."
         if not outcome.usage.calls:
-            todo = "No call fits into what is left of this limit: raise it."
+            todo = "The rest of this limit is too small for another call: raise it."
     else:
         todo = f"The next run asks again. To test server and key: {check}"
     return clean(first), clean(todo)

@@ -74,7 +74,7 @@ def refuse_too_many(counts: Mapping[str, int], room: int) -> None:
     need = BYTES_OF_A_RUN + memories * BYTES_OF_A_MEMORY
     raise NoRoom(
         f"{who} {memories:,} active and superseded memories: a run requires about "
-        f"{need / 10**9:.1f} GB, and {room / 10**9:.1f} GB are free.",
+        f"{need / 10**9:.1f} GB, and only {room / 10**9:.1f} GB is free.",
         f"{hint}, or provide more memory.",
     )
 

@@ -149,7 +149,7 @@ def _sentence_transformer(folder: Path, place: str) -> Any:
     if find_spec("torch") is None:
         raise EmbedderError(
             f"The embedding model '{place}' needs torch, which is not installed.",
-            "Install it: pip install torch",
+            "Install it, in the clone of slowwave: pip install -c constraints.txt torch",
         )
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging

@@ -234,7 +234,7 @@ def test_a_variable_that_is_not_a_setting_is_noted_and_stops_nothing(
     assert (ended.code, ended.err.splitlines()) == (
         0,
         [
-            "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Is SLOWWAVE_MAX_COST meant?",
+            "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Did you mean SLOWWAVE_MAX_COST?",
             "SLOWWAVE_PHASE has no effect: it is not a setting.",
         ],
     )

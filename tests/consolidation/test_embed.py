@@ -136,7 +136,7 @@ def test_without_torch_a_model_of_the_users_own_is_refused_with_what_to_install(
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(EmbedderError, match="needs torch") as refused:
         SentenceEmbedder(str(tmp_path)).encode(["Tea."])
-    assert refused.value.hint == "Install it: pip install torch"
+    assert refused.value.hint.endswith("pip install -c constraints.txt torch")
 
 
 def test_after_a_break_only_the_texts_that_were_left_are_embedded(

@@ -19,7 +19,7 @@ from slowwave.store.file import open_writing
 
 
 def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
-    with pytest.raises(StoreError, match=r"10,000,000 active .* GB are free") as refused:
+    with pytest.raises(StoreError, match=r"10,000,000 active .* GB is free") as refused:
         refuse_too_many({"everyone": 10_000_000, "a": 1}, 16_000_000_000)
     assert "Split it into tenants" in refused.value.hint
     with pytest.raises(StoreError, match=r"3 tenants have 1,500,000 active") as refused:

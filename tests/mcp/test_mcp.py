@@ -580,7 +580,7 @@ def test_without_the_package_the_command_says_how_to_install_it(memory_file: Pat
         f"sys.exit(run(['mcp', {str(memory_file)!r}]))"
     )
     ended = in_a_process(sys.executable, "-c", code)
-    ended.ends(2, "pip install -c constraints.txt '.[mcp]'")
+    ended.ends(2, "pip install --require-hashes --no-deps -r locks/mcp.txt")
     assert ended.out == ""
 
 

@@ -542,7 +542,7 @@ def test_without_psycopg_the_error_has_a_hint(cli: Cli, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, "psycopg", None)
     ended = cli("maintain", "postgresql://h/db#a", "--dry-run")
     assert ended.code == 1
-    assert "pip install -c constraints.txt '.[postgres]'" in ended.err
+    assert "pip install --require-hashes --no-deps -r locks/postgres.txt" in ended.err
 
 
 def test_a_memory_that_is_a_url_is_stored_verbatim(memory_file: Path, cli: Cli) -> None:

@@ -333,4 +333,4 @@ def test_the_package_is_optional(waiting: Path, cli: Cli, monkeypatch: pytest.Mo
     monkeypatch.delitem(sys.modules, "slowwave.extensions.screen.screen")
     ended = cli("review", waiting, "--tui")
     assert (ended.code, ended.out) == (2, "")
-    assert "pip install -c constraints.txt '.[tui]'" in ended.err
+    assert "pip install --require-hashes --no-deps -r locks/tui.txt" in ended.err
