@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# How much of an index FTS5 keeps in memory before it writes it, in bytes.
-_HASH_BYTES = 1 << 28
 # FTS5's inverse document frequency of a word in more than half of the texts.
 _MIN_IDF = 1e-6
 
@@ -34,7 +32,7 @@ class WordIndex:
             "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
         )
         # Written once instead of in parts of 1 MB that are merged again and again.
-        self._db.execute("INSERT INTO texts (texts, rank) VALUES ('hashsize', ?)", [_HASH_BYTES])
+        self._db.execute(f"INSERT INTO texts (texts, rank) VALUES ('hashsize', {1 << 28})")
         cursor = self._db.executemany(
             "INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts)
         )

@@ -135,16 +135,11 @@ class ModelOptions:
         command = shlex.join(["slowwave", "model-check", *map(str, given)])
         return without_secrets(command, self.api_base)
 
-    def refuse_unready(
-        self, recordings: Recordings | None = None, monthly_usd: float | None = None
-    ) -> None:
-        """Refuse models that cannot be asked, before anything else is loaded.
-
-        monthly_usd: what a month may cost, if that is limited. Raises `ModelError`.
-        """
-        if self.model is None or (recordings is not None and not recordings.asks):
+    def refuse_unready(self, replayed: Recordings | None = None, usd: float | None = None) -> None:
+        """Refuse models that cannot be asked. usd: a month's limit. Raises `ModelError`."""
+        if self.model is None or (replayed is not None and not replayed.asks):
             return
-        needs_price = self.max_cost is not None or monthly_usd is not None
+        needs_price = self.max_cost is not None or usd is not None
         refuse_unready_models(self.model, self.api_base, self.checker, needs_price)
 
 

@@ -103,11 +103,7 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
 
 
 def hints_of_variables(context: typer.Context) -> Iterator[str]:
-    """Yield a note for each variable that starts like a setting, and has no effect.
-
-    Only for commands that take a model, where a mistyped limit costs money: it imports all commands
-    if a variable is not of this one.
-    """
+    """Yield notes about variables without effect, in commands that take a model: it costs money."""
     from .old_spellings import removed
 
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"

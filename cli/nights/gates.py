@@ -55,17 +55,20 @@ class Gates:
         """Return the first gate that is closed; None if all are open. Raises `StoreError`."""
         if self.switched_off_by is not None or (self.min_interval is None and self.min_new is None):
             return self.switch()
-        from slowwave.store.file import open_reading
+        from slowwave.store.file import needs_migration, open_reading
         from slowwave.store.ledger import count_new, read_last_start
         from slowwave.store.memories import select_consolidated_tenants
 
         closed: ClosedGate | None = None
-        with place.reading() as memory_file, open_reading(memory_file) as file:
-            chosen = select_consolidated_tenants(file, tenants)
-            if self.min_interval is not None:
-                closed = _too_soon(self.min_interval, read_last_start(file, chosen), now)
-            if closed is None and self.min_new is not None:
-                closed = _too_few(self.min_new, count_new(file, chosen))
+        with place.reading() as memory_file:
+            if needs_migration(memory_file):
+                return None
+            with open_reading(memory_file) as file:
+                chosen = select_consolidated_tenants(file, tenants)
+                if self.min_interval is not None:
+                    closed = _too_soon(self.min_interval, read_last_start(file, chosen), now)
+                if closed is None and self.min_new is not None:
+                    closed = _too_few(self.min_new, count_new(file, chosen))
         return closed
 
 

@@ -178,8 +178,9 @@ class WindowDialogue:
             if self._groups.is_wanted(proposal):
                 sources = self._groups.sources(group.ids)
                 faults = tuple(find_faults(proposal, sources))
-                dropped = dict(find_dropped(proposal, sources))
-                lost = Objections(losing=frozenset(dropped), lost_reasons=tuple(dropped.values()))
+                dropped = tuple(find_dropped(proposal, sources))
+                losing = frozenset(memory_id for memory_id, _ in dropped)
+                lost = Objections((), frozenset(), losing, tuple(why for _, why in dropped))
                 candidates.append(CheckedGroup(group, proposal, faults, lost))
         return candidates, unproposed
 

@@ -19,6 +19,8 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import (
     LAYERS,
     LINKED,
+    MARKDOWN,
+    ROW,
     SUBJECT,
     Memory,
     content_hash,
@@ -190,6 +192,9 @@ def _write(
         changes.update_memory(survivor.id, _extended_columns(survivor, added, run.now))
     else:
         successor, added = survivor, leaving
+        if proposal.by_model:  # a program merges memories with the same names
+            named = {name for memory in leaving for name in entities.get(memory.id, ())}
+            changes.add_names(survivor, sorted(named))
         changes.update_memory(survivor.id, _survivor_columns(survivor, leaving, run.now))
     changes.add_lineage(successor.id, added, proposal.operation)
     changes.supersede(leaving, successor.id)
@@ -251,10 +256,10 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
 
 def _marks_of(proposal: Proposal, sources: Sequence[Memory]) -> dict[str, Any]:
     """Return what another agent's file has of a text: its form, links to it, whose it is."""
-    forms = {form for memory in sources if (form := memory.metadata.get("form"))}
+    forms = [memory.metadata.get("form") for memory in sources]
     subjects = {memory.subject for memory in sources}
     marks = {
-        "form": next(iter(forms), None),
+        "form": next((form for form in (MARKDOWN, ROW) if form in forms), None),
         LINKED: any(memory.is_linked for memory in sources if memory.id in proposal.leaving),
         SUBJECT: next(iter(subjects)) if len(subjects) == 1 else "",
     }

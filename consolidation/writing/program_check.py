@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, names_of
@@ -60,10 +61,11 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
 def find_dropped(proposal: Proposal, sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
     """Yield the facts that a merge without a new text drops, as (memory id, sentence)."""
     if proposal.keeps_text and proposal.operation == "merge":
-        survivors = [source for source in sources if source.id == proposal.survivor]
+        staying = (source for source in sources if source.id not in proposal.leaving)
+        kept = [replace(source, observed_at=UNDATED) for source in staying]
         for source in sources:
             if source.id in proposal.leaving:
-                for fact in find_unsupported(source.text, survivors):
+                for fact in find_unsupported(source.text, kept):
                     yield source.id, f'lost: "{fact.words}" ({fact.kind}) is not in the text'
 
 

@@ -191,7 +191,7 @@ def few_memories() -> list[str]:
     job = ["The backup job starts at 02:30.", "The backup job starts at 03:30 now."]
     return [
         *SMOKE.read_text("utf-8").splitlines(),
-        *map(json.dumps, [*nights.told(of_one_thing(), "pager"), *nights.told(job, "job")]),
+        *map(json.dumps, [*nights.daily(of_one_thing(), "pager"), *nights.daily(job, "job")]),
     ]
 
 

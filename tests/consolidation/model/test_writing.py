@@ -638,6 +638,22 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agen
     assert "decided before" in str(only_result(outcome).why)
 
 
+def test_an_agents_own_form_in_metadata_is_ignored(agent: Agent) -> None:
+    agent.remember(daily(WIKI, "wiki", metadata={"form": ["web"]}))
+    agent.server.responder = answering(saying(WHOLE), approval)
+    assert states(agent.sleep()) == {"applied": 1}
+
+
+def test_a_merge_keeps_a_date_that_only_the_day_of_the_other_note_would_say(agent: Agent) -> None:
+    texts = ("Atlas went to production on 2026-02-02.", "Atlas went to production.")
+    agent.remember(daily(texts, "atlas"))
+    agent.server.responder = answering(
+        lambda asked: groups(group("merge", asked.memories, texts[1])), approval
+    )
+    agent.sleep()
+    assert texts[0] in active_texts(agent)
+
+
 # ----------------------------------------------------------------- checkers
 
 
