@@ -33,7 +33,7 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, revised, revised_lines
+from .claude_code_carried import bodies, carry, revised, revised_lines, without
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -144,7 +144,8 @@ class _OpenFolder(OpenFile):
     def prepare(self, change: Change) -> Written:
         images = {memory: self._image(key) for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
-        lines = [*self._lines, *map(index_line, self._unlisted)]
+        erased = {line for image in change.hidden.values() for line in image["carried"]}
+        lines = [*without(self._lines, erased, self._before), *map(index_line, self._unlisted)]
         coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
         made = put_each(coming, lambda new: self._insert(new, lines))
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
@@ -152,7 +153,7 @@ class _OpenFolder(OpenFile):
             lines.insert(place, line)
         gone = {file.name for file in self._gone} - self._new.keys()
         for memory, carried in carry(change, self._files, made, gone, lines).items():
-            images[memory]["carried"] = carried
+            images[memory] |= {"carried": carried} if carried else {}
         for file in (made[new.memory] for new in change.put if new.image is None):
             # As `to_shorten` would have them in the next run.
             if self._format.target is not None or file == self._before.get(file.name):
@@ -273,9 +274,7 @@ class _OpenFolder(OpenFile):
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
-        for carried in image.get("carried", ()):
-            with suppress(ValueError):
-                lines.pop([line.rstrip() for line in lines].index(carried.rstrip()))
+        lines[:] = without(lines, image.get("carried", ()), {})
         here = [at for at, line in enumerate(lines) if listed_name(line) == name]
         lines[:] = [line for line in lines if listed_name(line) != name]
         if image["line"] is not None:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.store.records import content_hash
 
 from .base import Change
 from .claude_code_files import File, listed_name, says
@@ -55,8 +56,8 @@ def carry(
 ) -> dict[str, list[str]]:
     """Have lines of removed files list their successors if they say more; return these lines.
 
-    They are by removed memory. files: those before the change, by key; made: the written ones, by
-    memory; gone: the names of those to remove.
+    They are hashes, by removed memory. files: those before the change, by key; made: the written
+    ones, by memory; gone: the names of those to remove.
     """
     there = {**files, **{file.key: file for file in made.values()}}
     successors = dict(change.successors)
@@ -67,8 +68,26 @@ def carry(
     for key, successor in successors.items():
         if files[key].name in gone and key not in change.forgotten:
             old = bodies([files[at] for at, to in successors.items() if to == successor])
-            found[change.retire[key]] = _carry(lines, files[key], there[successor], old)
+            carried = _carry(lines, files[key], there[successor], old)
+            found[change.retire[key]] = [_hash(line) for line in carried]
     return found
+
+
+def without(
+    lines: Iterable[str], carried: Collection[str], files: Mapping[str, File]
+) -> Iterator[str]:
+    """Yield lines without carried ones, given by their hashes; each file remains listed.
+
+    files: by name, those to list.
+    """
+    kept = [(line, listed_name(line) or "", _hash(line) not in carried) for line in lines]
+    listed = {name for _, name, stays in kept if stays}
+    for line, name, stays in kept:
+        if stays:
+            yield line
+        elif name in files and name not in listed:
+            listed.add(name)
+            yield index_line(files[name])
 
 
 def bodies(files: Sequence[File]) -> str:
@@ -100,6 +119,10 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
         lines.insert(at, carried[-1])
     return carried
+
+
+def _hash(line: str) -> str:
+    return content_hash(line.rstrip())
 
 
 def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Sequence[str]:

@@ -17,7 +17,7 @@ from model_server import Answer, Asked, answering, approval, group, groups
 
 from slowwave.extensions.formats.claude_code_files import says
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
@@ -106,6 +106,34 @@ def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
     assert "4417 first" in rest and "firewall rule 77" in rest
     assert cli("undo", folder).code == 0
     assert content(folder) == before
+
+
+def merged(folder: Path, lines: str, body: str = BILLING) -> Mirror:
+    """Merge a.md into b.md, which has the text."""
+    write(folder, "a.md", 1, "Billing is on port 8080.", "Ask Tove at extension 4417")
+    write(folder, "b.md", 2, body, "the service")
+    (folder / "MEMORY.md").write_text(lines)
+    mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
+    mirror.make()
+    mirror.settle(NOW)
+    merge(mirror.state, "b.md", ["a.md"])
+    mirror.settle(NOW)
+    return mirror
+
+
+@pytest.mark.parametrize("own", ["", "- [Billing](b.md) — on port 8080\n"])
+def test_what_was_carried_from_a_forgotten_memory_leaves_the_index(
+    own: str, folder: Path, cli: Cli
+) -> None:
+    mirror = merged(folder, f"{own}- [Build](a.md) — Password is hunter2-xyz.\n")
+    index = (folder / "MEMORY.md").read_text()
+    assert "hunter2-xyz" in index and "4417" in index
+    with open_reading(mirror.state) as file:
+        (gone,) = (each for each in read_memories(file) if each.status != "active")
+    assert cli("forget", folder, gone.id, "--yes").code == 0
+    index = (folder / "MEMORY.md").read_text()
+    assert "hunter2-xyz" not in index and "4417" not in index and index.count("(b.md)") == 1
+    assert not any(b"hunter2-xyz" in path.read_bytes() for path in folder.parent.glob("*.db*"))
 
 
 LISTED = st.lists(
