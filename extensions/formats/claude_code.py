@@ -33,7 +33,7 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, revised, revised_lines, without
+from .claude_code_carried import bodies, carry, inherited, ordered, revised, revised_lines, without
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -142,11 +142,12 @@ class _OpenFolder(OpenFile):
         self._removes_index = False
 
     def prepare(self, change: Change) -> Written:
-        images = {memory: self._image(key) for key, memory in change.retire.items()}
+        marks = {"inherited": inherited(change)}
+        images = {memory: self._image(key) | marks for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         erased = {line for image in change.hidden.values() for line in image["carried"]}
         lines = [*without(self._lines, erased, self._before), *map(index_line, self._unlisted)]
-        coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
+        coming = ordered(change)
         made = put_each(coming, lambda new: self._insert(new, lines))
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
         for place, line in sorted(again):

@@ -7,12 +7,14 @@ these stays in the index, also where the file is merged into another.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.store.records import content_hash
 
-from .base import Change
+from .base import Change, New
 from .claude_code_files import File, listed_name, says
 from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
 
@@ -71,6 +73,27 @@ def carry(
             carried = _carry(lines, files[key], there[successor], old)
             found[change.retire[key]] = [_hash(line) for line in carried]
     return found
+
+
+def inherited(change: Change) -> dict[str, list[str]]:
+    """Return the carried lines of memories that others stand for, by memory."""
+    gone = [image for each in change.taking_over for image in each.stands_for.items()]
+    return {memory: (image or {}).get("carried", []) for memory, image in gone}
+
+
+def ordered(change: Change) -> list[New]:
+    """Return the texts to put by place, without lines carried from what is active again."""
+    now, coming = inherited(change), []
+    for new in change.put:
+        image = new.image or {"place": -1}
+        before = image.get("inherited", {})
+        back = {line for memory in before.keys() - now.keys() for line in before[memory]}
+        if back:
+            again = [(place, line) for place, line in image["again"] if _hash(line) not in back]
+            is_own = _hash(image["line"] or "") not in back
+            image |= {"line": image["line"] if is_own else None, "again": again}
+        coming.append((int(image["place"]), replace(new, image=new.image and image)))
+    return [new for _, new in sorted(coming, key=itemgetter(0))]
 
 
 def without(

@@ -136,6 +136,21 @@ def test_what_was_carried_from_a_forgotten_memory_leaves_the_index(
     assert not any(b"hunter2-xyz" in path.read_bytes() for path in folder.parent.glob("*.db*"))
 
 
+def test_a_merge_undone_before_a_later_correction_leaves_nothing_behind(
+    folder: Path, cli: Cli
+) -> None:
+    lines = "# Index\n\n- [Billing](b.md) — the service\n- [Build](a.md) — ask Ola first\n"
+    mirror = merged(folder, lines)
+    with open_reading(mirror.state) as file:
+        (kept,) = read_memories(file, status="active")
+    told = cli("correct", folder, kept.id, "--text", "Billing is on port 9090.", "--json").ends(0)
+    for run in ("run-1", told.json["run"]):
+        with open_writing(mirror.state) as opened:
+            undo_runs(opened, [run], timestamp(NOW + timedelta(hours=1)))
+        mirror.settle(NOW)
+    assert (folder / "MEMORY.md").read_text() == lines
+
+
 LISTED = st.lists(
     st.tuples(st.sampled_from("abc"), st.sampled_from(WORDS[:-1])), min_size=1, max_size=6
 )
