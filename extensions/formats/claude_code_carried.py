@@ -128,15 +128,17 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     carried: list[str] = []
 
     def unsaid(text: str) -> str:
-        staying = [successor.content.decode(), *map(hook_in, [*own, *carried])]
+        name = gone.name.replace("-", " ").replace("_", " ").removesuffix(".md")
+        staying = [successor.content.decode(), name, *own, *carried]
         return " ".join(_unsaid(text, old, successor.body, staying))
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
             at, text, is_listed = place, unsaid(hook_in(line)), bool(own or carried)
-            if text or not is_listed:
+            title = line.partition("](")[0][len("- [") :]
+            if text or not is_listed or unsaid(title):
                 linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
-                lines[place] = with_hook(linked, text) if is_listed else linked
+                lines[place] = with_hook(linked, text) if text and is_listed else linked
                 carried.append(lines[place])
     if text := unsaid(gone.description):
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
@@ -153,11 +155,11 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
 
     staying: other texts that stay.
     """
-    known = "\n\n".join([old, new, *staying])
+    known = split_sentences("\n\n".join([old, new, *staying]))
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
-        for sentence in split_sentences(text)
-        if not says(known, sentence)
+        for sentence in split_sentences(text.replace(_BEFORE, f"\n{_BEFORE}"))
+        if not any(says(each, sentence.removeprefix(_BEFORE)) for each in known)
     ]
 
 

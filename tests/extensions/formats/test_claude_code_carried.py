@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
 
+from slowwave.extensions.formats.claude_code_carried import revised
 from slowwave.extensions.formats.claude_code_files import says
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
@@ -149,6 +151,27 @@ def test_a_merge_undone_before_a_later_correction_leaves_nothing_behind(
             undo_runs(opened, [run], timestamp(NOW + timedelta(hours=1)))
         mirror.settle(NOW)
     assert (folder / "MEMORY.md").read_text() == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("[Build](a.md) — Do not deploy on Fridays.", "Do not deploy on Fridays."),
+        ("[Never restart runner-9; ask Ola](a.md) — port 8080", "Never restart runner-9; ask Ola"),
+    ],
+)
+def test_what_no_single_sentence_says_is_carried(line: str, kept: str, folder: Path) -> None:
+    body = "Deploy on Fridays is allowed for hotfixes. Do not restart db-1. Billing has port 8080."
+    merged(folder, f"- [Billing](b.md) — the service\n- {line}\n", body)
+    assert kept in (folder / "MEMORY.md").read_text()
+
+
+def test_repeated_corrections_mark_a_replaced_value_once() -> None:
+    ports = [f"Billing is on port {port}" for port in (8080, 9090, 7070, 6060)]
+    text = "Billing is on port 8080, ask Tove"
+    for old, new in pairwise(ports):
+        text = revised(text, old, new)
+    assert text == f"{ports[-1]} Before - Billing is on port 8080, ask Tove"
 
 
 LISTED = st.lists(
