@@ -114,7 +114,7 @@ def merged(folder: Path, lines: str, body: str = BILLING) -> Mirror:
     """Merge a.md into b.md, which has the text."""
     write(folder, "a.md", 1, "Billing is on port 8080.", "Ask Tove at extension 4417")
     write(folder, "b.md", 2, body, "the service")
-    (folder / "MEMORY.md").write_text(lines)
+    (folder / "MEMORY.md").write_bytes(lines.encode())
     mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
     mirror.make()
     mirror.settle(NOW)
@@ -172,6 +172,13 @@ def test_repeated_corrections_mark_a_replaced_value_once() -> None:
     for old, new in pairwise(ports):
         text = revised(text, old, new)
     assert text == f"{ports[-1]} Before - Billing is on port 8080, ask Tove"
+
+
+def test_a_carried_line_keeps_its_sign_and_ends_as_the_others_do(folder: Path) -> None:
+    merged(folder, "# Index\r\n\r\n- [Billing](b.md) — it\r\n- [Build](a.md) — -5 degrees at most")
+    lines = (folder / "MEMORY.md").read_bytes().decode().split("\n")
+    assert "- [Build](b.md) — -5 degrees at most" in map(str.strip, lines)
+    assert all(line.endswith("\r") for line in lines[:-1])
 
 
 LISTED = st.lists(
