@@ -33,7 +33,7 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, inherited, ordered, revised, revised_lines, without
+from .claude_code_carried import bodies, carry, inherited, returned, revised, revised_lines, without
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -146,12 +146,16 @@ class _OpenFolder(OpenFile):
         images = {memory: self._image(key) | marks for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
         erased = {line for image in change.hidden.values() for line in image["carried"]}
-        lines = [*without(self._lines, erased, self._before), *map(index_line, self._unlisted)]
-        coming = ordered(change)
+        lines = without(self._lines, erased)
+        lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))
+        unlisted = [*self._unlisted, *(file for name, file in self._before.items() if name in lost)]
+        lines += map(index_line, unlisted)
+        coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
         made = put_each(coming, lambda new: self._insert(new, lines))
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
         for place, line in sorted(again):
             lines.insert(place, line)
+        lines[:] = without(lines, returned(change))
         gone = {file.name for file in self._gone} - self._new.keys()
         for memory, carried in carry(change, self._files, made, gone, lines).items():
             images[memory] |= {"carried": carried} if carried else {}
@@ -275,7 +279,7 @@ class _OpenFolder(OpenFile):
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
-        lines[:] = without(lines, image.get("carried", ()), {})
+        lines[:] = without(lines, image.get("carried", ()))
         here = [at for at, line in enumerate(lines) if listed_name(line) == name]
         lines[:] = [line for line in lines if listed_name(line) != name]
         if image["line"] is not None:

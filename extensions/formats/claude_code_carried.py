@@ -6,15 +6,14 @@ these stays in the index, also where the file is merged into another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from operator import itemgetter
 
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.store.records import content_hash
 
-from .base import Change, New
+from .base import Change
 from .claude_code_files import File, listed_name, says
 from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
 
@@ -81,36 +80,16 @@ def inherited(change: Change) -> dict[str, list[str]]:
     return {memory: (image or {}).get("carried", []) for memory, image in gone}
 
 
-def ordered(change: Change) -> list[New]:
-    """Return the texts to put by place, without lines carried from what is active again."""
-    now, coming = inherited(change), []
-    for new in change.put:
-        image = new.image or {"place": -1}
-        before = image.get("inherited", {})
-        back = {line for memory in before.keys() - now.keys() for line in before[memory]}
-        if back:
-            again = [(place, line) for place, line in image["again"] if _hash(line) not in back]
-            is_own = _hash(image["line"] or "") not in back
-            image |= {"line": image["line"] if is_own else None, "again": again}
-        coming.append((int(image["place"]), replace(new, image=new.image and image)))
-    return [new for _, new in sorted(coming, key=itemgetter(0))]
+def returned(change: Change) -> set[str]:
+    """Return the lines that were carried from memories that are active again."""
+    now, images = inherited(change), [new.image or {} for new in change.put]
+    before = [each for image in images for each in image.get("inherited", {}).items()]
+    return {line for memory, lines in before if memory not in now for line in lines}
 
 
-def without(
-    lines: Iterable[str], carried: Collection[str], files: Mapping[str, File]
-) -> Iterator[str]:
-    """Yield lines without carried ones, given by their hashes; each file remains listed.
-
-    files: by name, those to list.
-    """
-    kept = [(line, listed_name(line) or "", _hash(line) not in carried) for line in lines]
-    listed = {name for _, name, stays in kept if stays}
-    for line, name, stays in kept:
-        if stays:
-            yield line
-        elif name in files and name not in listed:
-            listed.add(name)
-            yield index_line(files[name])
+def without(lines: Iterable[str], carried: Collection[str]) -> list[str]:
+    """Return lines without carried ones, which are hashes."""
+    return [line for line in lines if _hash(line) not in carried]
 
 
 def bodies(files: Sequence[File]) -> str:
@@ -127,16 +106,15 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     at = lines.index(own[-1]) if own else len(lines[:-1])
     carried: list[str] = []
 
-    def unsaid(text: str) -> str:
-        name = gone.name.replace("-", " ").replace("_", " ").removesuffix(".md")
-        staying = [successor.content.decode(), name, *own, *carried]
+    def unsaid(text: str, *more: str) -> str:
+        staying = [successor.content.decode(), *own, *carried, *more]
         return " ".join(_unsaid(text, old, successor.body, staying))
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
             at, text, is_listed = place, unsaid(hook_in(line)), bool(own or carried)
-            title = line.partition("](")[0][len("- [") :]
-            if text or not is_listed or unsaid(title):
+            title, name = line.partition("](")[0][len("- [") :], re.sub("[-_.]", " ", gone.name)
+            if text or not is_listed or unsaid(title, name):
                 linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
                 lines[place] = with_hook(linked, text) if text and is_listed else linked
                 carried.append(lines[place])
