@@ -33,7 +33,7 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, inherited, returned, revised, revised_lines, without
+from .claude_code_carried import bodies, carry, inherited, revised, revised_lines, undone, without
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -155,7 +155,7 @@ class _OpenFolder(OpenFile):
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
         for place, line in sorted(again):
             lines.insert(place, line)
-        lines[:] = without(lines, returned(change))
+        lines[:] = without(lines, undone(change))
         gone = {file.name for file in self._gone} - self._new.keys()
         for memory, carried in carry(change, self._files, made, gone, lines).items():
             images[memory] |= {"carried": carried} if carried else {}
@@ -297,12 +297,9 @@ class _OpenFolder(OpenFile):
         moved = self._add(name, file.content.decode(), file.modified_ns)
         self._gone.append(file)
         self._renamed[file.key] = moved.key
-        lines[:] = [
-            line.replace(f"({file.name})", f"({name})", 1)
-            if listed_name(line) == file.name
-            else line
-            for line in lines
-        ]
+        for place, line in enumerate(lines):
+            if listed_name(line) == file.name:
+                lines[place] = line.replace(f"({file.name})", f"({name})", 1)
 
     def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
         """Replace the text of a file, and its line; its time stays if only that tells the day."""

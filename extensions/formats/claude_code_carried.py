@@ -80,7 +80,7 @@ def inherited(change: Change) -> dict[str, list[str]]:
     return {memory: (image or {}).get("carried", []) for memory, image in gone}
 
 
-def returned(change: Change) -> set[str]:
+def undone(change: Change) -> set[str]:
     """Return the lines that were carried from memories that are active again."""
     now, images = inherited(change), [new.image or {} for new in change.put]
     before = [each for image in images for each in image.get("inherited", {}).items()]
