@@ -45,15 +45,7 @@ from .claude_code_files import (
     parsed,
     refuse_another_version,
 )
-from .claude_code_index import (
-    MARKS,
-    budgets,
-    ended,
-    hook_of,
-    index_line,
-    lines_to_shorten,
-    shortened,
-)
+from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
 from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
@@ -191,7 +183,7 @@ class _OpenFolder(OpenFile):
         }
         return {
             file.key: "".join(line for line in self._lines if listed_name(line) == file.name)
-            for file in lines_to_shorten(self._lines, files, self._format.target)
+            for file in to_shorten(self._lines, files, self._format.target)
         }
 
     def commit(self) -> None:

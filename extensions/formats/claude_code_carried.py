@@ -70,7 +70,7 @@ def carry(
         if files[key].name in gone and key not in change.forgotten:
             old = bodies([files[at] for at, to in successors.items() if to == successor])
             carried = _carry(lines, files[key], there[successor], old)
-            found[change.retire[key]] = [_hash(line) for line in carried]
+            found[change.retire[key]] = [content_hash(line.rstrip()) for line in carried]
     return found
 
 
@@ -89,7 +89,7 @@ def undone(change: Change) -> set[str]:
 
 def without(lines: Iterable[str], carried: Collection[str]) -> list[str]:
     """Return lines without carried ones, which are hashes."""
-    return [line for line in lines if _hash(line) not in carried]
+    return [line for line in lines if content_hash(line.rstrip()) not in carried]
 
 
 def bodies(files: Sequence[File]) -> str:
@@ -122,10 +122,6 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
         lines.insert(at, carried[-1])
     return carried
-
-
-def _hash(line: str) -> str:
-    return content_hash(line.rstrip())
 
 
 def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Sequence[str]:

@@ -60,9 +60,7 @@ def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
     )
 
 
-def lines_to_shorten(
-    lines: Sequence[str], files: Mapping[str, File], target: int
-) -> Iterator[File]:
+def to_shorten(lines: Sequence[str], files: Mapping[str, File], target: int) -> Iterator[File]:
     """Yield the files whose lines must be shortened for an index to fit, as far as that helps.
 
     A file that is listed twice comes before others, and what was written long ago before the rest.
