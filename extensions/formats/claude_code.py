@@ -33,7 +33,7 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, revised, revised_lines
+from .claude_code_carried import bodies, carry, inherited, revised, revised_lines, undone, without
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -45,15 +45,7 @@ from .claude_code_files import (
     parsed,
     refuse_another_version,
 )
-from .claude_code_index import (
-    MARKS,
-    budgets,
-    ended,
-    hook_of,
-    index_line,
-    lines_to_shorten,
-    shortened,
-)
+from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
 from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, write_in_place
 
@@ -142,17 +134,23 @@ class _OpenFolder(OpenFile):
         self._removes_index = False
 
     def prepare(self, change: Change) -> Written:
-        images = {memory: self._image(key) for key, memory in change.retire.items()}
+        marks = {"inherited": inherited(change)}
+        images = {memory: self._image(key) | marks for key, memory in change.retire.items()}
         self._gone = [self._files[key] for key in change.retire]
-        lines = [*self._lines, *map(index_line, self._unlisted)]
+        erased = {line for image in change.hidden.values() for line in image["carried"]}
+        lines = without(self._lines, erased)
+        lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))
+        unlisted = [*self._unlisted, *(file for name, file in self._before.items() if name in lost)]
+        lines += map(index_line, unlisted)
         coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
         made = put_each(coming, lambda new: self._insert(new, lines))
         again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
         for place, line in sorted(again):
             lines.insert(place, line)
+        lines[:] = without(lines, undone(change))
         gone = {file.name for file in self._gone} - self._new.keys()
         for memory, carried in carry(change, self._files, made, gone, lines).items():
-            images[memory]["carried"] = carried
+            images[memory] |= {"carried": carried} if carried else {}
         for file in (made[new.memory] for new in change.put if new.image is None):
             # As `to_shorten` would have them in the next run.
             if self._format.target is not None or file == self._before.get(file.name):
@@ -185,7 +183,7 @@ class _OpenFolder(OpenFile):
         }
         return {
             file.key: "".join(line for line in self._lines if listed_name(line) == file.name)
-            for file in lines_to_shorten(self._lines, files, self._format.target)
+            for file in to_shorten(self._lines, files, self._format.target)
         }
 
     def commit(self) -> None:
@@ -273,9 +271,7 @@ class _OpenFolder(OpenFile):
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
-        for carried in image.get("carried", ()):
-            with suppress(ValueError):
-                lines.pop([line.rstrip() for line in lines].index(carried.rstrip()))
+        lines[:] = without(lines, image.get("carried", ()))
         here = [at for at, line in enumerate(lines) if listed_name(line) == name]
         lines[:] = [line for line in lines if listed_name(line) != name]
         if image["line"] is not None:
@@ -293,12 +289,9 @@ class _OpenFolder(OpenFile):
         moved = self._add(name, file.content.decode(), file.modified_ns)
         self._gone.append(file)
         self._renamed[file.key] = moved.key
-        lines[:] = [
-            line.replace(f"({file.name})", f"({name})", 1)
-            if listed_name(line) == file.name
-            else line
-            for line in lines
-        ]
+        for place, line in enumerate(lines):
+            if listed_name(line) == file.name:
+                lines[place] = line.replace(f"({file.name})", f"({name})", 1)
 
     def _rewrite(self, file: File, new: New, replaced: Sequence[File], lines: list[str]) -> File:
         """Replace the text of a file, and its line; its time stays if only that tells the day."""

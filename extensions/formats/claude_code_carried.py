@@ -6,10 +6,12 @@ these stays in the index, also where the file is merged into another.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.store.records import content_hash
 
 from .base import Change
 from .claude_code_files import File, listed_name, says
@@ -55,8 +57,8 @@ def carry(
 ) -> dict[str, list[str]]:
     """Have lines of removed files list their successors if they say more; return these lines.
 
-    They are by removed memory. files: those before the change, by key; made: the written ones, by
-    memory; gone: the names of those to remove.
+    They are hashes, by removed memory. files: those before the change, by key; made: the written
+    ones, by memory; gone: the names of those to remove.
     """
     there = {**files, **{file.key: file for file in made.values()}}
     successors = dict(change.successors)
@@ -67,8 +69,27 @@ def carry(
     for key, successor in successors.items():
         if files[key].name in gone and key not in change.forgotten:
             old = bodies([files[at] for at, to in successors.items() if to == successor])
-            found[change.retire[key]] = _carry(lines, files[key], there[successor], old)
+            carried = _carry(lines, files[key], there[successor], old)
+            found[change.retire[key]] = [content_hash(line.rstrip()) for line in carried]
     return found
+
+
+def inherited(change: Change) -> dict[str, list[str]]:
+    """Return the carried lines of memories that others stand for, by memory."""
+    gone = [image for each in change.taking_over for image in each.stands_for.items()]
+    return {memory: (image or {}).get("carried", []) for memory, image in gone}
+
+
+def undone(change: Change) -> set[str]:
+    """Return the lines that were carried from memories that are active again."""
+    now, images = inherited(change), [new.image or {} for new in change.put]
+    before = [each for image in images for each in image.get("inherited", {}).items()]
+    return {line for memory, lines in before if memory not in now for line in lines}
+
+
+def without(lines: Iterable[str], carried: Collection[str]) -> list[str]:
+    """Return lines without carried ones, which are hashes."""
+    return [line for line in lines if content_hash(line.rstrip()) not in carried]
 
 
 def bodies(files: Sequence[File]) -> str:
@@ -85,16 +106,17 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     at = lines.index(own[-1]) if own else len(lines[:-1])
     carried: list[str] = []
 
-    def unsaid(text: str) -> str:
-        staying = [successor.content.decode(), *map(hook_in, [*own, *carried])]
+    def unsaid(text: str, *more: str) -> str:
+        staying = [successor.content.decode(), *own, *carried, *more]
         return " ".join(_unsaid(text, old, successor.body, staying))
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
             at, text, is_listed = place, unsaid(hook_in(line)), bool(own or carried)
-            if text or not is_listed:
+            title, name = line.partition("](")[0][len("- [") :], re.sub("[-_.]", " ", gone.name)
+            if text or not is_listed or unsaid(title, name):
                 linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
-                lines[place] = with_hook(linked, text) if is_listed else linked
+                lines[place] = with_hook(linked, text) if text and is_listed else linked
                 carried.append(lines[place])
     if text := unsaid(gone.description):
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
@@ -107,11 +129,11 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
 
     staying: other texts that stay.
     """
-    known = "\n\n".join([old, new, *staying])
+    known = split_sentences("\n\n".join([old, new, *staying]))
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
-        for sentence in split_sentences(text)
-        if not says(known, sentence)
+        for sentence in split_sentences(text.replace(_BEFORE, f"\n{_BEFORE}"))
+        if not any(says(each, sentence.removeprefix(_BEFORE)) for each in known)
     ]
 
 

@@ -13,6 +13,8 @@ from .text_file import lines_of
 
 # "[since 2026-02-09] " before a text that is true since then.
 MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
+# What stands between a link and its text; "-5" begins a text.
+_SEPARATOR = re.compile(r"^\s*(?:[—:]|-(?=\s))\s*")
 # Lines and bytes of the index that a session loads.
 _MAX_LINES, _MAX_BYTES = 200, 25_000
 # Characters of a fact in the index.
@@ -33,7 +35,7 @@ def with_hook(line: str, hook: str) -> str:
 
 def hook_in(line: str) -> str:
     """Return the text of a line after its link."""
-    return LISTED.sub("", line, count=1).strip(" \t\r\n—:-")
+    return _SEPARATOR.sub("", LISTED.sub("", line, count=1)).strip()
 
 
 def hook_of(text: str, limit: int = MAX_HOOK) -> str:
@@ -58,9 +60,7 @@ def budgets(index: str, target: int | None = None) -> tuple[Budget, Budget]:
     )
 
 
-def lines_to_shorten(
-    lines: Sequence[str], files: Mapping[str, File], target: int
-) -> Iterator[File]:
+def to_shorten(lines: Sequence[str], files: Mapping[str, File], target: int) -> Iterator[File]:
     """Yield the files whose lines must be shortened for an index to fit, as far as that helps.
 
     A file that is listed twice comes before others, and what was written long ago before the rest.
@@ -104,9 +104,10 @@ def says_more(line: str, file: File) -> bool:
 
 
 def ended(lines: Iterable[str]) -> list[str]:
-    """Return lines with their ends, which only the last may lack."""
+    """Return lines with the same ends, which only the last may lack."""
     found = list(lines)
-    return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
+    end = "\r\n" if found and found[0].endswith("\r\n") else "\n"
+    return [line if line.endswith("\n") else f"{line}{end}" for line in found[:-1]] + found[-1:]
 
 
 def _parted(line: str) -> tuple[str, str]:

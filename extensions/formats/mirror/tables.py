@@ -52,9 +52,11 @@ def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
     ).fetchall()
     conn.execute(
         "INSERT OR REPLACE INTO links SELECT memory_id, json_object('key', image ->> '$.key', "
-        f"'archived', image ->> '$.archived') FROM images WHERE {memories} AND NOT ({INHERITS}) "
-        # Otherwise it was deleted.
-        "AND image ->> '$.raw' IS NULL AND image ->> '$.content' IS NULL",
+        "'archived', image ->> '$.archived', 'carried', image -> '$.carried') FROM images "
+        f"WHERE {memories} AND NOT ({INHERITS}) "
+        # Otherwise it was deleted, and nothing of it is left in the entry of its successor.
+        "AND (image ->> '$.carried' IS NOT NULL "
+        "OR image ->> '$.raw' IS NULL AND image ->> '$.content' IS NULL)",
         chosen,
     )
     # Neighbors are listed by keys, which are hashes of texts, or by lines that quote them.

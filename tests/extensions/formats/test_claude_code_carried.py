@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,10 @@ from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
 
+from slowwave.extensions.formats.claude_code_carried import revised
 from slowwave.extensions.formats.claude_code_files import says
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
@@ -106,6 +108,77 @@ def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
     assert "4417 first" in rest and "firewall rule 77" in rest
     assert cli("undo", folder).code == 0
     assert content(folder) == before
+
+
+def merged(folder: Path, lines: str, body: str = BILLING) -> Mirror:
+    """Merge a.md into b.md, which has the text."""
+    write(folder, "a.md", 1, "Billing is on port 8080.", "Ask Tove at extension 4417")
+    write(folder, "b.md", 2, body, "the service")
+    (folder / "MEMORY.md").write_bytes(lines.encode())
+    mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
+    mirror.make()
+    mirror.settle(NOW)
+    merge(mirror.state, "b.md", ["a.md"])
+    mirror.settle(NOW)
+    return mirror
+
+
+@pytest.mark.parametrize("own", ["", "- [Billing](b.md) — on port 8080\n"])
+def test_what_was_carried_from_a_forgotten_memory_leaves_the_index(
+    own: str, folder: Path, cli: Cli
+) -> None:
+    mirror = merged(folder, f"{own}- [Build](a.md) — Password is hunter2-xyz.\n")
+    index = (folder / "MEMORY.md").read_text()
+    assert "hunter2-xyz" in index and "4417" in index
+    with open_reading(mirror.state) as file:
+        (gone,) = (each for each in read_memories(file) if each.status != "active")
+    assert cli("forget", folder, gone.id, "--yes").code == 0
+    index = (folder / "MEMORY.md").read_text()
+    assert "hunter2-xyz" not in index and "4417" not in index and index.count("(b.md)") == 1
+    assert not any(b"hunter2-xyz" in path.read_bytes() for path in folder.parent.glob("*.db*"))
+
+
+def test_a_merge_undone_before_a_later_correction_leaves_nothing_behind(
+    folder: Path, cli: Cli
+) -> None:
+    lines = "# Index\n\n- [Billing](b.md) — the service\n- [Build](a.md) — ask Ola first\n"
+    mirror = merged(folder, lines)
+    with open_reading(mirror.state) as file:
+        (kept,) = read_memories(file, status="active")
+    told = cli("correct", folder, kept.id, "--text", "Billing is on port 9090.", "--json").ends(0)
+    for run in ("run-1", told.json["run"]):
+        with open_writing(mirror.state) as opened:
+            undo_runs(opened, [run], timestamp(NOW + timedelta(hours=1)))
+        mirror.settle(NOW)
+    assert (folder / "MEMORY.md").read_text() == lines
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("[Build](a.md) — Do not deploy on Fridays.", "Do not deploy on Fridays."),
+        ("[Never restart runner-9; ask Ola](a.md) — port 8080", "Never restart runner-9; ask Ola"),
+    ],
+)
+def test_what_no_single_sentence_says_is_carried(line: str, kept: str, folder: Path) -> None:
+    body = "Deploy on Fridays is allowed for hotfixes. Do not restart db-1. Billing has port 8080."
+    merged(folder, f"- [Billing](b.md) — the service\n- {line}\n", body)
+    assert kept in (folder / "MEMORY.md").read_text()
+
+
+def test_repeated_corrections_mark_a_replaced_value_once() -> None:
+    ports = [f"Billing is on port {port}" for port in (8080, 9090, 7070, 6060)]
+    text = "Billing is on port 8080, ask Tove"
+    for old, new in pairwise(ports):
+        text = revised(text, old, new)
+    assert text == f"{ports[-1]} Before - Billing is on port 8080, ask Tove"
+
+
+def test_a_carried_line_keeps_its_sign_and_ends_as_the_others_do(folder: Path) -> None:
+    merged(folder, "# Index\r\n\r\n- [Billing](b.md) — it\r\n- [Build](a.md) — -5 degrees at most")
+    lines = (folder / "MEMORY.md").read_bytes().decode().split("\n")
+    assert "- [Build](b.md) — -5 degrees at most" in map(str.strip, lines)
+    assert all(line.endswith("\r") for line in lines[:-1])
 
 
 LISTED = st.lists(
