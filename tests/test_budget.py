@@ -28,7 +28,7 @@ MOST = {
     "listed words": 482,
     "thresholds": 43,
     "lines of the core": 41_773,
-    "lines of extensions": 14_116,
+    "lines of extensions": 14_134,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
