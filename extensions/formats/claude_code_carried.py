@@ -75,7 +75,7 @@ def carry(
 
 
 def inherited(change: Change) -> dict[str, list[str]]:
-    """Return the carried lines of memories that others stand for, by memory."""
+    """Return the carried lines of replaced memories, by memory."""
     gone = [image for each in change.taking_over for image in each.stands_for.items()]
     return {memory: (image or {}).get("carried", []) for memory, image in gone}
 

@@ -13,7 +13,7 @@ from .text_file import lines_of
 
 # "[since 2026-02-09] " before a text that is true since then.
 MARKS = re.compile(r"\[[^\]]*\d{4}-\d{2}-\d{2}\] ")
-# What stands between a link and its text; "-5" begins a text.
+# What is between a link and its text; "-5" is part of the text.
 _SEPARATOR = re.compile(r"^\s*(?:[—:]|-(?=\s))\s*")
 # Lines and bytes of the index that a session loads.
 _MAX_LINES, _MAX_BYTES = 200, 25_000
