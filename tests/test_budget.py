@@ -27,7 +27,7 @@ MOST = {
     "regular expressions": 48,
     "listed words": 482,
     "thresholds": 43,
-    "lines of the core": 41_773,
+    "lines of the core": 41_770,
     "lines of extensions": 14_134,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,

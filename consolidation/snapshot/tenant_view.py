@@ -215,21 +215,18 @@ class TenantView:
         merged = (
             (edge.derived_id, edge.source_id) for edge in self.edges if edge.operation == "merge"
         )
-        pairs = {tuple(map(self._successor, pair)) for pair in chain(merged, settled)}
-        return frozenset(
-            turned
-            for first, second in pairs
-            if first != second
-            for turned in ((first, second), (second, first))
-        )
+        joined = (tuple(map(self._successor, pair)) for pair in chain(merged, settled))
+        pairs = {(first, second) for first, second in joined if first != second}
+        return frozenset(pairs | {(second, first) for first, second in pairs})
 
     def _successor(self, memory_id: str) -> str:
         """Return the observed memory that a memory was merged into at last, or its own id."""
-        row = self.row(memory_id)
-        while row is not None:
-            memory_id = self.memories[row].id
-            row = self.row(self.memories[row].superseded_by or "")
-        return memory_id
+        passed: dict[str, None] = {}
+        # An agent's SQL can supersede memories in a circle.
+        while memory_id not in passed and (row := self.row(memory_id)) is not None:
+            passed[memory_id] = None
+            memory_id = self.memories[row].superseded_by or memory_id
+        return next(reversed(passed), memory_id)
 
     def is_fresh(self, row: int, merged: Sequence[Memory] = ()) -> bool:
         """Whether a memory may be consolidated: active, working, and not a source already.

@@ -235,6 +235,18 @@ def test_a_restored_memory_is_not_taken_away_again(
     assert night(memory_file, embedder).plan.proposals == ()
 
 
+def test_memories_that_supersede_each_other_in_a_circle_end_no_night(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    night(memory_file, embedder)
+    execute(
+        memory_file,
+        "UPDATE memories SET status = 'superseded', superseded_by = 'twin-00' WHERE id = 'twin-01'",
+    )
+    assert night(memory_file, embedder).plan.proposals == ()
+
+
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
