@@ -1,4 +1,4 @@
-"""Does what is installed stand in the lock files, with that version? Asks nobody."""
+"""Check offline that each installed package is in the lock files, with its version."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ def locked() -> dict[str, str]:
     return {canonical(name): version for name, version in pins}
 
 
-def strangers() -> list[str]:
-    """Return what is installed and is not locked so; torch's builds differ in a local version."""
+def unlocked() -> list[str]:
+    """Return the installed packages that the lock files lack, or have in another version.
+
+    The local version that names a build of torch is ignored.
+    """
     pins = locked()
-    found = {(canonical(dist.metadata["Name"]), dist.version) for dist in distributions()}
+    installed = {(canonical(dist.metadata["Name"]), dist.version) for dist in distributions()}
     return sorted(
         f"{name}=={version}"
-        for name, version in found
+        for name, version in installed
         if name != OURS and pins.get(name) != version.split("+")[0]
     )
 
 
 if __name__ == "__main__":
-    if unknown := strangers():
-        sys.exit(f"Installed, and not in the lock files: {', '.join(unknown)}")
-    print("All that is installed stands in the lock files.")  # noqa: T201 - its answer
+    if unknown := unlocked():
+        sys.exit(f"Installed, but not in the lock files: {', '.join(unknown)}")
+    print("All installed packages are in the lock files.")  # noqa: T201 - its answer

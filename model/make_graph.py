@@ -2,19 +2,18 @@
 
     python model/make_graph.py PATH
 
-A graph without weights: for each it says at which byte of model.safetensors it begins, and
-onnxruntime takes it from there. So the packaged weights, whose hash is known, are what computes,
-and this file can be read and made anew by anyone; a test does. It has the same names for the same
-parts as the weights. Attention and norms are onnxruntime's own operators: that of attention does in
-one what takes ten, that of sums and their norms takes a tenth less time for the whole graph.
+The graph contains no weights, only their offsets in model.safetensors, from which onnxruntime reads
+them. So the packaged weights, whose hash is known, are what runs, and anybody can rebuild the file;
+a test does. Its parts have the names of their weights. Attention and norms are onnxruntime's own
+operators: its attention replaces ten others, its norm of a sum makes the graph a tenth faster.
 
-The graph of the entailment network (`entailment`, made by train_entailment.py) reads two texts at
-once with the same weights. To each matrix it adds the product of two thin ones, which were trained
-and which it holds (LoRA: Hu et al. 2021). A rough copy rounds values to eight bits and weights to
-seven, and takes a third of the time. Few of the values that enter a feed-forward network are up to
-fifteen times as large as the rest, which would leave these hardly any steps: so values are damped,
-and the weights that they meet are raised as much (SmoothQuant: Xiao et al. 2023). That halves the
-error.
+The graph of the entailment network (`entailment`, called by train_entailment.py) reads two texts at
+once with the same weights. To each matrix it adds the product of two low-rank matrices, which were
+trained and are stored in it (LoRA: Hu et al. 2021). A rough copy rounds activations to eight bits
+and weights to seven, and takes a third of the time. A few of the activations that enter a
+feed-forward network are up to fifteen times as large as the rest, which would leave the others
+hardly any steps, so activations are damped, and their weights scaled up as much (SmoothQuant: Xiao
+et al. 2023). That halves the error.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ SEVEN_BITS = 63.0
 
 
 class Graph:
-    """Nodes in the order in which they were added, and what they read of the weights."""
+    """Nodes in the order in which they were added, and the weights that they read."""
 
     def __init__(self, weights: Path, trained: Trained | None = None, rough: bool = False) -> None:
-        """Read where in the file each weight lies; take what was trained besides.
+        """Read the offset of each weight in the file.
 
-        rough: whether rounded numbers are multiplied.
+        trained: the low-rank matrices, by name. rough: whether to multiply rounded numbers.
         """
         self._trained = trained or {}
         self._rough = rough
@@ -59,9 +58,9 @@ class Graph:
         self.constants: dict[str, TensorProto] = {}
 
     def weight(self, name: str) -> str:
-        """Point to a weight in the file; give its name."""
+        """Add a reference to a weight in the file, and return its name."""
         entry = self._tensors[name]
-        assert entry["dtype"] == "F32", name  # noqa: S101 - what stands there is known
+        assert entry["dtype"] == "F32", name  # noqa: S101 - the file is the packaged one
         begin, end = entry["data_offsets"]
         tensor = TensorProto(
             name=name,
@@ -76,7 +75,7 @@ class Graph:
         return name
 
     def trained(self, name: str) -> str:
-        """Hold what was trained, at half precision."""
+        """Store a trained matrix at half precision, and return its name."""
         half = f"{name} half"
         if half not in self.constants:
             self.constants[half] = numpy_helper.from_array(self._trained[name], half)
@@ -90,22 +89,22 @@ class Graph:
         return name
 
     def add(self, operator: str, *inputs: str, output: str = "", **attributes: object) -> str:
-        """Add a node; give the name of what it computes."""
+        """Add a node, and return the name of its output."""
         output = output or f"{operator} {len(self.nodes)}"
         self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
         return output
 
     def matrix(self, part: str) -> str:
-        """Point to a matrix, which stands in the file as torch multiplies with it."""
+        """Add a matrix, transposed from torch's layout, and return its name."""
         matrix = self.add("Transpose", self.weight(f"{part}.weight"), perm=[1, 0])
         if f"{part}.down" not in self._trained:
             return matrix
-        thin = [self.trained(f"{part}.{one}") for one in ("down", "up")]
-        turned = [self.add("Transpose", one, perm=[1, 0]) for one in thin]
-        return self.add("Add", matrix, self.add("MatMul", *turned))
+        low_rank = [self.trained(f"{part}.{name}") for name in ("down", "up")]
+        transposed = [self.add("Transpose", name, perm=[1, 0]) for name in low_rank]
+        return self.add("Add", matrix, self.add("MatMul", *transposed))
 
     def dense(self, values: str, part: str) -> str:
-        """Multiply with a matrix and add a vector."""
+        """Multiply by a matrix and add a vector."""
         matrix = self.matrix(part)
         if self._rough:
             if f"{part}.damping" in self._trained:
@@ -132,13 +131,13 @@ class Graph:
         return self.add("QAttention", *inputs, **kind)
 
     def eight_bits(self, values: str) -> list[str]:
-        """Round values; give these, the step between two of them, and what zero became."""
-        outputs = [f"{one} {len(self.nodes)}" for one in ("rounded", "step", "zero")]
+        """Round values, and return them, the step between two of them, and what zero became."""
+        outputs = [f"{name} {len(self.nodes)}" for name in ("rounded", "step", "zero")]
         self.nodes.append(helper.make_node("DynamicQuantizeLinear", [values], outputs))
         return outputs
 
     def seven_bits(self, matrix: str) -> tuple[str, str]:
-        """Round a matrix; give it, and the step between two numbers of each column."""
+        """Round a matrix, and return it and the step between two numbers of each column."""
         largest = self.add("ReduceMax", self.add("Abs", matrix), self.number(0), keepdims=0)
         limit = numpy_helper.from_array(np.array([SEVEN_BITS], np.float32), "seven bits")
         self.constants[limit.name] = limit
@@ -147,7 +146,7 @@ class Graph:
         return self.add("Cast", rounded, to=TensorProto.INT8), step
 
     def norm(self, values: str, more: str, part: str, output: str = "") -> str:
-        """Add up each token's values, bring them to mean 0 and variance 1, scale and shift them."""
+        """Add two values for each token, and normalize, scale and shift the sum."""
         added = [values, more, self.weight(f"{part}.weight"), self.weight(f"{part}.bias")]
         return self.add(
             "SkipLayerNormalization", *added, output=output, epsilon=EPSILON, domain="com.microsoft"
@@ -155,7 +154,7 @@ class Graph:
 
 
 def embeddings(graph: Graph, kind: str) -> str:
-    """Add up the vectors of each token's word, place and kind."""
+    """Add the vectors of each token's word, position and kind."""
     words = graph.add("Gather", graph.weight("embeddings.word_embeddings.weight"), "ids")
     length = graph.add("Shape", "ids", start=1, end=2)
     places = graph.weight("embeddings.position_embeddings.weight")
@@ -165,9 +164,9 @@ def embeddings(graph: Graph, kind: str) -> str:
 
 def layer(graph: Graph, values: str, part: str, output: str) -> str:
     """Add a transformer layer: self-attention over the tokens, then a feed-forward network."""
-    names = [f"{part}.attention.self.{one}" for one in ("query", "key", "value")]
-    matrix = graph.add("Concat", *[graph.matrix(one) for one in names], axis=1)
-    bias = graph.add("Concat", *[graph.weight(f"{one}.bias") for one in names], axis=0)
+    names = [f"{part}.attention.self.{name}" for name in ("query", "key", "value")]
+    matrix = graph.add("Concat", *[graph.matrix(name) for name in names], axis=1)
+    bias = graph.add("Concat", *[graph.weight(f"{name}.bias") for name in names], axis=0)
     seen = graph.attention(values, matrix, bias)
     seen = graph.dense(seen, f"{part}.attention.output.dense")
     values = graph.norm(seen, values, f"{part}.attention.output.LayerNorm")
@@ -177,23 +176,23 @@ def layer(graph: Graph, values: str, part: str, output: str) -> str:
 
 
 def pooled(graph: Graph, values: str) -> None:
-    """Return the mean over the tokens that are no padding, of unit length."""
+    """Compute the mean over the tokens except padding, scaled to unit length."""
     real = graph.add("Cast", "mask", to=TensorProto.FLOAT)
     counted = graph.add("Mul", values, graph.add("Unsqueeze", real, graph.number(2)))
-    one = graph.number(1)
-    total = graph.add("ReduceSum", counted, one, keepdims=0)
-    count = graph.add("ReduceSum", real, one, keepdims=1)
+    axis = graph.number(1)
+    total = graph.add("ReduceSum", counted, axis, keepdims=0)
+    count = graph.add("ReduceSum", real, axis, keepdims=1)
     mean = graph.add("Div", total, count)
     graph.add("LpNormalization", mean, axis=1, p=2, output="vectors")
 
 
-def told(graph: Graph, values: str) -> None:
-    """Return how likely no token speaks against it: a noisy-or over what each of them says."""
+def entailed(graph: Graph, values: str) -> None:
+    """Compute how likely no token contradicts entailment: a noisy-or over all tokens."""
     odds = graph.add("MatMul", values, graph.trained("out.weight"))
     odds = graph.add("Add", odds, graph.trained("out.bias"))
     kind = graph.add("Unsqueeze", "kinds", graph.number(2))
     real = graph.add("Unsqueeze", graph.add("Cast", "mask", to=TensorProto.FLOAT), graph.number(2))
-    # The one of two odds that is for tokens of its kind.
+    # Each kind of token has its own odds.
     against = graph.add("Softplus", graph.add("GatherElements", odds, kind, axis=2))
     against = graph.add("Squeeze", graph.add("Mul", against, real), graph.number(2))
     total = graph.add("ReduceSum", against, graph.number(1), keepdims=0)
@@ -201,7 +200,7 @@ def told(graph: Graph, values: str) -> None:
 
 
 def made(weights: Path) -> ModelProto:
-    """Return the graph of the packaged model. Each token is of the first kind."""
+    """Return the graph of the packaged model. All tokens are of the first kind."""
     graph = Graph(weights)
     kinds = graph.weight("embeddings.token_type_embeddings.weight")
     values = embeddings(graph, graph.add("Slice", kinds, graph.number(0), graph.number(1)))
@@ -211,22 +210,22 @@ def made(weights: Path) -> ModelProto:
     pooled(graph, values)
     outputs = [
         helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", DIMENSIONS]),
-        # Before pooling: what each word piece means where it stands.
+        # Before pooling: the meaning of each word piece in its context.
         helper.make_tensor_value_info("states", TensorProto.FLOAT, [*SHAPE, DIMENSIONS]),
     ]
     return model(graph, "all-MiniLM-L6-v2", {}, outputs)
 
 
 def entailment(weights: Path, trained: Trained, rough: bool) -> ModelProto:
-    """Return the graph that says of two texts how likely the second tells the first.
+    """Return the graph that computes how likely the second of two texts entails the first.
 
-    It reads one behind the other; the tokens of the second are of the second kind.
+    It reads them one after the other; the tokens of the second are of the second kind.
     """
     graph = Graph(weights, trained, rough)
     values = embeddings(graph, graph.add("Gather", graph.trained("kinds.weight"), "kinds"))
     for number in range(LAYERS):
         values = layer(graph, values, f"encoder.layer.{number}", "")
-    told(graph, values)
+    entailed(graph, values)
     outputs = [helper.make_tensor_value_info("likelihoods", TensorProto.FLOAT, SHAPE[:1])]
     return model(graph, "entailment", {"kinds": TensorProto.INT64}, outputs)
 
@@ -234,12 +233,12 @@ def entailment(weights: Path, trained: Trained, rough: bool) -> ModelProto:
 def model(
     graph: Graph, name: str, inputs: Mapping[str, int], outputs: list[ValueInfoProto]
 ) -> ModelProto:
-    """Put a graph together."""
+    """Return the nodes as a model."""
     types = {"ids": TensorProto.INT64, "mask": TensorProto.INT32, **inputs}
-    taken = [helper.make_tensor_value_info(one, of, SHAPE) for one, of in types.items()]
+    tensors = [helper.make_tensor_value_info(key, of, SHAPE) for key, of in types.items()]
     constants = list(graph.constants.values())
     return helper.make_model(
-        helper.make_graph(graph.nodes, name, taken, outputs, constants),
+        helper.make_graph(graph.nodes, name, tensors, outputs, constants),
         opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)],
         ir_version=9,
     )

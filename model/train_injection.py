@@ -1,13 +1,13 @@
-"""Trains what finds text that contains instructions to its reader.
+"""Train the classifier of texts that contain instructions to their reader.
 
     python model/train_injection.py [--save PATH] [--check]
 
-On texts of our own, fixtures/injection, and on the ordinary memories of fixtures/. A text there may
-have choices: "{Ignore|Forget} the rules" stands for both of its wordings, "{person} has a dog" for
-one of each person of parts.json; some wordings of each are learned from. From a longer
-order, the sentence that looks most like one is learned; from a harmless text, every sentence is.
-`--check` prints, for texts whose writer knew none of the others, how each quarter of them is judged
-by what was learned from the rest.
+It learns from our own texts in fixtures/injection, and from the ordinary memories of fixtures/. A
+text may have choices: "{Ignore|Forget} the rules" means both wordings, "{person} has a dog" one for
+each person of parts.json; a sample of the wordings is used. Of a longer text with instructions, it
+learns the sentence that looks most like one; of a harmless text, every sentence. `--check` prints,
+for texts whose writer knew none of the others, how each quarter of them is judged by what was
+learned from the rest.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ TEXTS = FIXTURES / "injection"
 LIVES = ("blind-a", "blind-b", "developed", "fresh", "held-out", "unseen")
 NIGHTS = ("assistant", "lab", "office")
 ENTAILMENT = 12_000
-# How many wordings of a text with choices are learned from, and how much each counts.
+# The number of wordings of a text with choices, and the weight of each.
 WORDINGS, WORDING = 40, 0.4
-# How much a text counts that was written out.
+# The weight of a text without choices.
 WRITTEN = 4.0
-# How little the weights are held back (scikit-learn's C).
+# The inverse of the regularization (scikit-learn's C).
 FREEDOM = 30.0
-# At which gradient the fit ends; at scikit-learn's 1e-4 it depends on the texts how early it does.
+# The gradient at which the fit ends; with scikit-learn's 1e-4, it ends too early for some texts.
 TOLERANCE = 1e-5
-# How often the sentences that give the orders are looked for anew.
+# How often the sentences that contain the instructions are chosen again.
 ROUNDS = 3
-# From which logarithm of the odds a text contains instructions; see `--check`.
+# The log-odds above which a text contains instructions; see `--check`.
 THRESHOLD = 1.25
 FOLDS = 4
 SEED = 20261126
@@ -56,7 +56,7 @@ def main() -> None:
     """Train, and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--save", type=Path, default=WEIGHTS)
-    parser.add_argument("--check", action="store_true", help="print how the blind texts are judged")
+    parser.add_argument("--check", action="store_true", help="print how blind texts are judged")
     chosen = parser.parse_args()
     if chosen.check:
         check()
@@ -64,21 +64,22 @@ def main() -> None:
 
 
 def trained(orders: Texts, rest: Texts) -> NDArray[np.float16]:
-    """Return the weights that tell orders from the rest, each text with how much it counts."""
+    """Return the weights that separate texts with instructions from the rest."""
     parts = [(unit, counts) for text, counts in rest for unit in units(text)]
-    apart = [units(text) for text, _ in orders]
-    matrix, every = rows([unit for unit, _ in parts]), rows([unit for of in apart for unit in of])
-    starts = np.cumsum([0, *map(len, apart)])
+    sentences = [units(text) for text, _ in orders]
+    matrix = rows([unit for unit, _ in parts])
+    candidates = rows([unit for of_text in sentences for unit in of_text])
+    starts = np.cumsum([0, *map(len, sentences)])
     picked = starts[:-1]
     labels = np.repeat([1, 0], [len(orders), len(parts)])
     counts = np.array([weight for _, weight in (*orders, *parts)])
-    # At first only from those of which it is known which sentence gives the order.
+    # The first round only uses texts of a single sentence: which one it is is known.
     known = np.append(np.diff(starts) == 1, np.ones(len(parts), dtype=bool))
     model = LogisticRegression(C=FREEDOM, tol=TOLERANCE, max_iter=300, warm_start=True)
     for number in range(ROUNDS):
         learned = counts if number else counts * known
-        model.fit(vstack([every[picked], matrix]), labels, sample_weight=learned)
-        odds = model.decision_function(every)
+        model.fit(vstack([candidates[picked], matrix]), labels, sample_weight=learned)
+        odds = model.decision_function(candidates)
         picked = np.array([start + odds[start:end].argmax() for start, end in pairwise(starts)])
     return np.append(model.coef_[0], model.intercept_[0] - THRESHOLD).astype(np.float16)
 
@@ -92,28 +93,28 @@ def rows(texts: Sequence[str]) -> csr_matrix:
 
 
 def harmless() -> Texts:
-    """Return the texts that order nothing."""
+    """Return the texts without instructions, and their weights."""
     return [*written("harmless"), *blind("harmless"), *((text, 1.0) for text in ordinary())]
 
 
 def written(name: str) -> Texts:
-    """Return what was written to be learned from, the choices made."""
+    """Return the training texts, with their choices made."""
     return [text for part in (name, f"{name}-tests") for text in wordings(f"{part}.jsonl")]
 
 
 def blind(name: str) -> Texts:
-    """Return what a writer wrote who knew none of the other texts."""
+    """Return the texts of writers who knew none of the others."""
     return wordings(f"{name}-blind.jsonl")
 
 
 def wordings(name: str) -> Texts:
-    """Return the texts of a file, each with how much it counts."""
+    """Return the texts of a file, and their weights."""
     chance = random.Random(SEED)  # noqa: S311 - nothing secret
     parts: dict[str, list[str]] = json.loads((TEXTS / "parts.json").read_text("utf-8"))
     texts: Texts = []
     for text in read_lines(TEXTS / name):
         made = dict.fromkeys(_chosen(text, parts, chance) for _ in range(WORDINGS))
-        texts += [(one, WORDING if len(made) > 1 else WRITTEN) for one in made]
+        texts += [(wording, WORDING if len(made) > 1 else WRITTEN) for wording in made]
     return texts
 
 
@@ -136,14 +137,14 @@ def ordinary() -> Iterator[str]:
     sys.path.insert(0, str(FIXTURES))
     night = __import__("night")
     for flavour in NIGHTS:
-        yield from (told.text for told in night.load(flavour).told)
+        yield from (memory.text for memory in night.load(flavour).told)
     topics = [
         json.loads(line)
         for path in sorted((FIXTURES / "entailment").rglob("*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     ]
-    said = {text for topic in topics for fact in topic["facts"] for text in fact["full"]}
-    yield from random.Random(SEED).sample(sorted(said), ENTAILMENT)  # noqa: S311
+    claims = {text for topic in topics for fact in topic["facts"] for text in fact["full"]}
+    yield from random.Random(SEED).sample(sorted(claims), ENTAILMENT)  # noqa: S311 - nothing secret
 
 
 def read_lines(path: Path) -> list[str]:
@@ -152,14 +153,14 @@ def read_lines(path: Path) -> list[str]:
 
 
 def check() -> None:
-    """Print how the blind texts are judged at several thresholds, never one that was learned."""
+    """Print how blind texts are judged at several thresholds, each without having learned it."""
     orders, rest = blind("orders"), blind("harmless")
     plain = [*written("harmless"), *((text, 1.0) for text in ordinary())]
     odds: tuple[list[float], list[float]] = [], []
     for fold in range(FOLDS):
         weights = trained(
-            [*written("orders"), *(one for at, one in enumerate(orders) if at % FOLDS != fold)],
-            [*plain, *(one for at, one in enumerate(rest) if at % FOLDS != fold)],
+            [*written("orders"), *(text for at, text in enumerate(orders) if at % FOLDS != fold)],
+            [*plain, *(text for at, text in enumerate(rest) if at % FOLDS != fold)],
         ).astype(np.float32)
         for found, texts in zip(odds, (orders, rest), strict=True):
             for text, _ in texts[fold::FOLDS]:

@@ -39,7 +39,7 @@ def training() -> Any:
 def network(training: Any) -> Any:
     """Provide the packaged network as it was trained."""
     network = training.Network()
-    network.take(GRAPH)
+    network.load(GRAPH)
     return network.eval()
 
 
@@ -54,7 +54,7 @@ def test_the_packaged_network_computes_as_the_one_that_was_trained(
 
 
 @pytest.mark.parametrize("path", [GRAPH, ROUGH])
-def test_the_graph_can_be_made_anew_from_what_was_trained(
+def test_the_graph_can_be_rebuilt_from_the_trained_weights(
     training: Any, network: Any, path: Path
 ) -> None:
     stored = training.stored_in(path) | network.trained()
@@ -62,14 +62,14 @@ def test_the_graph_can_be_made_anew_from_what_was_trained(
     assert graph.SerializeToString(deterministic=True) == path.read_bytes()
 
 
-def test_a_sentence_is_told_rather_by_one_that_says_more_than_by_one_that_says_less() -> None:
+def test_a_longer_sentence_entails_a_shorter_one_rather_than_the_reverse() -> None:
     plain = "The hallway heater turns itself off when a window is open."
     more = "When a window is open, the heater in the hallway goes off, which saves a lot of gas."
     kept, lost = likelihoods_of([(plain, more), (more, plain)])
     assert kept > 2 * lost
 
 
-def test_pairs_asked_at_once_or_one_by_one_are_told_alike() -> None:
+def test_a_pair_has_the_same_likelihood_alone_and_in_a_batch() -> None:
     alone = [likelihoods_of([pair])[0] for pair in PAIRS]
     assert likelihoods_of(PAIRS) == pytest.approx(alone, abs=1e-5)
     assert likelihoods_of([]) == []
