@@ -16,12 +16,19 @@ def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
     """Return (tenant, content hash) of each text that was shown under a key.
 
     key: a hash of the model and of its instructions; None for any. The sources of proposals that
-    became stale since count as not shown, so that they can be proposed again.
+    became stale since count as not shown, so that they can be proposed again; so do texts whose
+    memory was superseded by another text, which an agent may state once more: its value may have
+    changed back.
     """
     rows = file.db.conn.execute(
-        "WITH outdated AS (SELECT memories.tenant, content_hash, max(run_id) AS run_id "
+        "WITH outdated AS (SELECT tenant, content_hash, max(run_id) AS run_id FROM ("
+        "SELECT memories.tenant, content_hash, run_id "
         "FROM proposals, json_each(sources) source JOIN memories ON memories.id = source.value "
-        "WHERE state = 'stale' GROUP BY memories.tenant, content_hash) "
+        "WHERE state = 'stale' UNION ALL "
+        "SELECT derived.tenant, source_hash, run_id FROM synthesized_from JOIN memories AS derived "
+        "ON derived.id = derived_id AND derived.content_hash <> source_hash "
+        "LEFT JOIN memories AS source ON source.id = source_id AND source.status = 'active' "
+        "WHERE source.id IS NULL) GROUP BY tenant, content_hash) "
         "SELECT asked.tenant, asked.content_hash FROM asked "
         "LEFT JOIN outdated USING (tenant, content_hash) "
         "WHERE key = coalesce(?, key) AND coalesce(outdated.run_id, '') < asked.run_id",

@@ -768,6 +768,29 @@ def test_a_later_night_shows_what_is_new_with_what_lies_near_and_lets_what_was_m
     assert row["id"] in {result.proposal.survivor, "new-00"}
 
 
+def test_a_value_that_changes_back_is_shown_again_and_wins(agent: Agent) -> None:
+    first, second = (
+        f"The standup of the data team starts at {time}." for time in ("9:30", "10:15")
+    )
+
+    def latest(asked: Asked) -> Answer:
+        shown = [memory.id for memory in asked.memories]
+        return groups(group("update", shown, asked.memories[-1].text))
+
+    agent.server.responder = answering(latest, approval)
+    agent.remember(daily([first, second], "standup"))
+    agent.sleep()
+    assert active_texts(agent) == [second]
+    # Both say what was shown, and superseded.
+    agent.remember(daily([first, f"User said that {first}"], "back", first_day=10))
+    agent.sleep(now=TOMORROW)
+    active = agent.rows("SELECT id FROM memories WHERE status = 'active'")
+    assert active == [{"id": "back-01"}]
+    agent.server.forget()
+    assert agent.sleep(now=TOMORROW).run_id is None
+    assert agent.server.asked == []
+
+
 def test_a_night_that_is_undone_and_wanted_again_is_not_paid_for_twice(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     first = agent.sleep()
