@@ -6,7 +6,6 @@ that changed places. The network confuses "3pm" with "4pm", and hardly sees who 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from itertools import pairwise
 
 from slowwave.consolidation.facts.literals import has_literal
 from slowwave.consolidation.facts.reading import VERBATIM, Reading
-from slowwave.consolidation.text.tokens import is_content, stem
+from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import MIN_WORDS
 
 # A phrase that moves has three new neighborhoods, two words that change places have four.
@@ -71,7 +70,7 @@ def _vetoes(claim: Reading, premise: Reading) -> Iterator[Veto]:
         yield _veto("sign", signs, premise.signs - claim.signs)
     for word in sorted(claim.spellings.keys() & premise.spellings.keys()):
         here, there = claim.spellings[word], premise.spellings[word]
-        if here.isdisjoint(there) and _has_meaning_capitals(word, here | there):
+        if here.isdisjoint(there):
             yield _veto("case", here, there)
     if _is_of_a_day(premise) and not _is_of_a_day(claim):
         yield Veto("day", claim.text, premise.text)
@@ -125,15 +124,6 @@ def _are_turned(left: Sequence[str], right: Sequence[str]) -> bool:
     order = _places(left, right)
     threes = zip(order, order[1:], order[2:], strict=False)
     return any(first == second + 1 == third + 2 for first, second, third in threes)
-
-
-def _has_meaning_capitals(word: str, spelled: Iterable[str]) -> bool:
-    """Whether capitals distinguish words: in code, and in words such as "US" and "us"."""
-    return (
-        not is_content(word)
-        or not re.fullmatch(r"[^\W\d_]+(?:[-'][^\W\d_]+)*", word)
-        or any(not (form.islower() or form.isupper() or form.istitle()) for form in spelled)
-    )
 
 
 def _is_of_a_day(reading: Reading) -> bool:

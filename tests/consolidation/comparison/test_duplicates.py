@@ -55,6 +55,9 @@ def test_composed_and_decomposed_letters_have_one_form() -> None:
         ("Is the port open?", "The port is open."),
         ("IT is down.", "It is down."),
         ("The icon is \ue001.", "The icon is \ue002."),
+        ("Ada was born on 3/4/1990.", "Ada was born on 4/3/1990."),
+        ("Add 3/4 of a cup.", "Add 4/3 of a cup."),
+        ("The export took 1,234 s.", "The export took 1.234 s."),
     ],
 )
 def test_texts_that_differ_in_more_have_two_forms(first: str, second: str) -> None:
@@ -90,6 +93,9 @@ def test_every_sentence_of_a_text_must_be_covered() -> None:
         ("Call `save!` on the old record.", "Call `save` on the old record.", "literal"),
         ("Alert when the load is > 200 ms.", "Alert when the load is < 200 ms.", "sign"),
         ("Parcels are shipped to the US daily.", "Parcels are shipped to us daily.", "case"),
+        ("The old branch is called main.", "The old branch is called Main.", "case"),
+        ("Use rm -rf build to clean up.", "To clean up, use `rm -rf Build`.", "case"),
+        ("The export took 1,234 s at night.", "The export took 1.234 s at night.", "word"),
         ("The old shop opens late.", "On 4 March the old shop opens late.", "day"),
         ("Telemetry of the app is opt-in.", "Telemetry of the app is opt-out.", "word"),
         ("The window seat is the best.", "The aisle seat is the best.", "word"),
@@ -112,6 +118,8 @@ _FRAMES = {
     "The safety drill of the lab starts at {} sharp.": ["3 pm", "4 pm", "03:00", "14:30"],
     "{} waters the plants on the third floor.": ["Ines", "Ivo", "Mara", "Sam"],
     "The night shift {} open the north gate.": ["may", "may not", "must", "never"],
+    "The whole restore took {} on db-01.": ["1,234 s", "1.234 s", "12,34 s", "1234 ms"],
+    "The licence of the editor ends on {}.": ["3/4/2027", "4/3/2027", "5 March 2027"],
     "The nightly export goes to {} first.": ["`/srv/a`", "`/srv/b`", "s3://x/a", "db-01.lan"],
 }
 
