@@ -20,6 +20,7 @@ _MAX_FUNCTION_WORDS = 3
 _MIN_SHARED = 2
 # A unit by itself is not a value.
 _PARTIAL = frozenset({"rate", "unit"})
+_SAME_REST = "otherwise the same"
 
 
 class Rivalry(NamedTuple):
@@ -45,11 +46,13 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
     if not (here <= there or there <= here) or len(both) < RIVAL_MATTER * len(here | there):
         return None
     left_values, right_values = _values_of(left, right), _values_of(right, left)
+    left_words, right_words = parts_of(left), parts_of(right)
     if left_values or right_values:
-        return _of_values(left_values, right_values)
+        rest = {*left_words} - left_values.keys(), {*right_words} - right_values.keys()
+        why = _SAME_REST if rest[0] == rest[1] else "other words differ, too"
+        return _of_values(left_values, right_values, why)
     if here != there:
         return None
-    left_words, right_words = parts_of(left), parts_of(right)
     if bool(left.negators) != bool(right.negators):
         different = {*left_words} ^ {*right_words}
         if len(different) <= _MAX_FUNCTION_WORDS + 1 and not is_reordered(left_words, right_words):
@@ -62,7 +65,7 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
         if len(left_only) == len(right_only) == 1:
             (word,), (rival,) = left_only, right_only
             if {*word.split("-")} & {*rival.split("-")}:
-                return Rivalry("word", (word, rival), "otherwise the same")
+                return Rivalry("word", (word, rival), _SAME_REST)
     return None
 
 
@@ -75,11 +78,11 @@ def _values_of(reading: Reading, rival: Reading) -> dict[str, TextValue]:
     }
 
 
-def _of_values(left: dict[str, TextValue], right: dict[str, TextValue]) -> Rivalry | None:
+def _of_values(left: dict[str, TextValue], right: dict[str, TextValue], why: str) -> Rivalry | None:
     """Return the one value in which two texts differ, unless it names their subject."""
     if not len(left) == len(right) == 1:
         return None
     (value,), (rival,) = left.values(), right.values()
     if value.measures.isdisjoint(rival.measures) or value.kind in VERBATIM:
         return None
-    return Rivalry(value.kind, (value.words, rival.words), "otherwise the same")
+    return Rivalry(value.kind, (value.words, rival.words), why)

@@ -56,6 +56,18 @@ def test_two_texts_are_in_conflict_over_one_thing(
     assert slot(first, second) == expected
 
 
+def test_a_conflict_mentions_that_more_than_the_values_differs() -> None:
+    first = read("The wiki is backed up at 02:30 on helga.")
+    rivalries = [
+        find_rivalry(first, read(f"The wiki is backed up at 04:00{rest}."))
+        for rest in (" on helga", "")
+    ]
+    assert [rivalry and rivalry.why for rivalry in rivalries] == [
+        "otherwise the same",
+        "other words differ, too",
+    ]
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["port", "limit", "quota"]), st.integers(1, 9_999), st.integers(1, 9_999))
 def test_two_numbers_of_one_thing_are_a_conflict_and_one_number_is_none(
