@@ -86,7 +86,11 @@ class ConsolidationTools:
         views = read_views(self._file, ids_in(each.sources for each in windows[: page.limit]))
         undecided = [
             {
-                "sources": [{"id": id_, "content": views[id_].content} for id_ in window.sources],
+                "sources": [
+                    # A memory may have been deleted since.
+                    {"id": id_, "content": views[id_].content if id_ in views else None}
+                    for id_ in window.sources
+                ],
                 "similarity": window.similarity,
                 "tokens": window.tokens,
             }
@@ -103,8 +107,9 @@ class ConsolidationTools:
     ) -> dict[str, Any]:
         """Consolidate the memories now. undo reverts the run.
 
-        Pending proposals stay pending. in_all: the number of proposals of this run. waiting: the
-        number of proposals pending from earlier runs, which consolidate_pending shows.
+        outcome: done, or partial, failed or interrupted; why: the first reason. Pending proposals
+        stay pending. in_all: the number of proposals of this run. waiting: the number of proposals
+        pending from earlier runs, which consolidate_pending shows.
 
         If the server has a model, the run calls it, except in a dry run; model has what that cost,
         and why the model refuses every call, if it does. The run first reads the conversation parts
@@ -228,6 +233,8 @@ class ConsolidationTools:
         """Return a plan, or the outcome of a run, with the texts of its memories."""
         return {
             "run": outcome.run_id,
+            "outcome": outcome.verdict,
+            "why": outcome.why,
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
             **self._page(list(map(view_result, outcome.results)), page),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from threading import Lock
 from typing import Annotated, Any
 
 from mcp.server.mcpserver.exceptions import ResourceError
@@ -49,8 +48,6 @@ class Tools:
     def __init__(self, memory: AgentMemory) -> None:
         """Serve the memories of a file."""
         self._memory = memory
-        # What a search has read can be used by one search at a time.
-        self._searching = Lock()
 
     def recall(
         self,
@@ -74,8 +71,7 @@ class Tools:
         words_only: why only words were searched, if embedding failed.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        with self._searching:
-            hits = self._memory.recall(query, limit, **options)
+        hits = self._memory.recall(query, limit, **options)
         return {"hits": list(map(hit_as_json, hits)), "words_only": hits.words_only}
 
     def memory_block(
@@ -98,8 +94,7 @@ class Tools:
         left_out has their ids.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        with self._searching:
-            block = self._memory.block(query, budget, **options)
+        block = self._memory.block(query, budget, **options)
         return {
             "text": block.text,
             "tokens": block.tokens,

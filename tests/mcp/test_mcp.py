@@ -666,10 +666,12 @@ def test_with_a_model_the_night_asks_it_and_says_what_that_took(memory_file: Pat
         server.responder = lambda asked: refuses(401, "no such key")
         refused = await ask(client, "consolidate_run")
         assert "no such key" in refused["model"]["refused"]
+        assert (refused["outcome"], "no such key" in refused["why"]) == ("failed", True)
         server.forget()
         server.responder = oracle
         done = await ask(client, "consolidate_run")
         assert done["model"]["calls"] == len(server.asked) > 0
+        assert (done["outcome"], done["why"]) == ("done", None)
         again = await ask(client, "consolidate_run")
         assert (again["run"], again["model"]["calls"]) == (None, 0)
         assert (await ask(client, "undo", run_or_proposal=done["run"]))["undone"]
