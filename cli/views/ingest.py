@@ -12,6 +12,8 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.intake import INGESTED, KeptMessage
 
+from .run import number_in, recorded
+
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
     from slowwave.consolidation.ingest.parts import Cut
@@ -122,12 +124,10 @@ class IngestTotals:
     def of(cls, runs: Iterable[Run]) -> IngestTotals:
         """Add up runs; those of other commands do not count."""
         found = [run for run in runs if INGESTED in run.options and run.outcome != "undone"]
-        reports = [run.report or {} for run in found]
-        texts = {
-            state: sum(report.get("states", {}).get(state, 0) for report in reports)
-            for state in STATES
-        }
-        return cls(len(found), texts, sum(report.get("seconds", 0.0) for report in reports))
+        states = [recorded(run, "states") for run in found]
+        texts = {state: int(sum(number_in(part, state) for part in states)) for state in STATES}
+        seconds = sum(number_in(run.report or {}, "seconds") for run in found)
+        return cls(len(found), texts, float(seconds))
 
     @property
     def duplicate_share(self) -> float:

@@ -18,7 +18,7 @@ from .conflict import Pairs, view_pairs
 from .memory import ids_in, read_views
 from .outcome import remarks
 from .proposal import ProposalView, decision_as_json, view_decision, view_result
-from .run import named_or_last_run, run_as_json, started
+from .run import named_or_last_run, recorded, run_as_json, started
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -97,16 +97,15 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
             changes[change.proposal].append(change)
         claims = read_run_claims(file, run.id)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
-    report = run.report or {}
     return NightView(
         file=str(named),
         run=run,
         dry_run=False,
         outcome=run.outcome,
         writer=str(run.options.get("model") or "none"),
-        before=_counts(report.get("before")),
-        after=_counts(report.get("after")),
-        usage=_usage(report.get("model")),
+        before=_counts(recorded(run, "before")),
+        after=_counts(recorded(run, "after")),
+        usage=_usage(recorded(run, "model")),
         proposals=[
             view_decision(
                 decision,
@@ -178,24 +177,21 @@ def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
     return replace(night, conflicts=view_pairs(found, path))
 
 
-def _counts(recorded: Any) -> dict[str, Any] | None:
+def _counts(part: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what a run counted; None if it was killed, or is older than these counts."""
-    if not isinstance(recorded, dict):
-        return None
-    counts = {name: recorded.get(name) for name in ("active", "superseded", "tokens")}
-    layers = recorded.get("layers")
-    found = layers if isinstance(layers, dict) else {}
-    by_layer = {layer: found.get(layer, 0) for layer in LAYERS}
-    # An import may contain anything.
+    counts = {name: part.get(name) for name in ("active", "superseded", "tokens")}
+    layers = part.get("layers")
+    by_layer = {
+        layer: (layers if isinstance(layers, dict) else {}).get(layer, 0) for layer in LAYERS
+    }
     if not all(isinstance(count, int) for count in (*counts.values(), *by_layer.values())):
         return None
     return {**counts, "layers": by_layer}
 
 
-def _usage(recorded: Any) -> dict[str, Any]:
+def _usage(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the usage of a model, as far as a run recorded it in numbers."""
-    found = recorded if isinstance(recorded, dict) else {}
     return {
-        name: found[name] if isinstance(found.get(name), (int, float)) else default
+        name: part[name] if isinstance(part.get(name), int | float) else default
         for name, default in asdict(Usage(cost_usd=None)).items()
     }

@@ -43,6 +43,18 @@ def run_as_json(run: Run) -> dict[str, Any]:
     return {**asdict(run), "before": report.get("before"), "after": report.get("after")}
 
 
+def recorded(run: Run, name: str) -> dict[str, Any]:
+    """Return a part of a run's report; {} if it is missing. An import may contain anything."""
+    part = (run.report or {}).get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def number_in(part: Mapping[str, Any], name: str) -> float:
+    """Return a number of a report; 0 if it is missing."""
+    number = part.get(name)
+    return number if isinstance(number, int | float) else 0
+
+
 def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
     """Return the run with this id, or the last one. Raises `NotFound` and `Ambiguous`."""
     if prefix is not None:
@@ -60,7 +72,7 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     """Return runs, one per line. states: the number of proposals by state, by run id."""
     short = {run.id[:_SHORT] for run in runs}
     length = _SHORT if len(short) == len(runs) else None
-    tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}
+    tenants = {run.id: _tenants_of(run) for run in runs}
     # Runs of other tenants count other memories.
     has_tenants = any(tenants.values())
     costs = {run.id: cost_of(run) for run in runs}
@@ -82,6 +94,11 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
 
 
+def _tenants_of(run: Run) -> str:
+    tenants = run.options.get("tenant")
+    return ", ".join(map(str, tenants)) if isinstance(tenants, list) else ""
+
+
 def headline(run: Run, states: Mapping[str, int]) -> str:
     """Describe a run in a line. states: the number of its proposals by state."""
     changes = [
@@ -101,11 +118,8 @@ def what_is_forgotten(at: str) -> str:
 
 def change_of(run: Run, name: str) -> str:
     """Return a count before and after; empty if the run did not record it."""
-    report = run.report or {}
-    parts = [report.get(when) for when in ("before", "after")]
-    counts = [part.get(name) for part in parts if isinstance(part, dict)]
-    numbers = [f"{count:,}" for count in counts if isinstance(count, int)]
-    return " -> ".join(numbers) if len(numbers) == len(parts) else ""
+    counts = [recorded(run, when).get(name) for when in ("before", "after")]
+    return " -> ".join(f"{n:,}" for n in counts) if all(isinstance(n, int) for n in counts) else ""
 
 
 def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
@@ -127,9 +141,9 @@ def with_reason(run: Run, states: Mapping[str, int]) -> str:
 
 def cost_of(run: Run) -> str:
     """Return the calls of a run and their cost; empty if it made none, or recorded none."""
-    used = (run.report or {}).get("model")
-    calls, usd = (used.get("calls"), used.get("cost_usd")) if isinstance(used, dict) else (0, None)
-    if not isinstance(calls, int) or not calls:
+    used = recorded(run, "model")
+    calls, usd = int(number_in(used, "calls")), used.get("cost_usd")
+    if not calls:
         return ""
     cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"
     return f"{counted(calls, 'call', 'calls')}, {cost}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
@@ -105,11 +106,12 @@ def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
     if folder is None:
         return
     writer = _writer()
-    is_folder = folder.is_dir()
-    if folder.exists() and not is_folder:
-        raise StoreError(
-            f"Cannot write into {folder}: it is not a folder.", "Specify another name."
-        )
+    with file_errors("write into", folder):
+        is_folder = folder.is_dir()
+        if os.path.lexists(folder) and not is_folder:
+            raise StoreError(
+                f"Cannot write into {folder}: it is not a folder.", "Specify another name."
+            )
     refuse_unwritable_folder(folder if is_folder else folder.absolute().parent, f"into {folder}")
     if is_folder:
         writer.refuse_others_pages(folder, file.absolute().name)

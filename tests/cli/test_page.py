@@ -236,12 +236,15 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
         '{"before": {"active": 3}, "model": {}}',
         '{"before": 1, "after": {"active": "<b>"}, "model": {"calls": "<b>"}}',
         '{"before": {"active": 1, "superseded": 0, "tokens": 1, "layers": {"core": "<b>"}}}',
+        '{"states": null, "seconds": "x", "model": [1], "why": 5}',
     ],
 )
 def test_an_interrupted_run_is_reported(kept: str | None, after_a_night: Path, cli: Cli) -> None:
-    execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
-    for form in ("--html", "--md"):
-        ended = cli("log", after_a_night, form, "-").says("interrupted")
+    options = '{"tenant": 5, "ingest": true}'
+    change = "UPDATE runs SET outcome = 'interrupted', report = ?, options = ?"
+    execute(after_a_night, change, kept, options)
+    for form in (["--html", "-"], ["--md", "-"], ["--stats"], []):
+        ended = cli("log", after_a_night, *form).says("interrupted")
         assert (ended.code, ended.err) == (0, "")
 
 
@@ -336,6 +339,11 @@ def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path
         assert (ended.code, ended.out) == (1, "")
         assert "not a report of slowwave" in ended.err
         assert path.read_bytes() == content
+    for name, why in (("loop.html", "not a report"), (f"{'n' * 300}.html", "File name too long")):
+        path = tmp_path / name
+        if name == "loop.html":
+            path.symlink_to(path)
+        cli("log", after_a_night, "--html", path).ends(1, why)
     page = tmp_path / "night.html"
     assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
     assert {item.name for item in (tmp_path / "others").iterdir()} == set(others)
