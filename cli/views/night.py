@@ -147,14 +147,16 @@ def _view_unwritten(
     outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
 ) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
-    nothing = "nothing to do" if outcome.last_run is None else "nothing more to do"
+    ended = "nothing to do" if outcome.last_run is None else "nothing more to do"
     if outcome.verdict != "done":
-        nothing = outcome.verdict
+        ended = outcome.verdict
+    if outcome.results or (dry_run and outcome.has_work):
+        ended = "planned"
     return NightView(
         file=str(named),
         run=None,
         dry_run=dry_run,
-        outcome="planned" if outcome.results else nothing,
+        outcome=ended,
         writer=writer,
         before=None,
         after=None,
