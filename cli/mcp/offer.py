@@ -23,7 +23,6 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import SlowwaveError, StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
-from .conversation_tools import ConversationTools
 from .hints import sentences
 from .stdio import checked_stdio
 from .tools import Tools
@@ -61,9 +60,8 @@ def make_server(
     server = Server(
         "slowwave", instructions=_INSTRUCTIONS, version=version("slowwave"), log_level="WARNING"
     )
-    tools = Tools(memory)
+    tools = Tools(memory, writer_of)
     nights = ConsolidationTools(memory, file, writer_of)
-    talks = ConversationTools(memory, writer_of)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
         tools.memory_block: _READS,
@@ -74,7 +72,7 @@ def make_server(
     calls_model = writes and writer_of().model is not None
     writing: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.remember: _writes(is_destructive=False, is_idempotent=False),
-        talks.ingest: _writes(is_destructive=False, calls_model=calls_model),
+        tools.ingest: _writes(is_destructive=False, calls_model=calls_model),
         nights.consolidate_run: _writes(calls_model=calls_model),
         with_consent(memory, nights): _writes(),
         nights.consolidate_propose: _writes(is_destructive=False),

@@ -51,10 +51,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     is_planned = all(question.state == "planned" for question in asked)
     shown = [question for question in asked if is_planned or question.state == "applied"]
     count = sum(len(question.window.memories) for question in shown)
-    memories, questions = (
-        counted(count, "memory", "memories"),
-        counted(len(shown), "question", "questions"),
-    )
+    memories, questions = counted(count, "memory", "memories"), counted(len(shown), "question")
     if is_planned:
         tokens = sum(question.window.tokens for question in asked)
         return [
@@ -68,10 +65,10 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
-        lines.append(f"  ! {counted(count, 'question', 'questions')}: {why}")
+        lines.append(f"  ! {counted(count, 'question')}: {why}")
     turned_down = Counter(why for question in asked for why in question.turned_down)
     for why, count in turned_down.most_common(_MAX_SHOWN):
-        lines.append(f"  ! {counted(count, 'group', 'groups')} turned down: {why}")
+        lines.append(f"  ! {counted(count, 'group')} turned down: {why}")
     if len(turned_down) > _MAX_SHOWN:
         lines.append("  ...; --json lists all of them")
     return ["\n".join(map(clean, lines))]
@@ -167,7 +164,7 @@ def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
         for state, (_, wording) in STATES.items()
         if parts.states.get(state)
     ]
-    calls = f" ({counted(parts.usage.calls, 'call', 'calls')})" if parts.usage.calls else ""
+    calls = f" ({counted(parts.usage.calls, 'call')})" if parts.usage.calls else ""
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
     yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
     if parts.unread:

@@ -73,7 +73,7 @@ def audit_as_text(found: Audit, file: Path, path: Path) -> Iterator[RenderableTy
     path: where the texts of memories are read.
     """
     active = counted(sum(found.active.values()), "active memory", "active memories")
-    findings = counted(len(found.findings), "finding", "findings")
+    findings = counted(len(found.findings), "finding")
     yield clean(f"{file}: {active}, {findings}.")
     command = _commands(found, file)
     for kind, group in groupby(found.findings, key=lambda finding: finding.kind):

@@ -75,10 +75,10 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
         for name, usd in cost.prices.items()
     ]
     lines = [
-        f"With a model: {counted(cost.windows, 'question', 'questions')}, up to "
+        f"With a model: {counted(cost.windows, 'question')}, up to "
         f"{cost.prompt_tokens:,} input and {cost.answer_tokens:,} output tokens, about "
-        f"{counted(cost.seconds, 'second', 'seconds')} with "
-        f"{counted(concurrency, 'call', 'calls')} at a time.",
+        f"{counted(cost.seconds, 'second')} with "
+        f"{counted(concurrency, 'call')} at a time.",
         f"Price: {', '.join(prices)}. All are estimates, without reasoning tokens.",
     ]
     return ["", *map(clean, lines)]

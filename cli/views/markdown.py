@@ -70,14 +70,14 @@ def _numbers(night: NightView) -> Iterator[str]:
     if usage["calls"] or usage["cached"]:
         cost = usage["cost_usd"]
         price = "unknown" if cost is None else usd_of(cost)
-        calls = counted(usage["calls"], "call", "calls")
+        calls = counted(usage["calls"], "call")
         yield f"The model: {calls}, {usage['cached']} answers from the cache, cost {price}."
 
 
 def _proposals(night: NightView) -> Iterator[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items()))
     count = len(night.proposals)
-    heading = counted(count, "proposal", "proposals")
+    heading = counted(count, "proposal")
     yield f"### {heading}{': ' if states else ''}{states}"
     blocks = (_block(proposal, night) for proposal in night.proposals[:_MAX_PROPOSALS])
     shown = _fitting(blocks, _MAX_OF_PROPOSALS)

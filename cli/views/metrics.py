@@ -9,7 +9,7 @@ from slowwave.consolidation.proposals import State
 
 from .ingest import STATES, IngestTotals
 from .problems import unanswered_windows
-from .report_file import PREFIX, write_textfile
+from .report_file import PREFIX
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
@@ -93,10 +93,6 @@ class Metrics:
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)
         if usage.cost_usd is not None:
             self._set("model_cost_usd", "What the model cost.", usage.cost_usd, file)
-
-    def write(self, path: Path) -> None:
-        """Replace a file with them, atomically. Raises `StoreError`."""
-        write_textfile(path, self.registry)
 
     def _set(self, name: str, description: str, value: float, file: Path, **labels: str) -> None:
         from prometheus_client import Gauge

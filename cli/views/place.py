@@ -96,7 +96,7 @@ def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     if not repeated:
         return
-    lines = [f"{counted(len(repeated), 'statement', 'statements')} in more than one place:"]
+    lines = [f"{counted(len(repeated), 'statement')} in more than one place:"]
     for statement in repeated[:_MAX_REPEATED]:
         text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
         lines.append(f"  {text} ({clean(', '.join(statement.places))})")

@@ -87,9 +87,9 @@ def model_failure(
     parts = outcome.queued_parts
     if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
         return None
-    left = [counted(len(asked), "question", "questions")] if asked else []
+    left = [counted(len(asked), "question")] if asked else []
     if parts.unread:
-        left.append(counted(parts.unread, "conversation part", "conversation parts"))
+        left.append(counted(parts.unread, "conversation part"))
     # What failed is the reason for what was skipped.
     asked.sort(key=lambda each: each.state != "failed")
     why = next(filter(None, (*(each.why for each in asked), parts.why)), "no reason was given")
@@ -125,9 +125,9 @@ def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     aged = [result.why for result in outcome.aged if result.why]
     problems = (
         *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
-        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
-        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
-        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
+        (unanswered, f"{counted(len(unanswered), 'question')} not answered"),
+        (parts.unread, f"{counted(parts.unread, 'part')} of conversations not read"),
+        (raw, f"{counted(raw, 'answer')} about conversations not readable"),
         (outcome.purged.why, "not all purged"),
         (aged, "not all expired or archived"),
     )

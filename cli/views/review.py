@@ -161,7 +161,7 @@ def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> lis
         if found:
             count = counted(len(found), "pending proposal was", "pending proposals were")
             if dry_run:
-                count = f"{counted(len(found), 'pending proposal', 'pending proposals')} would be"
+                count = f"{counted(len(found), 'pending proposal')} would be"
             first, more = found[0], len(found) - 1
             rest = f" and {more:,} more" if more else ""
             lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")

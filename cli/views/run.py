@@ -75,15 +75,15 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     tenants = {run.id: _tenants_of(run) for run in runs}
     # Runs of other tenants count other memories.
     has_tenants = any(tenants.values())
-    costs = {run.id: cost_of(run) for run in runs}
+    costs = {run.id: _cost_of(run) for run in runs}
     has_costs = any(costs.values())
     rows = (
         (
             run.id[:length],
             started(run),
-            with_reason(run, states.get(run.id, {})),
-            *(change_of(run, name) or "?" for name in ("active", "tokens")),
-            writer_of(run),
+            _ending(run, states.get(run.id, {})),
+            *(_change_of(run, name) or "?" for name in ("active", "tokens")),
+            _writer_of(run),
             *([costs[run.id]] if has_costs else []),
             *([tenants[run.id] or "all"] if has_tenants else []),
         )
@@ -104,10 +104,10 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     changes = [
         f"{change} {noun}"
         for name, noun in (("active", "memories"), ("tokens", "tokens"))
-        if (change := change_of(run, name))
+        if (change := _change_of(run, name))
     ]
-    cost = [cost] if (cost := cost_of(run)) else []
-    parts = [started(run), with_reason(run, states), writer_of(run), *cost, *changes]
+    cost = [cost] if (cost := _cost_of(run)) else []
+    parts = [started(run), _ending(run, states), _writer_of(run), *cost, *changes]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
@@ -116,37 +116,31 @@ def what_is_forgotten(at: str) -> str:
     return f"Memories of it were forgotten on {at[:10]}: what it did to them cannot be undone."
 
 
-def change_of(run: Run, name: str) -> str:
+def _change_of(run: Run, name: str) -> str:
     """Return a count before and after; empty if the run did not record it."""
     counts = [recorded(run, when).get(name) for when in ("before", "after")]
     return " -> ".join(f"{n:,}" for n in counts) if all(isinstance(n, int) for n in counts) else ""
 
 
-def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
-    """Return how a run ended, and how much of it was undone since."""
-    undone = states.get("undone", 0)
-    if not undone or outcome == "undone":
-        return outcome
-    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
-
-
-def with_reason(run: Run, states: Mapping[str, int]) -> str:
-    """Return how a run ended, and why if it did not do everything."""
+def _ending(run: Run, states: Mapping[str, int]) -> str:
+    """Return how a run ended, how much was undone since, and why it did not do everything."""
     why = (run.report or {}).get("why")
     if run.outcome == "interrupted" and run.finished_at is None:
         why = "it was killed, or could not record its end"
-    outcome = outcome_now(run.outcome, states)
+    outcome, undone = run.outcome, states.get("undone", 0)
+    if undone and outcome != "undone":
+        outcome += f", {undone:,} of {undone + states.get('applied', 0):,} undone"
     return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
 
 
-def cost_of(run: Run) -> str:
+def _cost_of(run: Run) -> str:
     """Return the calls of a run and their cost; empty if it made none, or recorded none."""
     used = recorded(run, "model")
     calls, usd = int(number_in(used, "calls")), used.get("cost_usd")
     if not calls:
         return ""
     cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"
-    return f"{counted(calls, 'call', 'calls')}, {cost}"
+    return f"{counted(calls, 'call')}, {cost}"
 
 
 def started(run: Run) -> str:
@@ -154,7 +148,7 @@ def started(run: Run) -> str:
     return run.started_at[:19].replace("T", " ")
 
 
-def writer_of(run: Run) -> str:
+def _writer_of(run: Run) -> str:
     """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
     options = run.options
     if options.get(OPTION):
