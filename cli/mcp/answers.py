@@ -43,7 +43,7 @@ def mark(text: str) -> dict[str, str]:
 
 
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return such a sentence of each text that has one, by memory id."""
+    """Return the first instruction of each text that contains one, by memory id."""
     return {memory_id: found[0] for memory_id, text in texts.items() if (found := commands(text))}
 
 

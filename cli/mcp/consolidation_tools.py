@@ -80,13 +80,13 @@ class ConsolidationTools:
         undecided, of a survey: groups of similar memories that only a model can decide; you can
         be that model: call consolidation_questions.
         """
-        waiting = [] if survey else self._memory.waiting()
-        if waiting:
-            return {"surveyed": False} | self._page(list(map(view_pending, waiting)), limit, offset)
+        pending = [] if survey else self._memory.waiting()
+        if pending:
+            return {"surveyed": False} | self._page(list(map(view_pending, pending)), limit, offset)
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
-        views = read_views(self._file, ids_in(each.sources for each in windows[:limit]))
+        views = read_views(self._file, ids_in(window.sources for window in windows[:limit]))
         undecided = [
             {
                 "sources": [
@@ -252,7 +252,7 @@ class ConsolidationTools:
                 for conflict in outcome.conflicts[:limit]
             ],
             "conflicts_in_all": len(outcome.conflicts),
-            "tries_to_command": {each.memory: each.said for each in outcome.plan.suspicious},
+            "tries_to_command": {found.memory: found.said for found in outcome.plan.suspicious},
         }
 
     def _page(

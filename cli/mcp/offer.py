@@ -105,7 +105,7 @@ def make_server(
 class Server(MCPServer):
     """A server that explains in a sentence what is wrong with a message or its arguments."""
 
-    # The names of tools that a server which may write would offer.
+    # The names of the tools that require --allow-writes, if it was not passed.
     withheld: frozenset[str] = frozenset()
 
     async def run_stdio_async(self) -> None:
@@ -202,14 +202,14 @@ def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..
 
     def protected_by(proposal_id: str) -> list[str]:
         try:
-            meant = [each for each in memory.waiting() if each.id.startswith(proposal_id)]
+            queue = [pending for pending in memory.waiting() if pending.id.startswith(proposal_id)]
         except StoreError:
             return []  # which applying it reports
         return [
-            waiting.memories[memory_id].content
-            for waiting in meant
-            for memory_id in waiting.kept.proposal.leaving
-            if memory_id in waiting.memories and waiting.memories[memory_id].protected
+            pending.memories[memory_id].content
+            for pending in queue
+            for memory_id in pending.kept.proposal.leaving
+            if memory_id in pending.memories and pending.memories[memory_id].protected
         ]
 
     def consolidate_apply(

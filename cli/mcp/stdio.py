@@ -59,7 +59,7 @@ def find_errors(line: str) -> Iterator[JSONRPCError]:
         yield _error(json.loads(ids[0]) if len(ids) == 1 else None, PARSE_ERROR, _NOT_JSON)
         return
     if isinstance(found, list):
-        ids = [_id_of(each) for each in found] or [None]
+        ids = list(map(_id_of, found)) or [None]
         yield from (_error(request_id, INVALID_REQUEST, _BATCH) for request_id in ids)
         return
     try:

@@ -158,7 +158,7 @@ class Tools:
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
-        similar = [similar_as_json(each) | mark(each.memory.content) for each in near]
+        similar = [similar_as_json(found) | mark(found.memory.content) for found in near]
         secrets = kinds_of_secrets(text)
         answer = {"id": memory_id, "similar": similar} | mark(text)
         return answer | ({"secrets": list(secrets)} if secrets else {})

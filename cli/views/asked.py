@@ -40,7 +40,7 @@ def question_as_json(asked: AskedWindow) -> dict[str, Any]:
 
 
 def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -> list[str]:
-    """Return what a model was, or would be, asked, what it left alone, and what went wrong.
+    """Return what a model was, or would be, asked, what it left unchanged, and what failed.
 
     results: of the run. A memory in none of the model's proposals was left as it is.
     """
@@ -102,7 +102,7 @@ def _route(route: str, memory: str, tenant: str, score: float, why: str) -> dict
 
 
 def dense_as_text(dense: Sequence[Dense]) -> list[str]:
-    """Return which memories stay verbatim, and by what that shows; nothing if none does."""
+    """Return which memories stay verbatim, and why; nothing if there are none."""
     if not dense:
         return []
     count = counted(len(dense), "memory", "memories")

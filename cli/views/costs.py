@@ -37,12 +37,13 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS, Estimate, split_estimate
 
     sizes = [
-        Estimate(each.window.prompt_tokens, each.window.answer_tokens)
-        for each in outcome.asked
-        if each.state == "planned"
+        Estimate(asked.window.prompt_tokens, asked.window.answer_tokens)
+        for asked in outcome.asked
+        if asked.state == "planned"
     ]
     if writer.model is None:
-        sizes = [split_estimate(each.tokens, len(each.sources)) for each in outcome.plan.undecided]
+        groups = outcome.plan.undecided
+        sizes = [split_estimate(group.tokens, len(group.sources)) for group in groups]
     if not sizes:
         return None
     from slowwave.consolidation.model.known_models import EXAMPLES, price_of

@@ -130,7 +130,7 @@ def _pairs(title: str, pairs: Pairs | None) -> Iterator[str]:
         "\n".join(
             [
                 *_wrapped("", why),
-                *(line for each in memories for line in _wrapped("  ", _dated(each))),
+                *(line for memory in memories for line in _wrapped("  ", _dated(memory))),
             ]
         )
         for why, memories in pairs.shown[:_MAX_PAIRS]

@@ -49,7 +49,7 @@ class NightView:
     decisions: Sequence[Decision] = ()
     # None: there are too many memories to look for conflicts.
     conflicts: Pairs | None = None
-    # None: it is a past run, of which the file does not record what it kept apart.
+    # None: a past run; the file does not record what it kept apart.
     apart: Pairs | None = None
     remarks: Sequence[str] = ()
     # Whether the run is all that changed the file; if not, the remarks contain the rest.

@@ -109,7 +109,7 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
 def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
     """Return no hits if none is that relevant, else those a third as relevant as the best; 0: all.
 
-    A cosine that is a quarter higher suffices: the words of a memory may all be others.
+    A cosine a quarter above `least` suffices, too: a memory may share no word with the question.
     """
     if least <= 0.0:
         return hits
@@ -122,8 +122,8 @@ def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
 def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:
     """Move each hit with an earlier value after the hit with the later one, if there is one.
 
-    A memory with an outdated value can be active: both memories of a conflict are until somebody
-    decides, and a source with other details is. A reader who only gets it would believe it.
+    A memory with an outdated value can be active: both memories of a conflict are, until somebody
+    decides, and so is a source with other details. Whoever read only that would believe it.
     """
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
     newer = [places.get(hit.rival.id, 0) if hit.rival else 0 for hit in hits]
