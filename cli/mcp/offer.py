@@ -61,24 +61,24 @@ def make_server(
         "slowwave", instructions=_INSTRUCTIONS, version=version("slowwave"), log_level="WARNING"
     )
     tools = Tools(memory, writer_of)
-    nights = ConsolidationTools(memory, file, writer_of)
+    cycle = ConsolidationTools(memory, file, writer_of)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
         tools.memory_block: _READS,
         tools.trace: _READS,
         tools.memory_stats: _READS,
-        nights.consolidate_pending: _READS,
+        cycle.consolidate_pending: _READS,
     }
     calls_model = writes and writer_of().model is not None
     writing: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.remember: _writes(is_destructive=False, is_idempotent=False),
         tools.ingest: _writes(is_destructive=False, calls_model=calls_model),
-        nights.consolidate_run: _writes(calls_model=calls_model),
-        with_consent(memory, nights): _writes(),
-        nights.consolidate_propose: _writes(is_destructive=False),
-        nights.consolidation_questions: _READS,
-        nights.consolidation_answer: _writes(),
-        nights.consolidate_decline: _writes(is_destructive=False),
+        cycle.consolidate_run: _writes(calls_model=calls_model),
+        with_consent(memory, cycle): _writes(),
+        cycle.consolidate_propose: _writes(is_destructive=False),
+        cycle.consolidation_questions: _READS,
+        cycle.consolidation_answer: _writes(),
+        cycle.consolidate_decline: _writes(is_destructive=False),
         tools.correct: _writes(is_idempotent=False),
         tools.pin: _writes(is_destructive=False, is_idempotent=False),
         tools.retract: _writes(is_idempotent=False),
@@ -191,7 +191,7 @@ class Consent(BaseModel):
     replace: bool = Field(description="Whether to replace them; undo restores them.")
 
 
-def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..., dict[str, Any]]:
+def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[..., dict[str, Any]]:
     """Return consolidate_apply; the client asks a person before protected memories leave."""
 
     def consent(context: Context, proposal_id: str) -> Consent | Elicit[Consent]:
@@ -221,9 +221,9 @@ def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..
             raise StoreError(
                 "A person declined to replace protected memories.", "Nothing was changed."
             )
-        return nights.consolidate_apply(context, proposal_id)
+        return cycle.consolidate_apply(context, proposal_id)
 
-    consolidate_apply.__doc__ = nights.consolidate_apply.__doc__
+    consolidate_apply.__doc__ = cycle.consolidate_apply.__doc__
     return consolidate_apply
 
 

@@ -88,7 +88,7 @@ def _proposals(night: NightView) -> Iterator[str]:
 
 
 def _fitting(blocks: Iterable[str], left: int) -> list[str]:
-    """Return the blocks that fit into so many characters; long ones are skipped."""
+    """Return the blocks that fit into a budget of characters; long ones are skipped."""
     fitting = []
     for block in blocks:
         if len(block) <= left:

@@ -123,7 +123,7 @@ def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:
     """Move each hit with an earlier value after the hit with the later one, if there is one.
 
     A memory with an outdated value can be active: both memories of a conflict are, until somebody
-    decides, and so is a source with other details. Whoever read only that would believe it.
+    decides, and so is a source with other details. A reader of only that would believe it.
     """
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
     newer = [places.get(hit.rival.id, 0) if hit.rival else 0 for hit in hits]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from model_nights import LEASE, Agent, texts_of
-from nights import NOW, TWINS, execute, night, picture, rows
+from nights import NOW, TWINS, execute, picture, rows
 from numpy.typing import NDArray
 from places import ROOT
 
@@ -249,23 +249,6 @@ def test_one_proposal_of_a_plan_is_applied_and_another_declined(
             "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
         )
         assert (declined["key"], declined["why"]) == (second.id, "They are two.")
-
-
-def test_a_pending_proposal_is_applied_or_declined(
-    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
-    with memory:
-        for text in (*WIKI, *TWINS):
-            memory.add(text)
-        night(tmp_path / "memory.db", embedder, now=NOW, review="always")
-        first, second = memory.waiting()
-        assert memory.consolidate(dry_run=True).results == ()
-        (applied,) = memory.apply(first.id).results
-        assert (applied.proposal.id, applied.state) == (first.id, "applied")
-        assert memory.decline(second.id, "They are two.") is None
-        assert memory.waiting() == []
-        memory.undo(first.id)
-        assert [pending.id for pending in memory.waiting()] == [first.id]
 
 
 def test_a_proposal_whose_source_changed_since_is_stale(
