@@ -124,9 +124,7 @@ def _as_metrics(
 
     metrics = Metrics()
     metrics.set_pending(file, pending)
-    metrics.set_size(file, counts.active, counts.tokens, parts)
-    for status, layers in by_status.items():
-        metrics.set_status(file, status, sum(layers.values()))
+    metrics.set_size(file, counts, by_status, parts)
     metrics.set_ingests(file, IngestTotals.of(runs))
     if runs:
         metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-_WERE = "conversation part was", "conversation parts were"
 
 
 def question_as_json(asked: AskedWindow) -> dict[str, Any]:
@@ -166,7 +165,8 @@ def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
     ]
     calls = f" ({counted(parts.usage.calls, 'call')})" if parts.usage.calls else ""
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
-    yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
+    were = counted(parts.read, "conversation part was", "conversation parts were")
+    yield f"{were} read{calls}{found}."
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
         yield f"  ! {count} still queued, {since(parts.backlog)}: {parts.why}"

@@ -119,7 +119,8 @@ def what_is_forgotten(at: str) -> str:
 def _change_of(run: Run, name: str) -> str:
     """Return a count before and after; empty if the run did not record it."""
     counts = [recorded(run, when).get(name) for when in ("before", "after")]
-    return " -> ".join(f"{n:,}" for n in counts) if all(isinstance(n, int) for n in counts) else ""
+    are_known = all(isinstance(count, int) for count in counts)
+    return " -> ".join(f"{count:,}" for count in counts) if are_known else ""
 
 
 def _ending(run: Run, states: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Self
 
 from slowwave.consolidation.cycle import run_cycle
@@ -96,7 +96,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
         self._secrets = defaultdict(dict)
-        self._searching = Lock()
+        self._searching = RLock()
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
-from threading import Lock
+from threading import RLock
 from typing import TypedDict, Unpack, get_args
 
 from slowwave.consolidation.recall.block import (
@@ -60,7 +60,7 @@ class RecallingMemory(TenantFile):
     # The identity and the change counts of the indexed file.
     _state: tuple[int, ...] = ()
     # Threads search in turn: a search of a changed file closes the index of the one before.
-    _searching: Lock
+    _searching: RLock
 
     def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
         """Return the memories that are relevant to a question, best first.
