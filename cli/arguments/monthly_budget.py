@@ -62,8 +62,8 @@ def spent_in_month(file: MemoryFile, now: datetime) -> float:
 
 def _cost_of(run: Run, file: MemoryFile) -> float:
     """Return what a run cost in USD, by litellm's table if the run could not tell."""
-    used: dict[str, Any] | None = (run.report or {}).get("model")
-    if used is None:  # it was killed: its answers are kept
+    used: Any = (run.report or {}).get("model")
+    if not isinstance(used, dict):  # it was killed: its answers are kept
         from slowwave.store.model_answers import cost_of_answers
 
         return cost_of_answers(file, run.started_at)

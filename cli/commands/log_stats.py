@@ -16,7 +16,7 @@ from slowwave.cli.views.asked import parts_queued, since
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics
-from slowwave.cli.views.run import table_of_runs
+from slowwave.cli.views.run import recorded, table_of_runs
 from slowwave.cli.views.table import table_of
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
@@ -124,9 +124,7 @@ def _as_metrics(
 
     metrics = Metrics()
     metrics.set_pending(file, pending)
-    metrics.set_size(file, counts.active, counts.tokens, parts)
-    for status, layers in by_status.items():
-        metrics.set_status(file, status, sum(layers.values()))
+    metrics.set_size(file, counts, by_status, parts)
     metrics.set_ingests(file, IngestTotals.of(runs))
     if runs:
         metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
@@ -135,8 +133,7 @@ def _as_metrics(
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
     """Return the memories and tokens before and after a run; None if it did not record them."""
-    report = run.report or {}
-    parts = {when: report.get(when) or {} for when in ("before", "after")}
+    parts = {when: recorded(run, when) for when in ("before", "after")}
     return {
         "run": run.id,
         "started_at": run.started_at,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, Field
 
@@ -17,28 +16,12 @@ from slowwave.cli.views.proposal import (
     sources_as_json,
     view_decision,
 )
-from slowwave.cli.views.questions import open_questions_as_json
 from slowwave.cli.views.run import run_as_json
-from slowwave.consolidation.agent.rounds import OpenQuestions
 from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
 from slowwave.store.records import json_text
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Page:
-    """Which of many results an agent is shown."""
-
-    limit: int = 50
-    offset: int = 0
-
-    def of(self, results: Sequence[T]) -> Sequence[T]:
-        """Return the results of this page."""
-        return results[self.offset : self.offset + self.limit]
 
 
 class GivenAnswer(BaseModel):
@@ -53,12 +36,6 @@ class GivenAnswer(BaseModel):
         return self.answer if isinstance(self.answer, str) else json_text(self.answer)
 
 
-def questions_as_json(found: OpenQuestions, limit: int) -> dict[str, Any]:
-    """Return the first open questions, how many there are in all, and how far the night is."""
-    shown = replace(found, questions=found.questions[:limit])
-    return open_questions_as_json(shown) | {"open": len(found.questions)}
-
-
 def mark(text: str) -> dict[str, str]:
     """Return the first instruction to its reader that a text contains, if there is one."""
     found = commands(text)
@@ -66,7 +43,7 @@ def mark(text: str) -> dict[str, str]:
 
 
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return such a sentence of each text that has one, by memory id."""
+    """Return the first instruction of each text that contains one, by memory id."""
     return {memory_id: found[0] for memory_id, text in texts.items() if (found := commands(text))}
 
 

@@ -21,7 +21,11 @@ from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
-from slowwave.cli.views.questions import given_as_json, open_question_as_json
+from slowwave.cli.views.questions import (
+    given_as_json,
+    open_question_as_json,
+    open_questions_as_json,
+)
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.proposing import SecondReading
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
@@ -31,7 +35,7 @@ from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
-from .answers import GivenAnswer, Page, questions_as_json, shown_proposal, suspicious
+from .answers import GivenAnswer, shown_proposal, suspicious
 
 ProposalId = Annotated[
     str,
@@ -44,8 +48,8 @@ Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 _INTERVAL_S = 2.0
 # What is raised if the client is gone.
 _GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, CancelledError, RuntimeError)
-# The proposals of an outcome that are shown with their texts.
-_FIRST = Page(10)
+# The number of proposals of a night that are shown with their texts.
+_FIRST = 10
 
 
 class ConsolidationTools:
@@ -76,24 +80,27 @@ class ConsolidationTools:
         undecided, of a survey: groups of similar memories that only a model can decide; you can
         be that model: call consolidation_questions.
         """
-        page = Page(limit, offset)
-        waiting = [] if survey else self._memory.waiting()
-        if waiting:
-            return {"surveyed": False} | self._page(list(map(view_pending, waiting)), page)
+        pending = [] if survey else self._memory.waiting()
+        if pending:
+            return {"surveyed": False} | self._page(list(map(view_pending, pending)), limit, offset)
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run=True, progress=progress)
         windows = outcome.plan.undecided
-        views = read_views(self._file, ids_in(each.sources for each in windows[: page.limit]))
+        views = read_views(self._file, ids_in(window.sources for window in windows[:limit]))
         undecided = [
             {
-                "sources": [{"id": id_, "content": views[id_].content} for id_ in window.sources],
+                "sources": [
+                    # A memory may have been deleted since.
+                    {"id": id_, "content": views[id_].content if id_ in views else None}
+                    for id_ in window.sources
+                ],
                 "similarity": window.similarity,
                 "tokens": window.tokens,
             }
-            for window in windows[: page.limit]
+            for window in windows[:limit]
         ]
         more = {"undecided": undecided, "undecided_in_all": len(windows)}
-        return {"surveyed": True} | self._outcome(outcome, page) | more
+        return {"surveyed": True} | self._outcome(outcome, limit, offset) | more
 
     def consolidate_run(
         self,
@@ -103,8 +110,9 @@ class ConsolidationTools:
     ) -> dict[str, Any]:
         """Consolidate the memories now. undo reverts the run.
 
-        Pending proposals stay pending. in_all: the number of proposals of this run. waiting: the
-        number of proposals pending from earlier runs, which consolidate_pending shows.
+        outcome: done, or partial, failed or interrupted; why: the first reason. Pending proposals
+        stay pending. in_all: the number of proposals of this run. waiting: the number of proposals
+        pending from earlier runs, which consolidate_pending shows.
 
         If the server has a model, the run calls it, except in a dry run; model has what that cost,
         and why the model refuses every call, if it does. The run first reads the conversation parts
@@ -114,7 +122,7 @@ class ConsolidationTools:
         with reported_progress(context) as progress:
             outcome = self._memory.consolidate(dry_run, writer, progress)
         usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
-        return self._outcome(outcome, Page(limit, 0)) | {"model": usage}
+        return self._outcome(outcome, limit) | {"model": usage}
 
     def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
         """Apply one proposal of consolidate_pending.
@@ -125,7 +133,7 @@ class ConsolidationTools:
         with reported_progress(context) as progress:
             decided = self._memory.apply(proposal_id, progress)
         proposals = list(map(view_result, decided.results))
-        return {"run": decided.run_id} | self._page(proposals, Page())
+        return {"run": decided.run_id} | self._page(proposals)
 
     def consolidate_propose(
         self,
@@ -162,7 +170,7 @@ class ConsolidationTools:
         return {
             "faults": made.faults,
             "question": made.question and open_question_as_json(made.question),
-            "proposal": next(iter(self._page(results, Page())["proposals"]), None),
+            "proposal": next(iter(self._page(results)["proposals"]), None),
             "run": made.run_id,
         }
 
@@ -182,7 +190,7 @@ class ConsolidationTools:
         """
         with reported_progress(context) as progress:
             left = self._memory.questions(progress)
-        return questions_as_json(left, limit)
+        return open_questions_as_json(left, limit)
 
     def consolidation_answer(
         self,
@@ -208,8 +216,7 @@ class ConsolidationTools:
             given = self._memory.answer(texts, review, progress)
         outcome = given.outcome
         return {
-            **given_as_json(given),
-            **questions_as_json(given.left, limit),
+            **given_as_json(given, limit),
             "night": None if outcome is None else self._outcome(outcome, _FIRST),
         }
 
@@ -224,13 +231,15 @@ class ConsolidationTools:
             run_id = self._memory.decline(proposal_id, reason, progress)
         return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
-    def _outcome(self, outcome: Outcome, page: Page) -> dict[str, Any]:
+    def _outcome(self, outcome: Outcome, limit: int, offset: int = 0) -> dict[str, Any]:
         """Return a plan, or the outcome of a run, with the texts of its memories."""
         return {
             "run": outcome.run_id,
+            "outcome": outcome.verdict,
+            "why": outcome.why,
             "before": asdict(outcome.before),
             "after": asdict(outcome.after),
-            **self._page(list(map(view_result, outcome.results)), page),
+            **self._page(list(map(view_result, outcome.results)), limit, offset),
             "waiting": outcome.earlier.pending,
             "conversations": queued_parts_as_json(outcome.queued_parts),
             "conflicts": [
@@ -240,14 +249,16 @@ class ConsolidationTools:
                     "values": conflict.values,
                     "why": conflict.why,
                 }
-                for conflict in outcome.conflicts[: page.limit]
+                for conflict in outcome.conflicts[:limit]
             ],
             "conflicts_in_all": len(outcome.conflicts),
-            "tries_to_command": {each.memory: each.said for each in outcome.plan.suspicious},
+            "tries_to_command": {found.memory: found.said for found in outcome.plan.suspicious},
         }
 
-    def _page(self, proposals: Sequence[ProposalView], page: Page) -> dict[str, Any]:
-        shown = page.of(proposals)
+    def _page(
+        self, proposals: Sequence[ProposalView], limit: int = 50, offset: int = 0
+    ) -> dict[str, Any]:
+        shown = proposals[offset : offset + limit]
         memories = read_views(self._file, ids_in(view.proposal.sources for view in shown))
         texts = {memory.id: memory.content for memory in memories.values()}
         return {

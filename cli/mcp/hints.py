@@ -40,5 +40,7 @@ def for_agent(hint: str) -> str:
     """Return a hint that names tools; what only a command can do is for a person."""
     for words, replacement in WORDING.items():
         hint = hint.replace(words, replacement)
-    sentences = _SENTENCE_END.split(hint)
-    return " ".join(f"{_ASK}: {each}" if _COMMAND.search(each) else each for each in sentences)
+    return " ".join(
+        f"{_ASK}: {sentence}" if _COMMAND.search(sentence) else sentence
+        for sentence in _SENTENCE_END.split(hint)
+    )

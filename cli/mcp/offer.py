@@ -23,7 +23,6 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import SlowwaveError, StoreError
 
 from .consolidation_tools import ConsolidationTools, ProposalId
-from .conversation_tools import ConversationTools
 from .hints import sentences
 from .stdio import checked_stdio
 from .tools import Tools
@@ -61,26 +60,25 @@ def make_server(
     server = Server(
         "slowwave", instructions=_INSTRUCTIONS, version=version("slowwave"), log_level="WARNING"
     )
-    tools = Tools(memory)
-    nights = ConsolidationTools(memory, file, writer_of)
-    talks = ConversationTools(memory, writer_of)
+    tools = Tools(memory, writer_of)
+    cycle = ConsolidationTools(memory, file, writer_of)
     offered: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.recall: _READS,
         tools.memory_block: _READS,
         tools.trace: _READS,
         tools.memory_stats: _READS,
-        nights.consolidate_pending: _READS,
+        cycle.consolidate_pending: _READS,
     }
     calls_model = writes and writer_of().model is not None
     writing: dict[Callable[..., dict[str, Any]], ToolAnnotations] = {
         tools.remember: _writes(is_destructive=False, is_idempotent=False),
-        talks.ingest: _writes(is_destructive=False, calls_model=calls_model),
-        nights.consolidate_run: _writes(calls_model=calls_model),
-        with_consent(memory, nights): _writes(),
-        nights.consolidate_propose: _writes(is_destructive=False),
-        nights.consolidation_questions: _READS,
-        nights.consolidation_answer: _writes(),
-        nights.consolidate_decline: _writes(is_destructive=False),
+        tools.ingest: _writes(is_destructive=False, calls_model=calls_model),
+        cycle.consolidate_run: _writes(calls_model=calls_model),
+        with_consent(memory, cycle): _writes(),
+        cycle.consolidate_propose: _writes(is_destructive=False),
+        cycle.consolidation_questions: _READS,
+        cycle.consolidation_answer: _writes(),
+        cycle.consolidate_decline: _writes(is_destructive=False),
         tools.correct: _writes(is_idempotent=False),
         tools.pin: _writes(is_destructive=False, is_idempotent=False),
         tools.retract: _writes(is_idempotent=False),
@@ -107,7 +105,7 @@ def make_server(
 class Server(MCPServer):
     """A server that explains in a sentence what is wrong with a message or its arguments."""
 
-    # The names of tools that a server which may write would offer.
+    # The names of the tools that require --allow-writes, if it was not passed.
     withheld: frozenset[str] = frozenset()
 
     async def run_stdio_async(self) -> None:
@@ -193,7 +191,7 @@ class Consent(BaseModel):
     replace: bool = Field(description="Whether to replace them; undo restores them.")
 
 
-def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..., dict[str, Any]]:
+def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[..., dict[str, Any]]:
     """Return consolidate_apply; the client asks a person before protected memories leave."""
 
     def consent(context: Context, proposal_id: str) -> Consent | Elicit[Consent]:
@@ -204,14 +202,14 @@ def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..
 
     def protected_by(proposal_id: str) -> list[str]:
         try:
-            meant = [each for each in memory.waiting() if each.id.startswith(proposal_id)]
+            queue = [pending for pending in memory.waiting() if pending.id.startswith(proposal_id)]
         except StoreError:
             return []  # which applying it reports
         return [
-            waiting.memories[memory_id].content
-            for waiting in meant
-            for memory_id in waiting.kept.proposal.leaving
-            if memory_id in waiting.memories and waiting.memories[memory_id].protected
+            pending.memories[memory_id].content
+            for pending in queue
+            for memory_id in pending.kept.proposal.leaving
+            if memory_id in pending.memories and pending.memories[memory_id].protected
         ]
 
     def consolidate_apply(
@@ -223,9 +221,9 @@ def with_consent(memory: AgentMemory, nights: ConsolidationTools) -> Callable[..
             raise StoreError(
                 "A person declined to replace protected memories.", "Nothing was changed."
             )
-        return nights.consolidate_apply(context, proposal_id)
+        return cycle.consolidate_apply(context, proposal_id)
 
-    consolidate_apply.__doc__ = nights.consolidate_apply.__doc__
+    consolidate_apply.__doc__ = cycle.consolidate_apply.__doc__
     return consolidate_apply
 
 

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-_NOT_JSON = "The line is not JSON."
+_NOT_JSON = "The line is not JSON, or it is nested too deeply."
 _NOT_A_MESSAGE = (
     'The line is not a JSON-RPC message: it requires "jsonrpc": "2.0", a "method", an "id" that is '
     'a string or an integer, and "params" that are an object.'
@@ -54,12 +54,12 @@ def find_errors(line: str) -> Iterator[JSONRPCError]:
     """Yield the answers to a line that is not a message, one for each id in it; none if it is."""
     try:
         found = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         ids = _ID.findall(line)
         yield _error(json.loads(ids[0]) if len(ids) == 1 else None, PARSE_ERROR, _NOT_JSON)
         return
     if isinstance(found, list):
-        ids = [_id_of(each) for each in found] or [None]
+        ids = list(map(_id_of, found)) or [None]
         yield from (_error(request_id, INVALID_REQUEST, _BATCH) for request_id in ids)
         return
     try:
@@ -75,7 +75,10 @@ def find_errors(line: str) -> Iterator[JSONRPCError]:
 
 def _id_of(message: Any) -> str | int | None:
     found = message.get("id") if isinstance(message, dict) else None
-    return found if isinstance(found, str | int) and not isinstance(found, bool) else None
+    if isinstance(found, str):
+        # UTF-8 has no halves of surrogate pairs, which JSON allows.
+        return found if found == found.encode(errors="ignore").decode() else None
+    return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def _error(request_id: str | int | None, code: int, message: str) -> JSONRPCError:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
-from threading import Lock
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from slowwave.cli.views.correction import correction_as_json, similar_as_json
+from slowwave.cli.views.ingest import as_json, conversation_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.agent.conversing import EVERY
 from slowwave.consolidation.agent.recalling import RecallOptions
 from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 from slowwave.consolidation.thresholds import MIN_RELEVANCE
+from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
-from .answers import (
-    hit_as_json,
-    judged_as_json,
-    mark,
-    shown_run,
-    suspicious,
-)
+from .answers import hit_as_json, judged_as_json, mark, shown_run, suspicious
+from .consolidation_tools import reported_progress
 from .hints import sentences
 
 Query = Annotated[str, Field(min_length=1, description="A question in plain words.")]
@@ -43,14 +42,22 @@ MinRelevance = Annotated[
 Shared = Annotated[bool, Field(description="Search the facts that all tenants share, too.")]
 
 
+class SaidMessage(BaseModel):
+    """A message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+    at: str | None = Field(None, description="When it was said, in ISO 8601. Default: now.")
+    id: str | None = Field(None, description="Its id: a known one is skipped.")
+
+
 class Tools:
     """What an agent can call. Nothing stays open between two calls."""
 
-    def __init__(self, memory: AgentMemory) -> None:
-        """Serve the memories of a file."""
+    def __init__(self, memory: AgentMemory, writer_of: Callable[[], Writer]) -> None:
+        """Serve the memories of a file. writer_of: creates the writer of a reading."""
         self._memory = memory
-        # What a search has read can be used by one search at a time.
-        self._searching = Lock()
+        self._writer_of = writer_of
 
     def recall(
         self,
@@ -74,8 +81,7 @@ class Tools:
         words_only: why only words were searched, if embedding failed.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        with self._searching:
-            hits = self._memory.recall(query, limit, **options)
+        hits = self._memory.recall(query, limit, **options)
         return {"hits": list(map(hit_as_json, hits)), "words_only": hits.words_only}
 
     def memory_block(
@@ -98,8 +104,7 @@ class Tools:
         left_out has their ids.
         """
         options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        with self._searching:
-            block = self._memory.block(query, budget, **options)
+        block = self._memory.block(query, budget, **options)
         return {
             "text": block.text,
             "tokens": block.tokens,
@@ -153,10 +158,50 @@ class Tools:
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
-        similar = [similar_as_json(each) | mark(each.memory.content) for each in near]
+        similar = [similar_as_json(found) | mark(found.memory.content) for found in near]
         secrets = kinds_of_secrets(text)
         answer = {"id": memory_id, "similar": similar} | mark(text)
         return answer | ({"secrets": list(secrets)} if secrets else {})
+
+    def ingest(
+        self,
+        context: Context,
+        messages: Annotated[
+            list[SaidMessage], Field(description="The next messages, or all so far, oldest first.")
+        ],
+        conversation: Annotated[
+            str, Field(min_length=1, description="Its id, the same in each call.")
+        ],
+        every: Annotated[
+            int, Field(ge=1, description="After how many turns of user and assistant it is read.")
+        ] = EVERY,
+        read_now: Annotated[
+            bool,
+            Field(description="Read all that is unread: at its end, or after a completed action."),
+        ] = False,
+    ) -> dict[str, Any]:
+        """Store messages of a conversation at once, and extract memories from it from time to time.
+
+        No message is read twice, and those that the conversation already ends with are skipped.
+        read: the memories that were stored, or known already, with the messages that they come
+        from; null if it was not read now. If the server has no model, the messages are queued:
+        consolidation_questions asks you about what was read_now, or is due.
+        """
+        talk = self._memory.conversation(conversation, every, writer_of=self._writer_of)
+        passed = [message.model_dump(exclude_none=True) for message in messages]
+        kept = talk.keep(passed, can_repeat=True)
+        outcome = None
+        if read_now or talk.is_due(kept):
+            with reported_progress(context) as progress:
+                outcome = talk.read(progress)
+        remembered = [] if outcome is None else outcome.remembered
+        texts = {result.memory or "": result.content for result in remembered}
+        return {
+            "conversation": conversation_as_json(kept.cut),
+            "unread_turns": kept.turns,
+            "read": None if outcome is None else as_json(outcome, self._writer_of()),
+            "tries_to_command": suspicious(texts),
+        }
 
     def correct(
         self,

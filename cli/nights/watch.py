@@ -13,6 +13,7 @@ from slowwave.cli.terminal.exits import Code, code_of
 from slowwave.cli.terminal.log_lines import Level, log_lines
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.metrics import Metrics
+from slowwave.cli.views.report_file import write_textfile
 from slowwave.store.errors import SlowwaveError, StoreError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class Watch:
         log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
         if self._metrics is not None and self._path is not None:
             self._metrics.set_end(file, time.time(), seconds, code, closed)
-            self._metrics.write(self._path)
+            write_textfile(self._path, self._metrics.registry)
 
     def failed(self, file: Path, error: BaseException) -> None:
         """Report that a run ended with an error; the caller reports the error itself."""

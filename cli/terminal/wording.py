@@ -14,9 +14,9 @@ MAX_SHOWN = 200
 _MAX_NAMED = 5
 
 
-def counted(count: int, singular: str, plural: str) -> str:
-    """Return a number with its noun."""
-    return f"{count:,} {singular if count == 1 else plural}"
+def counted(count: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun. plural: by default, with an s."""
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
 def named(names: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 # How many reasons, and how many memories that stay verbatim, are shown.
 _MAX_SHOWN = 5
-_WERE = "conversation part was", "conversation parts were"
 
 
 def question_as_json(asked: AskedWindow) -> dict[str, Any]:
@@ -40,7 +39,7 @@ def question_as_json(asked: AskedWindow) -> dict[str, Any]:
 
 
 def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -> list[str]:
-    """Return what a model was, or would be, asked, what it left alone, and what went wrong.
+    """Return what a model was, or would be, asked, what it left unchanged, and what failed.
 
     results: of the run. A memory in none of the model's proposals was left as it is.
     """
@@ -51,10 +50,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     is_planned = all(question.state == "planned" for question in asked)
     shown = [question for question in asked if is_planned or question.state == "applied"]
     count = sum(len(question.window.memories) for question in shown)
-    memories, questions = (
-        counted(count, "memory", "memories"),
-        counted(len(shown), "question", "questions"),
-    )
+    memories, questions = counted(count, "memory", "memories"), counted(len(shown), "question")
     if is_planned:
         tokens = sum(question.window.tokens for question in asked)
         return [
@@ -68,10 +64,10 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
-        lines.append(f"  ! {counted(count, 'question', 'questions')}: {why}")
+        lines.append(f"  ! {counted(count, 'question')}: {why}")
     turned_down = Counter(why for question in asked for why in question.turned_down)
     for why, count in turned_down.most_common(_MAX_SHOWN):
-        lines.append(f"  ! {counted(count, 'group', 'groups')} turned down: {why}")
+        lines.append(f"  ! {counted(count, 'group')} turned down: {why}")
     if len(turned_down) > _MAX_SHOWN:
         lines.append("  ...; --json lists all of them")
     return ["\n".join(map(clean, lines))]
@@ -105,7 +101,7 @@ def _route(route: str, memory: str, tenant: str, score: float, why: str) -> dict
 
 
 def dense_as_text(dense: Sequence[Dense]) -> list[str]:
-    """Return which memories stay verbatim, and by what that shows; nothing if none does."""
+    """Return which memories stay verbatim, and why; nothing if there are none."""
     if not dense:
         return []
     count = counted(len(dense), "memory", "memories")
@@ -167,9 +163,10 @@ def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
         for state, (_, wording) in STATES.items()
         if parts.states.get(state)
     ]
-    calls = f" ({counted(parts.usage.calls, 'call', 'calls')})" if parts.usage.calls else ""
+    calls = f" ({counted(parts.usage.calls, 'call')})" if parts.usage.calls else ""
     found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
-    yield f"{counted(parts.read, *_WERE)} read{calls}{found}."
+    were = counted(parts.read, "conversation part was", "conversation parts were")
+    yield f"{were} read{calls}{found}."
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
         yield f"  ! {count} still queued, {since(parts.backlog)}: {parts.why}"

@@ -73,7 +73,7 @@ def audit_as_text(found: Audit, file: Path, path: Path) -> Iterator[RenderableTy
     path: where the texts of memories are read.
     """
     active = counted(sum(found.active.values()), "active memory", "active memories")
-    findings = counted(len(found.findings), "finding", "findings")
+    findings = counted(len(found.findings), "finding")
     yield clean(f"{file}: {active}, {findings}.")
     command = _commands(found, file)
     for kind, group in groupby(found.findings, key=lambda finding: finding.kind):
@@ -101,7 +101,7 @@ def _section(
         for finding in group:
             found = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
             lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in found]
-            # A memory that gives orders has been quoted.
+            # The instruction that a memory contains has been shown with it.
             if not any(memory and finding.why in memory.content for _, memory in found):
                 why = shortened(finding.why, _MAX_CHARACTERS)
                 lines.append(f"    {why}" if found else f"  {clean(finding.tenant)}: {why}")
@@ -112,7 +112,7 @@ def _section(
 
 
 def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:
-    """Return what gives the command that cleans up after a finding."""
+    """Return a function that gives the command to clean up after a finding."""
     named = shlex.quote(str(file))
     faded = Counter(finding.tenant for finding in found.findings if finding.kind == "faded")
 

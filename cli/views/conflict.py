@@ -94,7 +94,7 @@ def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | No
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
-    number = counted(len(groups), "conflict", "conflicts")
+    number = counted(len(groups), "conflict")
     lines = [f"{number} between {count:,} memories, left unchanged."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
@@ -167,7 +167,7 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     left = counted(found["memories"], "similar memory", "similar memories")
     lines = [
         f"Left for a model (--model NAME): {left} in "
-        f"{counted(len(undecided), 'question', 'questions')}. Pairs that it would see, most "
+        f"{counted(len(undecided), 'question')}. Pairs that it would see, most "
         "similar first:"
     ]
     memories = read_views(path, ids_in(pair["sources"] for pair in found["likeliest"]))
@@ -180,7 +180,7 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
 
 def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
     """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
-    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair', 'pairs')}."]
+    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
         lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")

@@ -37,12 +37,13 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS, Estimate, split_estimate
 
     sizes = [
-        Estimate(each.window.prompt_tokens, each.window.answer_tokens)
-        for each in outcome.asked
-        if each.state == "planned"
+        Estimate(asked.window.prompt_tokens, asked.window.answer_tokens)
+        for asked in outcome.asked
+        if asked.state == "planned"
     ]
     if writer.model is None:
-        sizes = [split_estimate(each.tokens, len(each.sources)) for each in outcome.plan.undecided]
+        groups = outcome.plan.undecided
+        sizes = [split_estimate(group.tokens, len(group.sources)) for group in groups]
     if not sizes:
         return None
     from slowwave.consolidation.model.known_models import EXAMPLES, price_of
@@ -75,10 +76,10 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
         for name, usd in cost.prices.items()
     ]
     lines = [
-        f"With a model: {counted(cost.windows, 'question', 'questions')}, up to "
+        f"With a model: {counted(cost.windows, 'question')}, up to "
         f"{cost.prompt_tokens:,} input and {cost.answer_tokens:,} output tokens, about "
-        f"{counted(cost.seconds, 'second', 'seconds')} with "
-        f"{counted(concurrency, 'call', 'calls')} at a time.",
+        f"{counted(cost.seconds, 'second')} with "
+        f"{counted(concurrency, 'call')} at a time.",
         f"Price: {', '.join(prices)}. All are estimates, without reasoning tokens.",
     ]
     return ["", *map(clean, lines)]

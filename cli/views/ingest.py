@@ -12,6 +12,8 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.intake import INGESTED, KeptMessage
 
+from .run import number_in, recorded
+
 if TYPE_CHECKING:
     from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome, IngestResult
     from slowwave.consolidation.ingest.parts import Cut
@@ -122,12 +124,10 @@ class IngestTotals:
     def of(cls, runs: Iterable[Run]) -> IngestTotals:
         """Add up runs; those of other commands do not count."""
         found = [run for run in runs if INGESTED in run.options and run.outcome != "undone"]
-        reports = [run.report or {} for run in found]
-        texts = {
-            state: sum(report.get("states", {}).get(state, 0) for report in reports)
-            for state in STATES
-        }
-        return cls(len(found), texts, sum(report.get("seconds", 0.0) for report in reports))
+        states = [recorded(run, "states") for run in found]
+        texts = {state: int(sum(number_in(part, state) for part in states)) for state in STATES}
+        seconds = sum(number_in(run.report or {}, "seconds") for run in found)
+        return cls(len(found), texts, float(seconds))
 
     @property
     def duplicate_share(self) -> float:
@@ -144,7 +144,7 @@ class IngestTotals:
         """Return the totals in a sentence."""
         texts = (f"{self.texts[state]:,} {words}" for state, (_, words) in STATES.items())
         return (
-            f"{counted(self.runs, 'run', 'runs')} of conversations in {self.seconds:,.0f} s: "
+            f"{counted(self.runs, 'run')} of conversations in {self.seconds:,.0f} s: "
             f"{', '.join(texts)}; {self.duplicate_share:.0%} duplicates."
         )
 
@@ -163,7 +163,7 @@ def as_text(
     named = shlex.quote(str(file))
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
-        lines.append(f"Read {counted(outcome.taken_up, 'queued part', 'queued parts')}.")
+        lines.append(f"Read {counted(outcome.taken_up, 'queued part')}.")
     for result in outcome.remembered:
         lines += _memory(result)
     lines += _unread(outcome, writer)
@@ -200,7 +200,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
         places = ", ".join(str(message.place) for message in cut.commanding)
         parts.append(f"message {places} skipped: it contains instructions to the reader")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
-    count = counted(len(conversation.messages), "message", "messages")
+    count = counted(len(conversation.messages), "message")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
 
 
@@ -239,5 +239,5 @@ def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
         for state, (_, what) in STATES.items()
         if (found := outcome.of(state)) or state == "stored"
     ]
-    calls = f", {counted(outcome.usage.calls, 'call', 'calls')}" if outcome.usage.calls else ""
+    calls = f", {counted(outcome.usage.calls, 'call')}" if outcome.usage.calls else ""
     return f"{', '.join(counts)}; read by {writer.model}{calls}."

@@ -21,8 +21,8 @@ from .night import NightView
 from .proposal import ProposalView
 from .report_file import MARK
 
-# Common sites limit a comment to 65,536 characters: these are for proposals.
-_MAX_CHARACTERS = 50_000
+# Common sites limit a comment to 65,536 characters: these are for proposals and pairs of a kind.
+_MAX_OF_PROPOSALS, _MAX_OF_PAIRS = 34_000, 12_000
 _MAX_PROPOSALS = 50
 _MAX_PAIRS = 20
 _WIDTH = 96
@@ -70,30 +70,40 @@ def _numbers(night: NightView) -> Iterator[str]:
     if usage["calls"] or usage["cached"]:
         cost = usage["cost_usd"]
         price = "unknown" if cost is None else usd_of(cost)
-        calls = counted(usage["calls"], "call", "calls")
+        calls = counted(usage["calls"], "call")
         yield f"The model: {calls}, {usage['cached']} answers from the cache, cost {price}."
 
 
 def _proposals(night: NightView) -> Iterator[str]:
     states = ", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items()))
     count = len(night.proposals)
-    heading = counted(count, "proposal", "proposals")
+    heading = counted(count, "proposal")
     yield f"### {heading}{': ' if states else ''}{states}"
-    written = shown = 0
-    for proposal in night.proposals[:_MAX_PROPOSALS]:
-        block, key = _fenced("diff", _proposal(proposal)), proposal.proposal.id[:12]
-        if proposal.effect == "pending":
-            block += f"\n\nApprove it with {_command('review approve', night, key)}"
-        if proposal.is_applied:
-            block += f"\n\nUndo it with {_command('undo', night, key)}"
-        written += len(block)
-        if written > _MAX_CHARACTERS:
-            break
-        shown += 1
-        yield block
-    if shown < count:
+    blocks = (_block(proposal, night) for proposal in night.proposals[:_MAX_PROPOSALS])
+    shown = _fitting(blocks, _MAX_OF_PROPOSALS)
+    yield from shown
+    if len(shown) < count:
         log = _code(f"slowwave log {shlex.quote(night.file)}")
-        yield f"The first {shown} of {count:,}; all of them with {log}."
+        yield f"Shown: {len(shown)} of {count:,}; all of them with {log}."
+
+
+def _fitting(blocks: Iterable[str], left: int) -> list[str]:
+    """Return the blocks that fit into a budget of characters; long ones are skipped."""
+    fitting = []
+    for block in blocks:
+        if len(block) <= left:
+            left -= len(block)
+            fitting.append(block)
+    return fitting
+
+
+def _block(proposal: ProposalView, night: NightView) -> str:
+    block, key = _fenced("diff", _proposal(proposal)), proposal.proposal.id[:12]
+    if proposal.effect == "pending":
+        block += f"\n\nApprove it with {_command('review approve', night, key)}"
+    if proposal.is_applied:
+        block += f"\n\nUndo it with {_command('undo', night, key)}"
+    return block
 
 
 def _proposal(view: ProposalView) -> Iterator[str]:
@@ -116,14 +126,19 @@ def _pairs(title: str, pairs: Pairs | None) -> Iterator[str]:
     if pairs is None or not pairs.count:
         return
     yield f"### {title}: {pairs.count:,}"
-    lines: list[str] = []
-    for why, memories in pairs.shown[:_MAX_PAIRS]:
-        lines += _wrapped("", why)
-        for memory in memories:
-            lines += _wrapped("  ", _dated(memory))
-    yield _fenced("text", lines)
-    if pairs.count > _MAX_PAIRS:
-        yield f"The first {_MAX_PAIRS} of {pairs.count:,}."
+    blocks = (
+        "\n".join(
+            [
+                *_wrapped("", why),
+                *(line for memory in memories for line in _wrapped("  ", _dated(memory))),
+            ]
+        )
+        for why, memories in pairs.shown[:_MAX_PAIRS]
+    )
+    shown = _fitting(blocks, _MAX_OF_PAIRS)
+    yield _fenced("text", shown)
+    if len(shown) < pairs.count:
+        yield f"Shown: {len(shown)} of {pairs.count:,}."
 
 
 def _dated(memory: MemoryView) -> str:

@@ -157,6 +157,4 @@ def author_of(claim: Claim) -> str:
 def authors_of(claims: Iterable[Claim]) -> list[str]:
     """Return how many statements each author wrote; verbatim ones do not count."""
     authors = Counter(author_of(claim) for claim in claims if claim.written_by)
-    return [
-        f"{counted(count, 'statement', 'statements')} {author}" for author, count in authors.items()
-    ]
+    return [f"{counted(count, 'statement')} {author}" for author, count in authors.items()]

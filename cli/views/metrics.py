@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -9,12 +10,13 @@ from slowwave.consolidation.proposals import State
 
 from .ingest import STATES, IngestTotals
 from .problems import unanswered_windows
-from .report_file import PREFIX, write_textfile
+from .report_file import PREFIX
 
 if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from slowwave.consolidation.running.outcome import Outcome
+    from slowwave.store.memories import Counts
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")
@@ -43,11 +45,16 @@ class Metrics:
         """Set how many proposals are pending."""
         self._set("waiting_for_review", "Pending proposals of all runs.", number, file)
 
-    def set_size(self, file: Path, memories: int, tokens: int, parts: int) -> None:
-        """Set the active memories of a file, their tokens, and the queued conversation parts."""
-        self._set("memories_now", "Active memories now.", memories, file)
-        self._set("tokens_now", "Tokens of the active memories now.", tokens, file)
+    def set_size(
+        self, file: Path, counts: Counts, by_status: Mapping[str, Mapping[str, int]], parts: int
+    ) -> None:
+        """Set the memories of a file, and the queued conversation parts."""
+        self._set("memories_now", "Active memories now.", counts.active, file)
+        self._set("tokens_now", "Tokens of the active memories now.", counts.tokens, file)
         self._set("conversation_parts_waiting", "Parts queued for a model.", parts, file)
+        for status, layers in by_status.items():
+            number = sum(layers.values())
+            self._set("memories_by_status", "Memories by status.", number, file, status=status)
 
     def set_ingests(self, file: Path, totals: IngestTotals) -> None:
         """Set what the ingests of a file did in all."""
@@ -57,10 +64,6 @@ class Metrics:
         self._set("ingest_runs", "Ingests, without undone ones.", totals.runs, file)
         self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
         self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
-
-    def set_status(self, file: Path, status: str, number: int) -> None:
-        """Set how many memories have a status."""
-        self._set("memories_by_status", "Memories by status.", number, file, status=status)
 
     def set_start(self, file: Path, at: float) -> None:
         """Set when the last run started. at: seconds since 1970."""
@@ -93,10 +96,6 @@ class Metrics:
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)
         if usage.cost_usd is not None:
             self._set("model_cost_usd", "What the model cost.", usage.cost_usd, file)
-
-    def write(self, path: Path) -> None:
-        """Replace a file with them, atomically. Raises `StoreError`."""
-        write_textfile(path, self.registry)
 
     def _set(self, name: str, description: str, value: float, file: Path, **labels: str) -> None:
         from prometheus_client import Gauge

@@ -18,7 +18,7 @@ from .conflict import Pairs, view_pairs
 from .memory import ids_in, read_views
 from .outcome import remarks
 from .proposal import ProposalView, decision_as_json, view_decision, view_result
-from .run import named_or_last_run, run_as_json, started
+from .run import named_or_last_run, recorded, run_as_json, started
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -49,7 +49,7 @@ class NightView:
     decisions: Sequence[Decision] = ()
     # None: there are too many memories to look for conflicts.
     conflicts: Pairs | None = None
-    # None: it is a past run, of which the file does not record what it kept apart.
+    # None: a past run; the file does not record what it kept apart.
     apart: Pairs | None = None
     remarks: Sequence[str] = ()
     # Whether the run is all that changed the file; if not, the remarks contain the rest.
@@ -97,16 +97,15 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
             changes[change.proposal].append(change)
         claims = read_run_claims(file, run.id)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
-    report = run.report or {}
     return NightView(
         file=str(named),
         run=run,
         dry_run=False,
         outcome=run.outcome,
         writer=str(run.options.get("model") or "none"),
-        before=_counts(report.get("before")),
-        after=_counts(report.get("after")),
-        usage=_usage(report.get("model")),
+        before=_counts(recorded(run, "before")),
+        after=_counts(recorded(run, "after")),
+        usage=_usage(recorded(run, "model")),
         proposals=[
             view_decision(
                 decision,
@@ -148,14 +147,16 @@ def _view_unwritten(
     outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
 ) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
-    nothing = "nothing to do" if outcome.last_run is None else "nothing more to do"
+    ended = "nothing to do" if outcome.last_run is None else "nothing more to do"
     if outcome.verdict != "done":
-        nothing = outcome.verdict
+        ended = outcome.verdict
+    if outcome.results or (dry_run and outcome.has_work):
+        ended = "planned"
     return NightView(
         file=str(named),
         run=None,
         dry_run=dry_run,
-        outcome="planned" if outcome.results else nothing,
+        outcome=ended,
         writer=writer,
         before=None,
         after=None,
@@ -178,24 +179,21 @@ def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
     return replace(night, conflicts=view_pairs(found, path))
 
 
-def _counts(recorded: Any) -> dict[str, Any] | None:
+def _counts(part: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return what a run counted; None if it was killed, or is older than these counts."""
-    if not isinstance(recorded, dict):
-        return None
-    counts = {name: recorded.get(name) for name in ("active", "superseded", "tokens")}
-    layers = recorded.get("layers")
-    found = layers if isinstance(layers, dict) else {}
-    by_layer = {layer: found.get(layer, 0) for layer in LAYERS}
-    # An import may contain anything.
+    counts = {name: part.get(name) for name in ("active", "superseded", "tokens")}
+    layers = part.get("layers")
+    by_layer = {
+        layer: (layers if isinstance(layers, dict) else {}).get(layer, 0) for layer in LAYERS
+    }
     if not all(isinstance(count, int) for count in (*counts.values(), *by_layer.values())):
         return None
     return {**counts, "layers": by_layer}
 
 
-def _usage(recorded: Any) -> dict[str, Any]:
+def _usage(part: Mapping[str, Any]) -> dict[str, Any]:
     """Return the usage of a model, as far as a run recorded it in numbers."""
-    found = recorded if isinstance(recorded, dict) else {}
     return {
-        name: found[name] if isinstance(found.get(name), (int, float)) else default
+        name: part[name] if isinstance(part.get(name), int | float) else default
         for name, default in asdict(Usage(cost_usd=None)).items()
     }

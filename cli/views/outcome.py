@@ -61,39 +61,13 @@ def report_as_json(
     path: Path,
     budgets: tuple[Budget | None, Budget | None],
 ) -> dict[str, Any]:
-    """Return an outcome as format 1, with how each memory is treated, and what stays in a place.
+    """Return an outcome as format 1: the same keys for a dry run and a real one.
 
-    path: where the texts of memories are read. budgets: before and after the run.
+    path: where the texts of memories are read. budgets: of the place, before and after the run.
     """
-    return {
-        **as_json(outcome, str(place.named), dry_run, writer),
-        "ways": routes_as_json(outcome, path),
-        **place_as_json(place, outcome.results, path, *budgets),
-    }
-
-
-def report_as_text(
-    outcome: Outcome,
-    place: Place,
-    dry_run: bool,
-    writer: Writer,
-    path: Path,
-    budgets: tuple[Budget | None, Budget | None],
-    verbose: bool = False,
-) -> list[RenderableType]:
-    """Return the same for people. path, budgets: as in `report_as_json`."""
-    has_model = writer.model is not None
-    return [
-        *as_text(outcome, place.named, dry_run, writer, path, verbose),
-        *place_as_text(place, outcome.results, path, *budgets, has_model, dry_run),
-    ]
-
-
-def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[str, Any]:
-    """Return an outcome as format 1: the same keys for a dry run and a real one."""
     plan = outcome.plan
     return {
-        "file": file,
+        "file": str(place.named),
         "dry_run": dry_run,
         # Why it did not begin; then there is nothing else to report.
         "gate": None,
@@ -125,17 +99,25 @@ def as_json(outcome: Outcome, file: str, dry_run: bool, writer: Writer) -> dict[
             "checker": writer.checker,
             **asdict(outcome.usage),
         },
+        "ways": routes_as_json(outcome, path),
+        **place_as_json(place, outcome.results, path, *budgets),
     }
 
 
-def as_text(
-    outcome: Outcome, file: Path, dry_run: bool, writer: Writer, path: Path, verbose: bool = False
+def report_as_text(
+    outcome: Outcome,
+    place: Place,
+    dry_run: bool,
+    writer: Writer,
+    path: Path,
+    budgets: tuple[Budget | None, Budget | None],
+    verbose: bool = False,
 ) -> list[RenderableType]:
     """Return an outcome for people: what was saved, what was done and why, and what is left.
 
-    file: as the user names it. path: where the texts of memories are read.
+    path, budgets: as in `report_as_json`.
     """
-    plan, results = outcome.plan, outcome.results
+    plan, results, file = outcome.plan, outcome.results, place.named
     parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
     if results or _has_other_changes(outcome):
         parts.append(_counts(outcome.before, outcome.after))
@@ -153,11 +135,13 @@ def as_text(
     if results or outcome.asked:
         parts.append(_ending(outcome, file, dry_run))
     # A blank line between them.
-    return [line for part in parts for line in (part, "")][:-1]
+    lines = [line for part in parts for line in (part, "")][:-1]
+    has_model = writer.model is not None
+    return lines + place_as_text(place, results, path, *budgets, has_model, dry_run)
 
 
 def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str]:
-    """Return what a report contains besides proposals and pairs. file, path: as in `as_text`."""
+    """Return what a report contains besides proposals and pairs. file: as the user names it."""
     return [
         *_first_remarks(outcome, file, dry_run, path),
         *questions_as_text(outcome.asked, outcome.results),
@@ -235,7 +219,7 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
     operations = Counter(result.proposal.operation for result in results)
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
     lines: list[str | Text] = [
-        f"{counted(len(results), 'proposal', 'proposals')}: {counts}. {LEGEND}",
+        f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}",
     ]
     for result in results:
         lines += view_result(result, memories).lines(verbose)
@@ -245,7 +229,7 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
 def _held_back(plan: Plan, file: Path) -> list[str]:
     if not plan.held_back:
         return []
-    held = counted(len(plan.held_back), "merge", "merges")
+    held = counted(len(plan.held_back), "merge")
     again = f"slowwave maintain {shlex.quote(str(file))} --reconsider"
     return [clean(f"Not proposed again: {held} undone or declined earlier. To do so: {again}")]
 
@@ -291,8 +275,8 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
         tokens = usage.prompt_tokens + usage.completion_tokens
         ended += [
-            f"{counted(usage.calls, 'call', 'calls')}, {usage.cached} from the file, "
-            f"{counted(tokens, 'token', 'tokens')}, cost {cost}."
+            f"{counted(usage.calls, 'call')}, {usage.cached} from the file, "
+            f"{counted(tokens, 'token')}, cost {cost}."
         ]
     if states["applied"]:
         ended += [f"Undo it with: slowwave undo {path} {outcome.run_id}"]

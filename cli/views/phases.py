@@ -166,7 +166,7 @@ def _purged(purged: PurgeResult, dry_run: bool, path: Path, verbose: bool) -> It
     memories = read_views(path, shown)
     yield f"A purge cannot be undone. These {'would be' if dry_run else 'were'} deleted:"
     for memory_id in shown:
-        # The whole list is of purged memories.
+        # All memories of the list were purged.
         text = dated(memories.get(memory_id)).removesuffix(PURGED)
         yield clean(f"  {text} ({memory_id})")
     if len(shown) < len(purged.ids):

@@ -1,4 +1,4 @@
-"""What a report tells about another agent's file itself, in JSON and text."""
+"""What a report contains about another agent's file itself, in JSON and text."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _MAX_CHARACTERS = 100
 def place_as_json(
     place: Place, results: Sequence[Result], path: Path, before: Budget | None, after: Budget | None
 ) -> dict[str, Any]:
-    """Return what stays, what is said twice and how full a place was, is, and is after a run.
+    """Return what a run leaves unchanged, what is repeated, and how full a place is.
 
-    Also the file of each memory of the results, where each has its own. path: where these are read.
+    Also the file of each memory of the results, if it has its own. path: where these are read.
     """
     files = _files_of(place, results, path)
     found: dict[str, Any] = {
@@ -55,7 +55,7 @@ def place_as_text(
     has_model: bool,
     dry_run: bool,
 ) -> list[str]:
-    """Return the same as lines, with a blank line before each part, but for the files."""
+    """Return the same without the files, as lines, with a blank line before each part."""
     parts = [
         *_untouched(_staying(place, results, _files_of(place, results, path)), has_model),
         *_repeated(place.repeated()),
@@ -75,7 +75,7 @@ def _files_of(place: Place, results: Sequence[Result], path: Path) -> dict[str, 
 def _staying(
     place: Place, results: Sequence[Result], files: Mapping[str, str]
 ) -> Iterator[Untouched]:
-    """Yield what a run leaves unchanged, without the files that a plan removes."""
+    """Yield what a run leaves unchanged, except the files that a plan removes."""
     planned = (result.proposal for result in results if result.state == "planned")
     leaving = {files.get(memory_id) for proposal in planned for memory_id in proposal.leaving}
     for kind in place.untouched():
@@ -96,7 +96,7 @@ def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]
 def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     if not repeated:
         return
-    lines = [f"{counted(len(repeated), 'statement', 'statements')} in more than one place:"]
+    lines = [f"{counted(len(repeated), 'statement')} in more than one place:"]
     for statement in repeated[:_MAX_REPEATED]:
         text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
         lines.append(f"  {text} ({clean(', '.join(statement.places))})")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.errors import SlowwaveError
 
-# The states of proposals of which a quiet run reports the number.
+# A quiet run reports how many proposals are in each of these states.
 _WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
 
@@ -87,13 +87,13 @@ def model_failure(
     parts = outcome.queued_parts
     if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
         return None
-    left = [counted(len(asked), "question", "questions")] if asked else []
+    left = [counted(len(asked), "question")] if asked else []
     if parts.unread:
-        left.append(counted(parts.unread, "conversation part", "conversation parts"))
+        left.append(counted(parts.unread, "conversation part"))
     # What failed is the reason for what was skipped.
-    asked.sort(key=lambda each: each.state != "failed")
-    why = next(filter(None, (*(each.why for each in asked), parts.why)), "no reason was given")
-    states = {each.state for each in asked}
+    asked.sort(key=lambda window: window.state != "failed")
+    why = next(filter(None, (*(window.why for window in asked), parts.why)), "no reason was given")
+    states = {window.state for window in asked}
     if writer.refused is not None:
         first = f"The model refuses every call: {writer.refused.rstrip('.')}. {file}: "
         first += f"{' and '.join(left)} not answered."
@@ -111,8 +111,8 @@ def model_failure(
 
 
 def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
-    """Return the windows that a model was to be asked about, and did not answer."""
-    return [each for each in outcome.asked if each.state in ("failed", "skipped")]
+    """Return the windows without an answer from the model."""
+    return [window for window in outcome.asked if window.state in ("failed", "skipped")]
 
 
 def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
@@ -125,9 +125,9 @@ def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     aged = [result.why for result in outcome.aged if result.why]
     problems = (
         *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
-        (unanswered, f"{counted(len(unanswered), 'question', 'questions')} not answered"),
-        (parts.unread, f"{counted(parts.unread, 'part', 'parts')} of conversations not read"),
-        (raw, f"{counted(raw, 'answer', 'answers')} about conversations not readable"),
+        (unanswered, f"{counted(len(unanswered), 'question')} not answered"),
+        (parts.unread, f"{counted(parts.unread, 'part')} of conversations not read"),
+        (raw, f"{counted(raw, 'answer')} about conversations not readable"),
         (outcome.purged.why, "not all purged"),
         (aged, "not all expired or archived"),
     )

@@ -176,7 +176,7 @@ def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None
 def _unchanged_survivor(
     proposal: Proposal, state: str, memories: Mapping[str, MemoryView]
 ) -> dict[str, str]:
-    """Return the text of a memory that would grow, while it has not."""
+    """Return the text of a survivor that would grow, but has not grown yet."""
     survivor = memories.get(proposal.survivor or "")
     is_grown = state not in ("planned", "pending")
     return {} if survivor is None or is_grown else {survivor.id: survivor.content}
@@ -224,7 +224,7 @@ def view_pending(
     memories: Mapping[str, MemoryView] | None = None,
     applied: Decision | None = None,
 ) -> ProposalView:
-    """Return the view of a proposal that waits, or waited, for a person.
+    """Return the view of a proposal that is, or was, pending.
 
     memories: by default those that are still in the file. applied: as in `view_decision`.
     """
@@ -320,7 +320,7 @@ def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
 def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     """Return a proposal as format 1, with the row of the ledger."""
     row = asdict(decision)
-    # The vector of a draft that waits: hundreds of numbers that say nothing to a reader.
+    # The vector of a pending draft: hundreds of numbers that tell a reader nothing.
     kept = row["numbers"].get(KEPT)
     if isinstance(kept, dict):
         kept.pop(VECTOR, None)

@@ -34,29 +34,31 @@ def open_question_as_json(question: Question[Any]) -> dict[str, Any]:
     return found | ({"note": CHECK_NOTE} if question.kind == "check" else {})
 
 
-def open_questions_as_json(found: OpenQuestions) -> dict[str, Any]:
-    """Return all open questions, and how far the night is answered."""
+def open_questions_as_json(found: OpenQuestions, limit: int | None = None) -> dict[str, Any]:
+    """Return open questions up to a limit, the number of all, and how far the night is answered."""
+    shown = found.questions[:limit]
     return {
-        "questions": list(map(open_question_as_json, found.questions)),
+        "questions": list(map(open_question_as_json, shown)),
+        "open": len(found.questions),
         "windows": found.windows,
         "answered": found.answered,
         "about_conversations": found.about_conversations,
-        "tokens": found.tokens,
+        "tokens": sum(question.tokens for question in shown),
     }
 
 
-def given_as_json(given: GivenAnswers) -> dict[str, Any]:
-    """Return what became of answers, and what is asked next."""
+def given_as_json(given: GivenAnswers, limit: int | None = None) -> dict[str, Any]:
+    """Return what became of answers, and what is asked next, up to a limit."""
     faults = [{"id": key, "why": why} for key, why in given.faults.items()]
     answers = {"kept": given.kept, "known": given.known, "stale": given.stale, "faults": faults}
     read = None if given.read is None else queued_parts_as_json(given.read)
-    return answers | open_questions_as_json(given.left) | {"conversations": read}
+    return answers | open_questions_as_json(given.left, limit) | {"conversations": read}
 
 
 def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
     """Yield what became of answers, and what is left. file: as the user names it."""
     if given.kept:
-        yield f"Kept {counted(len(given.kept), 'answer', 'answers')}."
+        yield f"Kept {counted(len(given.kept), 'answer')}."
     if given.known:
         known = counted(len(given.known), "question was", "questions were")
         yield f"{known} answered before: the first answer counts."

@@ -61,23 +61,29 @@ def refuse_unwritable_folder(folder: Path, place: str) -> None:
 
 def refuse_unwritable(path: Path) -> None:
     """Refuse a path to which no report can be written. Raises `StoreError`."""
-    if path == STDOUT:
-        return
-    refuse_unwritable_folder(path.resolve().parent, str(path))
-    if path.exists() and not _begins_with(path, _REPORT):
-        raise StoreError(
-            f"{path} is not a report of slowwave, and was not changed.", "Specify another name."
-        )
+    if path != STDOUT:
+        _refuse_others(path, _REPORT, "is not a report")
 
 
 def refuse_unwritable_metrics(path: Path) -> None:
     """Refuse a path to which no metrics can be written. Raises `StoreError`."""
-    refuse_unwritable_folder(path.absolute().parent, str(path))
-    if path.exists() and not _begins_with(path, (*_METRICS, b"")):
-        raise StoreError(
-            f"{path} does not contain metrics of slowwave, and was not changed.",
-            "Specify another name.",
-        )
+    _refuse_others(path, (*_METRICS, b""), "does not contain metrics")
+
+
+def _refuse_others(path: Path, beginnings: tuple[bytes, ...], what: str) -> None:
+    """Refuse a file that does not begin in one of these ways; b"" means that it is empty."""
+    real = _real(path)
+    with file_errors("write", path):
+        refuse_unwritable_folder(real.parent, str(path))
+        if os.path.lexists(real) and not _begins_with(real, beginnings):
+            raise StoreError(
+                f"{path} {what} of slowwave, and was not changed.", "Specify another name."
+            )
+
+
+def _real(path: Path) -> Path:
+    """Return where a link leads; a link that leads to itself stays one."""
+    return Path(os.path.realpath(path))
 
 
 def write_report(path: Path, text: str, memory_file: Path) -> None:
@@ -90,7 +96,7 @@ def write_report(path: Path, text: str, memory_file: Path) -> None:
             sys.stdout.write(text)
         return
     refuse_unwritable(path)
-    real = path.resolve()
+    real = _real(path)
     draft = real.with_name(f".{real.name}.{os.getpid()}")
     try:
         with file_errors("write", path):
@@ -111,14 +117,13 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
 
     with file_errors("write", path):
         # It writes a neighboring file, and renames that.
-        write_to_textfile(str(path), registry)
+        write_to_textfile(str(_real(path)), registry)
 
 
 def _begins_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
-    """Whether a file begins in one of these ways; b"" means that it is empty."""
     if not path.is_file() or is_database(path):
         return False
-    with file_errors("write", path), path.open("rb") as stream:
+    with path.open("rb") as stream:
         start = stream.read(max(map(len, beginnings)))
     return any(start.startswith(begin) if begin else not start for begin in beginnings)
 

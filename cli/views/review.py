@@ -49,7 +49,7 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     """Return what was decided about a proposal and when, and what can be done about it."""
     decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
     short = decision.key[:8]
-    # An applied decision records why it waited.
+    # An applied decision records why it was queued.
     is_done = decision.state in ("approved", "applied")
     why = f" ({decision.why})" if decision.why and not is_done else ""
     sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{why}."
@@ -57,7 +57,7 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
 
 
 def pending_as_json(pending: PendingProposal) -> dict[str, Any]:
-    """Return a proposal that waits, or waited, as format 1, with the texts of its sources."""
+    """Return a proposal that is, or was, pending as format 1, with the texts of its sources."""
     view, decision = view_pending(pending), pending.decision
     return {
         **proposal_as_json(view),
@@ -161,7 +161,7 @@ def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> lis
         if found:
             count = counted(len(found), "pending proposal was", "pending proposals were")
             if dry_run:
-                count = f"{counted(len(found), 'pending proposal', 'pending proposals')} would be"
+                count = f"{counted(len(found), 'pending proposal')} would be"
             first, more = found[0], len(found) - 1
             rest = f" and {more:,} more" if more else ""
             lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")

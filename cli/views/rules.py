@@ -73,6 +73,6 @@ def _evidence(rule: CoreRule) -> str:
         day = day_of(memory.observed_at)
         return clean(f"{memory.id}: stated by {memory.origin} {day and f'on {day}'}".rstrip())
     memories = counted(len(rule.evidence), "memory", "memories")
-    days = counted(rule.days, "day", "days")
+    days = counted(rule.days, "day")
     ids = ", ".join(memory_id for memory_id, _ in rule.evidence)
     return clean(f"{memory.id}: {memories} on {days}: {ids}")

@@ -43,6 +43,18 @@ def run_as_json(run: Run) -> dict[str, Any]:
     return {**asdict(run), "before": report.get("before"), "after": report.get("after")}
 
 
+def recorded(run: Run, name: str) -> dict[str, Any]:
+    """Return a part of a run's report; {} if it is missing. An import may contain anything."""
+    part = (run.report or {}).get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def number_in(part: Mapping[str, Any], name: str) -> float:
+    """Return a number of a report; 0 if it is missing."""
+    number = part.get(name)
+    return number if isinstance(number, int | float) else 0
+
+
 def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
     """Return the run with this id, or the last one. Raises `NotFound` and `Ambiguous`."""
     if prefix is not None:
@@ -60,18 +72,18 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     """Return runs, one per line. states: the number of proposals by state, by run id."""
     short = {run.id[:_SHORT] for run in runs}
     length = _SHORT if len(short) == len(runs) else None
-    tenants = {run.id: ", ".join(run.options.get("tenant") or []) for run in runs}
+    tenants = {run.id: _tenants_of(run) for run in runs}
     # Runs of other tenants count other memories.
     has_tenants = any(tenants.values())
-    costs = {run.id: cost_of(run) for run in runs}
+    costs = {run.id: _cost_of(run) for run in runs}
     has_costs = any(costs.values())
     rows = (
         (
             run.id[:length],
             started(run),
-            with_reason(run, states.get(run.id, {})),
-            *(change_of(run, name) or "?" for name in ("active", "tokens")),
-            writer_of(run),
+            _ending(run, states.get(run.id, {})),
+            *(_change_of(run, name) or "?" for name in ("active", "tokens")),
+            _writer_of(run),
             *([costs[run.id]] if has_costs else []),
             *([tenants[run.id] or "all"] if has_tenants else []),
         )
@@ -82,15 +94,20 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
     return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
 
 
+def _tenants_of(run: Run) -> str:
+    tenants = run.options.get("tenant")
+    return ", ".join(map(str, tenants)) if isinstance(tenants, list) else ""
+
+
 def headline(run: Run, states: Mapping[str, int]) -> str:
     """Describe a run in a line. states: the number of its proposals by state."""
     changes = [
         f"{change} {noun}"
         for name, noun in (("active", "memories"), ("tokens", "tokens"))
-        if (change := change_of(run, name))
+        if (change := _change_of(run, name))
     ]
-    cost = [cost] if (cost := cost_of(run)) else []
-    parts = [started(run), with_reason(run, states), writer_of(run), *cost, *changes]
+    cost = [cost] if (cost := _cost_of(run)) else []
+    parts = [started(run), _ending(run, states), _writer_of(run), *cost, *changes]
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
@@ -99,40 +116,32 @@ def what_is_forgotten(at: str) -> str:
     return f"Memories of it were forgotten on {at[:10]}: what it did to them cannot be undone."
 
 
-def change_of(run: Run, name: str) -> str:
+def _change_of(run: Run, name: str) -> str:
     """Return a count before and after; empty if the run did not record it."""
-    report = run.report or {}
-    parts = [report.get(when) for when in ("before", "after")]
-    counts = [part.get(name) for part in parts if isinstance(part, dict)]
-    numbers = [f"{count:,}" for count in counts if isinstance(count, int)]
-    return " -> ".join(numbers) if len(numbers) == len(parts) else ""
+    counts = [recorded(run, when).get(name) for when in ("before", "after")]
+    are_known = all(isinstance(count, int) for count in counts)
+    return " -> ".join(f"{count:,}" for count in counts) if are_known else ""
 
 
-def outcome_now(outcome: str, states: Mapping[str, int]) -> str:
-    """Return how a run ended, and how much of it was undone since."""
-    undone = states.get("undone", 0)
-    if not undone or outcome == "undone":
-        return outcome
-    return f"{outcome}, {undone:,} of {undone + states.get('applied', 0):,} undone"
-
-
-def with_reason(run: Run, states: Mapping[str, int]) -> str:
-    """Return how a run ended, and why if it did not do everything."""
+def _ending(run: Run, states: Mapping[str, int]) -> str:
+    """Return how a run ended, how much was undone since, and why it did not do everything."""
     why = (run.report or {}).get("why")
     if run.outcome == "interrupted" and run.finished_at is None:
         why = "it was killed, or could not record its end"
-    outcome = outcome_now(run.outcome, states)
+    outcome, undone = run.outcome, states.get("undone", 0)
+    if undone and outcome != "undone":
+        outcome += f", {undone:,} of {undone + states.get('applied', 0):,} undone"
     return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
 
 
-def cost_of(run: Run) -> str:
+def _cost_of(run: Run) -> str:
     """Return the calls of a run and their cost; empty if it made none, or recorded none."""
-    used = (run.report or {}).get("model")
-    calls, usd = (used.get("calls"), used.get("cost_usd")) if isinstance(used, dict) else (0, None)
-    if not isinstance(calls, int) or not calls:
+    used = recorded(run, "model")
+    calls, usd = int(number_in(used, "calls")), used.get("cost_usd")
+    if not calls:
         return ""
     cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"
-    return f"{counted(calls, 'call', 'calls')}, {cost}"
+    return f"{counted(calls, 'call')}, {cost}"
 
 
 def started(run: Run) -> str:
@@ -140,7 +149,7 @@ def started(run: Run) -> str:
     return run.started_at[:19].replace("T", " ")
 
 
-def writer_of(run: Run) -> str:
+def _writer_of(run: Run) -> str:
     """Return what wrote the drafts of a run; a purge, a review and a plan write none."""
     options = run.options
     if options.get(OPTION):

@@ -1,11 +1,16 @@
-"""The option --wiki: the pages that an extension writes after a run, and the report of them."""
+"""The option --wiki: the pages that an extension writes after a run, and the report of them.
+
+The extension registers `refuse_others_pages(folder, file)` and `write_out(memory_file, folder,
+readers)`, which returns `WrittenPages`, as `wiki` under `slowwave.options`.
+"""
 
 from __future__ import annotations
 
+import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 
@@ -14,7 +19,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
@@ -41,16 +46,6 @@ class WrittenPages:
     removed: int = 0
     # The paths, in the folder, of pages that somebody else wrote or changed: they stay.
     kept: list[str] = field(default_factory=list)
-
-
-class WikiWriter(Protocol):
-    """What an extension registers for --wiki under `slowwave.options`."""
-
-    def refuse_others_pages(self, folder: Path, file: str) -> None:
-        """Refuse a folder with the pages of a memory file of another name: `StoreError`."""
-
-    def write_out(self, memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
-        """Write the pages as `write_wiki` of this module does."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +75,7 @@ class WikiOfRun:
         return code
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
-        pages = counted(written.written, "page", "pages")
+        pages = counted(written.written, "page")
         output.show(
             clean(
                 f"{self.folder}: {pages} written, {written.unchanged:,} unchanged, "
@@ -104,12 +99,13 @@ def refuse_unwritable_wiki(folder: Path | None, file: Path) -> None:
     """Refuse a folder to which the wiki of a file cannot be written. Raises `StoreError`."""
     if folder is None:
         return
-    writer = _writer()
-    is_folder = folder.is_dir()
-    if folder.exists() and not is_folder:
-        raise StoreError(
-            f"Cannot write into {folder}: it is not a folder.", "Specify another name."
-        )
+    writer = worker_of("wiki")
+    with file_errors("write into", folder):
+        is_folder = folder.is_dir()
+        if os.path.lexists(folder) and not is_folder:
+            raise StoreError(
+                f"Cannot write into {folder}: it is not a folder.", "Specify another name."
+            )
     refuse_unwritable_folder(folder if is_folder else folder.absolute().parent, f"into {folder}")
     if is_folder:
         writer.refuse_others_pages(folder, file.absolute().name)
@@ -120,13 +116,7 @@ def write_wiki(memory_file: Path, folder: Path, readers: Path) -> WikiOfRun:
 
     readers: the file as it is named; its mode decides who may read the pages. Raises `StoreError`.
     """
-    return WikiOfRun(folder, _writer().write_out(memory_file, folder, readers))
-
-
-def _writer() -> WikiWriter:
-    """Return what the extension with the pages registers. Raises wrong usage without one."""
-    writer: WikiWriter = worker_of("wiki")
-    return writer
+    return WikiOfRun(folder, worker_of("wiki").write_out(memory_file, folder, readers))
 
 
 def write_after_run(

@@ -1,4 +1,4 @@
-"""Conversations of an agent: read at once, or kept as they go on and read from time to time."""
+"""Conversations of an agent: read at once, or stored message by message and read later."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERY = 5
 
 
 class AgentConversation:
-    """A conversation that goes on: each message is kept at once, and waits in the file to be read.
+    """A conversation in progress: each message is stored at once, and read later.
 
     Leaving its `with` block ends it, as `flush` does. Without a model, the next night with one
     reads it.
@@ -56,9 +56,9 @@ class AgentConversation:
         self._every = every
         self._options = options
         self._writer_of = writer_of
-        # What was masked in it so far, which is kept nowhere else.
+        # What was masked in it so far; the file does not have it.
         self._secrets = memory._secrets[name]
-        # Those in threads since the last flush; only the last can be under way.
+        # Readings in threads since the last flush; only the last can still run.
         self._readings: list[Future[IngestOutcome | None]] = []
 
     def __enter__(self) -> Self:
@@ -72,7 +72,7 @@ class AgentConversation:
     def say(
         self, role: str, content: str, *, at: str | None = None, id: str | int | None = None
     ) -> None:
-        """Keep the next message; after the last of `every` turns, start to read.
+        """Store the next message; after the last of `every` turns, start reading.
 
         role: `user` or `assistant`; those of systems and tools are ignored. at: ISO 8601. id: a
         message with a known one is skipped. Raises `StoreError`.
@@ -83,9 +83,9 @@ class AgentConversation:
             self.action_completed()
 
     def action_completed(self) -> None:
-        """Start to read what was said, in a thread, unless a reading is under way.
+        """Start reading the new messages in a thread, unless a reading is running.
 
-        Without a model, it is complete as it is: an agent may be asked about it.
+        Without a model, they become a part that an agent can be asked about.
         """
         if self._writer_of().model is None:
             self.read()
@@ -93,16 +93,16 @@ class AgentConversation:
             self._readings.append(start_in_thread(self.read))
 
     def flush(self) -> list[IngestOutcome]:
-        """Wait for the reading that is under way, read what is left, and return all outcomes.
+        """Wait for a running reading, read the rest, and return all outcomes.
 
-        What cannot be read now waits. Raises `StoreError` and `ConsolidationError`.
+        What cannot be read now stays queued. Raises `StoreError` and `ConsolidationError`.
         """
         readings, self._readings = self._readings, []
         outcomes = [*(reading.result() for reading in readings), self.read()]
         return [outcome for outcome in outcomes if outcome is not None]
 
     def keep(self, messages: Sequence[Mapping[str, Any]], can_repeat: bool = False) -> Kept:
-        """Keep the next messages, and read nothing. Raises `StoreError` if nothing was kept.
+        """Store the next messages, and read nothing. Raises `StoreError` if nothing was stored.
 
         can_repeat: skip those that the conversation ends with.
         """
@@ -115,7 +115,7 @@ class AgentConversation:
         return kept.turns // self._every > kept.turns_before // self._every
 
     def read(self, progress: Progress | None = None) -> IngestOutcome | None:
-        """Read now what was said, and return the outcome.
+        """Read the new messages now, and return the outcome.
 
         None if there is no model, nothing to read, or another run that has locked the file. Raises
         `StoreError` and `ConsolidationError`.
@@ -176,7 +176,7 @@ class ConversingMemory(TenantFile):
         model: ModelLike | None = None,
         checker: ModelLike | None = None,
     ) -> AgentConversation:
-        """Return a conversation that goes on, whose messages are kept as they are said.
+        """Return a conversation whose messages are stored as they are said.
 
         name: its id, which continues it later. every: the number of turns after which it is read.
         model, checker: as of `consolidate`; without a model, the next night with one reads it.
@@ -198,7 +198,7 @@ class ConversingMemory(TenantFile):
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> IngestOutcome:
-        """Read conversations, or else what waits. Raises as `ingest`."""
+        """Read conversations, or else the queued parts. Raises as `ingest`."""
         embedder, more = self._embedder, (writer, self._clock(), progress or Progress())
         shown = {"tenant": [self._tenant], "embedder": embedder.name, "model": writer.model}
         chosen = replace(options, shown=shown)

@@ -1,4 +1,4 @@
-"""What an agent says about single memories, or passes on from a person: a part of `AgentMemory`."""
+"""How an agent corrects, pins, retracts and forgets memories: a part of `AgentMemory`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .tenant_file import TenantFile
 
 
 class Correcting(TenantFile):
-    """Corrects, pins and retracts memories, each as a run that `undo` undoes, and erases them.
+    """Corrects, pins and retracts memories, each as a run that `undo` reverts, and erases them.
 
-    by: whose word it is. An agent's changes no memory that is human, pinned or core. Ids may be
+    by: who decided. An agent cannot change memories that are human, pinned or core. Ids may be
     shortened to four characters. Each method raises `StoreError` if nothing was changed.
     """
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 from typing import Any, Self
 
 from slowwave.consolidation.cycle import run_cycle
@@ -19,18 +20,18 @@ from slowwave.consolidation.model.choosing import chosen_writer
 from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Result
+from slowwave.consolidation.proposals import Plan, Result, Usage
 from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
-from slowwave.store.errors import InvalidLine
+from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
-from slowwave.store.intake import count_queued
+from slowwave.store.intake import has_conversations
 from slowwave.store.ledger import (
     Decision,
     Run,
@@ -95,6 +96,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         self._caching = CachingEmbedder(self._embedder)
         self._clock = clock
         self._secrets = defaultdict(dict)
+        self._searching = RLock()
         # The ids that the last dry run showed; one that is no longer planned is stale.
         self._shown: frozenset[str] = frozenset()
 
@@ -106,7 +108,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
 
     def __exit__(self, *error: object) -> None:
         """Drop the search index."""
-        self._drop_index()
+        with self._searching:
+            self._drop_index()
 
     def add(self, text: str, **fields: Any) -> str:
         """Store a memory and return its id.
@@ -152,6 +155,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Each has an `id`, its `kind` (`write` or `check`), `messages`, the JSON `schema` of the
         answer, and `tokens`. Raises `StoreError` and `ConsolidationError`.
         """
+        if self._find_nothing():
+            return OpenQuestions()
         return self._round(CycleOptions(), progress).questions()
 
     def answer(
@@ -165,6 +170,9 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Unreadable and stale answers are reported, and their questions are asked again. review:
         which proposals of the night are queued. Raises `StoreError` and `ConsolidationError`.
         """
+        if nothing := self._find_nothing():
+            outcome = None if answers else nothing
+            return GivenAnswers((), (), tuple(answers), {}, OpenQuestions(), outcome)
         options = CycleOptions(review=review, shown={"only": [], "model": AGENT})
         # The agent that answers knows what was masked in what it passed.
         hidden = {key: self._hide(text) for key, text in answers.items()}
@@ -252,8 +260,12 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             judged = judge(file, find_id(file, memory_id, self._tenant), helpful, now)
         if helpful or not must_be_undone(judged):
             return judged
-        with self._locked() as file:
-            undone, why_not = undo_derived(file, judged.memory.id, now)
+        try:
+            with self._locked() as file:
+                undone, why_not = undo_derived(file, judged.memory.id, now)
+        except StoreError as error:
+            # The trust has fallen: a caller that got an error would lower it again.
+            return replace(judged, why_not=error.message)
         return replace(judged, undone=undone, why_not=why_not)
 
     def trace(self, memory_id: str) -> Trace:
@@ -291,6 +303,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         progress: Progress | None,
         writer: Writer | None = None,
     ) -> Outcome:
+        if nothing := self._find_nothing():
+            return nothing
         mine, writer = self._mine(options), writer or BuiltInWriter()
         return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
 
@@ -299,8 +313,16 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return AgentRound(self._path, mine, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
+        shown = {"tenant": [self._tenant], **options.shown}
+        return replace(options, tenants=(self._tenant,), shown=shown)
+
+    def _find_nothing(self) -> Outcome | None:
+        """Return the outcome for a tenant that the file does not know yet, or None.
+
+        A run would report it as unknown, with the names of the other tenants.
+        """
         with open_reading(self._path) as file:
-            # An empty file has no tenants.
-            known = tenants(file) or count_queued(file)
-        mine = (self._tenant,) if known else ()
-        return replace(options, tenants=mine, shown={"tenant": list(mine), **options.shown})
+            if self._tenant in tenants(file) or has_conversations(file, self._tenant):
+                return None
+            counts = count_memories(file, [self._tenant], count_tokens)
+        return Outcome(Plan(), (), counts, counts, Usage())

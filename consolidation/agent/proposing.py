@@ -67,13 +67,13 @@ class OwnGroup(WindowDialogue):
     """The dialogue about one group of a window, which nobody is asked to write."""
 
     def judge(self, stated: StatedGroup) -> Dialogue[OwnProposal]:
-        """Yield the checking question, unless a program finds faults, and then what came of it.
+        """Yield the checking question, unless a program finds faults, and then the result.
 
         stated: with the memories' own ids. Raises `Unanswered`.
         """
         candidates, unproposed = self._propose([stated], {})
         if not candidates:
-            yield OwnProposal(tuple(each.why for each in unproposed) or (_DECIDED,))
+            yield OwnProposal(tuple(refused.why for refused in unproposed) or (_DECIDED,))
             return
         group = candidates[0]
         if not group.faults:
@@ -193,9 +193,7 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
     return None
 
 
-def find_planned(
-    planned: Sequence[Result], proposal_id: str, shown: Collection[str] = ()
-) -> Result:
+def find_planned(planned: Sequence[Result], proposal_id: str, shown: Collection[str]) -> Result:
     """Return the planned result whose id matches.
 
     shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and

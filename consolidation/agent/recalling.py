@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
+from threading import RLock
 from typing import TypedDict, Unpack, get_args
 
 from slowwave.consolidation.recall.block import (
@@ -58,6 +59,8 @@ class RecallingMemory(TenantFile):
     _index: RecallIndex | None = None
     # The identity and the change counts of the indexed file.
     _state: tuple[int, ...] = ()
+    # Threads search in turn: a search of a changed file closes the index of the one before.
+    _searching: RLock
 
     def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
         """Return the memories that are relevant to a question, best first.
@@ -66,7 +69,8 @@ class RecallingMemory(TenantFile):
         if they were not. Raises `StoreError`, also for an unknown kind or layer.
         """
         wish = self._query(query, limit, options)
-        return search(self._current_index(), wish, timestamp(self._clock()))
+        with self._searching:
+            return search(self._current_index(), wish, timestamp(self._clock()))
 
     def block(
         self,
@@ -92,7 +96,8 @@ class RecallingMemory(TenantFile):
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
         wish, now = self._query(query, 0, options), timestamp(self._clock())
-        return compose_block(self._current_index(), wish, block, now, tokens_of)
+        with self._searching:
+            return compose_block(self._current_index(), wish, block, now, tokens_of)
 
     def _drop_index(self) -> None:
         if self._index is not None:

@@ -51,12 +51,12 @@ _ARE_KEPT = "The answers are kept, and the next round uses them."
 class OpenQuestions:
     """What an agent is asked now: at most one question of each window.
 
-    Before windows, it is asked about the parts of conversations that wait.
+    Before windows, it is asked about queued parts of conversations.
     """
 
     questions: tuple[Question[Any], ...] = ()
-    # The number of windows that a night is about, and of those without an open question; as long
-    # as parts of conversations wait, the number of those.
+    # The number of windows of the night, and of those without an open question; while parts of
+    # conversations are queued, of these parts.
     windows: int = 0
     answered: int = 0
     about_conversations: bool = False
@@ -124,9 +124,9 @@ class AgentRound:
     def give(self, answers: Mapping[str, str]) -> GivenAnswers:
         """Keep answers of an agent, and run the night once no question is open.
 
-        Conversations that wait are read in runs of their own, before memories are asked about.
-        answers: texts by the ids of questions, or unique starts of these, in any order; {} only
-        runs what is answered. If all that is given is stale or unreadable, nothing is changed.
+        Queued conversations are read in runs of their own, before memories are asked about.
+        answers: texts by the ids of questions, or unique prefixes of these, in any order; {} only
+        runs what is answered. If all answers are stale or unreadable, nothing is changed.
         Raises `FileHeld` if another run has locked the file; the answers are kept even then.
         """
         migrate(self.path)
@@ -159,7 +159,7 @@ class AgentRound:
             if not outcome.interrupted:
                 left = self.questions()
         kept_ids, known_ids, stale_ids = (
-            tuple(each for each in answers if each in group) for group in (kept, known, stale)
+            tuple(key for key in answers if key in group) for group in (kept, known, stale)
         )
         return GivenAnswers(kept_ids, known_ids, stale_ids, writer.faults, left, outcome, read)
 

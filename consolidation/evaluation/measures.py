@@ -95,9 +95,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     from scipy.stats import bootstrap
 
     gains = np.subtract(after, before)
-    if not len(gains):
-        return Difference(0.0, 0.0, 0.0)
-    mean_gain = float(gains.mean())
+    mean_gain = float(gains.mean()) if len(gains) else 0.0
     if len(gains) < 2 or not gains.any():
         return Difference(mean_gain, mean_gain, mean_gain)
     found = bootstrap(

@@ -207,12 +207,12 @@ class RecallIndex:
         """Return the ids of a memory's sources at any depth, nearest first."""
         memory_id = self.memories[place].id
         found: dict[str, None] = {}
-        waiting = list(self._sources.get(memory_id, ()))
-        while waiting:
-            source = waiting.pop(0)
+        queue = list(self._sources.get(memory_id, ()))
+        # The queue grows during the iteration.
+        for source in queue:
             if source not in found and source != memory_id:
                 found[source] = None
-                waiting += self._sources.get(source, ())
+                queue += self._sources.get(source, ())
         return tuple(found)
 
     @cached_property

@@ -22,25 +22,27 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
     generations.
     """
     places = {memory.id: place for place, memory in enumerate(memories)}
-    made_of_it: dict[str, list[str]] = {}
+    derived_from: dict[str, list[str]] = {}
     for edge in edges:
-        made_of_it.setdefault(edge.source_id, []).append(edge.derived_id)
+        derived_from.setdefault(edge.source_id, []).append(edge.derived_id)
 
-    def lead(memory: Memory) -> Iterator[str]:
+    def successors(memory: Memory) -> Iterator[str]:
         if memory.superseded_by is not None:
             yield memory.superseded_by
-        yield from made_of_it.get(memory.id, ())
+        yield from derived_from.get(memory.id, ())
 
     def holder(place: int) -> int:
         # Depth first: replacements before other derived memories, such as rules.
-        waiting, seen = [place], {place}
-        while waiting:
-            memory = memories[waiting.pop()]
+        stack, seen = [place], {place}
+        while stack:
+            memory = memories[stack.pop()]
             if memory.status == "active" and not memory.expired(now):
                 return places[memory.id]
             if memory.status == "superseded":
-                after = [places[memory_id] for memory_id in lead(memory) if memory_id in places]
-                waiting += [place for place in reversed(after) if place not in seen]
+                after = [
+                    places[memory_id] for memory_id in successors(memory) if memory_id in places
+                ]
+                stack += [place for place in reversed(after) if place not in seen]
                 seen.update(after)
         return NOWHERE
 
@@ -84,7 +86,7 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
 def newer_values(
     memories: Sequence[Memory], edges: Iterable[Edge], holders: Sequence[int]
 ) -> dict[str, Memory]:
-    """Return for each memory with an outdated value the active one with the newer value, by id.
+    """Map each memory with an outdated value to the active one with the newer value, by id.
 
     Only decisions count: an update by a run, and a replacement by a person. holders: of
     `current_holders`.
@@ -121,9 +123,9 @@ def newer_values(
 def disputed_values(
     memories: Sequence[Memory], disputes: Iterable[Dispute], holders: Sequence[int]
 ) -> dict[str, Memory]:
-    """Return for the earlier memory of each conflict that a model listed the later one, by id.
+    """Map the earlier memory of each conflict that a model named to the later one, by id.
 
-    Both are active: what replaced a text has its value. holders: of `current_holders`.
+    Both are active; the replacement of a text counts as the text. holders: of `current_holders`.
     """
     disputes = tuple(disputes)
     disputed = {text for _, *texts, _ in disputes for text in texts}

@@ -109,7 +109,7 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
 def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
     """Return no hits if none is that relevant, else those a third as relevant as the best; 0: all.
 
-    A cosine that is a quarter higher suffices: the words of a memory may all be others.
+    A cosine a quarter above `least` suffices, too: a memory may share no word with the question.
     """
     if least <= 0.0:
         return hits
@@ -122,8 +122,8 @@ def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
 def demote_outdated(hits: Sequence[Hit]) -> list[Hit]:
     """Move each hit with an earlier value after the hit with the later one, if there is one.
 
-    A memory with an outdated value can be active: both memories of a conflict are until somebody
-    decides, and a source with other details is. A reader who only gets it would believe it.
+    A memory with an outdated value can be active: both memories of a conflict are, until somebody
+    decides, and so is a source with other details. A reader of only that would believe it.
     """
     places = {hit.memory.id: place for place, hit in enumerate(hits)}
     newer = [places.get(hit.rival.id, 0) if hit.rival else 0 for hit in hits]
@@ -164,17 +164,18 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     pool = query.limit * _POOL if query.diverse or query.recency is not None else query.limit
     keys = _best_keys(holders, relevance, allowed, pool)
     order = _ordered(index, holders[keys], relevance[keys], query, now)
-    vector_ranks, word_ranks = (
-        _Ranks(values[allowed], holders[allowed], len(holders)) for values in (cosines, word_scores)
+    best_cosines, best_words = (
+        _best_of_each(values[allowed], holders[allowed], len(holders))
+        for values in (cosines, word_scores)
     )
     current = index.current(now)
     return [
         Hit(
             memory=index.memories[place],
             relevance=float(relevance[key]),
-            cosine=vector_ranks.value_of(place),
-            by_words=word_ranks.rank_of(place) if word_ranks.value_of(place) > 0 else None,
-            by_vectors=vector_ranks.rank_of(place) if index.words_only is None else None,
+            cosine=float(best_cosines[place]),
+            by_words=_rank(best_words, place) if best_words[place] > 0 else None,
+            by_vectors=_rank(best_cosines, place) if index.words_only is None else None,
             key=index.memories[key],
             sources=index.sources_of(place),
             later=current.newer.get(index.memories[place].id),
@@ -186,18 +187,17 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
     ]
 
 
-class _Ranks:
-    """The ranks of memories by one measure, each by its best key."""
+def _best_of_each(
+    values: NDArray[np.float32], holders: NDArray[np.intp], places: int
+) -> NDArray[np.float32]:
+    """Return the value of each memory's best key, shape (places,); -inf without a key."""
+    best = np.full(places, -np.inf, dtype=np.float32)
+    np.maximum.at(best, holders, values)
+    return best
 
-    def __init__(self, values: NDArray[np.float32], holders: NDArray[np.intp], places: int) -> None:
-        self._best = np.full(places, -np.inf, dtype=np.float32)
-        np.maximum.at(self._best, holders, values)
 
-    def value_of(self, place: int) -> float:
-        return float(self._best[place])
-
-    def rank_of(self, place: int) -> int:
-        return 1 + int((self._best > self._best[place]).sum())
+def _rank(values: NDArray[np.float32], place: int) -> int:
+    return 1 + int((values > values[place]).sum())
 
 
 def words_of(text: str) -> list[str]:

@@ -38,9 +38,10 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     """
     near = _near(read_active(file, tenant, now), text)
     # If very many are alike, as lines of a log are, each has a value of its own.
-    found = {} if len(near) > MAX_NEAR else {each.memory.id: each for each in _rivals(near, text)}
+    rivals = () if len(near) > MAX_NEAR else _rivals(near, text)
+    found = {rival.memory.id: rival for rival in rivals}
     rest = [memory for memory in near[:MAX_NEAR] if memory.id not in found]
-    found |= {each.memory.id: each for each in _duplicates(rest, text)}
+    found |= {duplicate.memory.id: duplicate for duplicate in _duplicates(rest, text)}
     return [found[memory.id] for memory in near if memory.id in found]
 
 
@@ -49,7 +50,7 @@ def find_contradictions(
 ) -> dict[str, Memory]:
     """Return for the earlier memory of each contradiction the later one, by id.
 
-    They are those that `slowwave conflicts` lists without a model. index: of all memories. settled:
+    `slowwave conflicts` lists the same ones without a model. index: of all memories. settled:
     pairs of texts, by hash, that a person found both right.
     """
     pairs, found = list(_pairs(memories[:_MAX_COMPARED], index)), dict[str, Memory]()
@@ -103,7 +104,7 @@ def _words(text: str) -> list[str]:
 
 
 def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
-    """Yield the memories that say the same as a text but for one value, or deny it."""
+    """Yield the memories that differ from a text in a single value, or negate it."""
     for memory in memories:
         # Imported late: it loads dictionaries.
         from slowwave.consolidation.comparison.rivals import find_rivalry
@@ -117,13 +118,13 @@ def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
 
 
 def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
-    """Yield the memories that say all that a text says, or of which it says all."""
+    """Yield the memories that contain all of a text, or that it contains completely."""
     if not memories:
         return
     from slowwave.consolidation.comparison.coverage import covered
 
     answers = covered(
-        [pair for each in memories for pair in ((text, each.content), (each.content, text))]
+        [pair for near in memories for pair in ((text, near.content), (near.content, text))]
     )
     for memory, is_known, is_extended in zip(memories, answers[::2], answers[1::2], strict=True):
         if is_known or is_extended:

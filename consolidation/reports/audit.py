@@ -128,7 +128,7 @@ def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
 def _contents(
     file: MemoryFile, tenants: Sequence[str], now: str, distrust: _Distrust
 ) -> Iterator[Finding]:
-    """Yield what is wrong with single texts, and between two."""
+    """Yield what is wrong with single texts, and which texts contradict each other."""
     cache = Cache(read_cached(file))
     for tenant in tenants:
         memories = read_active(file, tenant, now)
@@ -184,13 +184,13 @@ class _Distrust:
     written: Mapping[str, float]
 
     def applies(self, memory_id: str, trust: float, generation: int) -> bool:
-        """Whether a trust is lower than each derivation, or an agent's correction, makes it."""
+        """Whether the trust is lower than derivations, or an agent's correction, would make it."""
         usual = _TRUSTED - TRUST_LOSS * generation
         return trust < min(usual, self.written.get(memory_id, usual))
 
 
 def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:
-    """Yield what is past its end or soon will be, and the tenants near their limit."""
+    """Yield the memories that have expired or soon will, and the tenants near their limit."""
     soon = now + round(options.within.total_seconds())
     expired: set[str] = set()
     moments: tuple[tuple[FindingKind, int], ...] = (("expired", now), ("expiring", soon))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import stat
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,10 @@ from places import FIXTURES
 from slowwave.cli.terminal.differences import mark_differences
 from slowwave.cli.views import night as nights_shown
 from slowwave.cli.views import page as pages
+from slowwave.cli.views.conflict import Pairs
+from slowwave.cli.views.markdown import as_markdown
+from slowwave.cli.views.memory import missing
+from slowwave.cli.views.proposal import ProposalView
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -208,15 +213,35 @@ def test_a_page_has_a_limit(after_a_night: Path, cli: Cli, monkeypatch: pytest.M
     assert f"of {count} proposals" in page
 
 
-@pytest.mark.slow
-def test_markdown_fits_a_comment(memory_file: Path, embedder: SentenceEmbedder, cli: Cli) -> None:
-    for number in range(60):
-        text = f"Pump {number} was oiled, {' and '.join(f'part {number}{n}' for n in range(60))}."
-        fill(memory_file, daily([text] * 3, f"pump{number}"))
-    night(memory_file, embedder)
-    text = cli("log", memory_file, "--md", "-").out
-    assert 20_000 < len(text) < 65_536
-    assert re.search(r"The first \d+ of 60;", text)
+def test_markdown_fits_a_comment_however_long_its_parts_are(after_a_night: Path) -> None:
+    night = nights_shown.read_night(after_a_night, after_a_night, None)
+    view, long = night.proposals[0], "part 17 and " * 80
+
+    def with_sources(count: int) -> ProposalView:
+        ids = tuple(f"m{number}" for number in range(count))
+        proposal = replace(view.proposal, sources=ids, reason=long)
+        return replace(view, proposal=proposal, before=dict.fromkeys(ids, long))
+
+    pairs = Pairs([("they differ", [missing("m", long)] * 2)] * 30, 30)
+    proposals = [with_sources(100), *[with_sources(2)] * 60]
+    text = as_markdown(
+        replace(night, proposals=proposals, conflicts=pairs, apart=pairs, remarks=[long] * 5)
+    )
+    assert 50_000 < len(text) < 65_536
+    assert re.search(r"Shown: [1-9]\d of 61;", text)
+    assert len(re.findall(r"Shown: \d of 30\.", text)) == 2
+
+
+def test_a_dry_run_that_would_only_expire_a_memory_has_something_to_do(
+    memory_file: Path, cli: Cli
+) -> None:
+    ended = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
+    fill(memory_file, daily(["The lift is out of order."], "over", **ended))
+    for form in ("night.md", "night.html"):
+        page = memory_file.with_name(form)
+        cli("maintain", memory_file, "--phase", "all", "--dry-run", setting("report", page))
+        text = page.read_text("utf-8")
+        assert ("To be expired" in text, "nothing to do" in text.lower()) == (True, False)
 
 
 def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
@@ -236,12 +261,15 @@ def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
         '{"before": {"active": 3}, "model": {}}',
         '{"before": 1, "after": {"active": "<b>"}, "model": {"calls": "<b>"}}',
         '{"before": {"active": 1, "superseded": 0, "tokens": 1, "layers": {"core": "<b>"}}}',
+        '{"states": null, "seconds": "x", "model": [1], "why": 5}',
     ],
 )
 def test_an_interrupted_run_is_reported(kept: str | None, after_a_night: Path, cli: Cli) -> None:
-    execute(after_a_night, "UPDATE runs SET outcome = 'interrupted', report = ?", kept)
-    for form in ("--html", "--md"):
-        ended = cli("log", after_a_night, form, "-").says("interrupted")
+    options = '{"tenant": 5, "ingest": true}'
+    change = "UPDATE runs SET outcome = 'interrupted', report = ?, options = ?"
+    execute(after_a_night, change, kept, options)
+    for form in (["--html", "-"], ["--md", "-"], ["--stats"], []):
+        ended = cli("log", after_a_night, *form).says("interrupted")
         assert (ended.code, ended.err) == (0, "")
 
 
@@ -336,6 +364,11 @@ def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path
         assert (ended.code, ended.out) == (1, "")
         assert "not a report of slowwave" in ended.err
         assert path.read_bytes() == content
+    for name, why in (("loop.html", "not a report"), (f"{'n' * 300}.html", "File name too long")):
+        path = tmp_path / name
+        if name == "loop.html":
+            path.symlink_to(path)
+        cli("log", after_a_night, "--html", path).ends(1, why)
     page = tmp_path / "night.html"
     assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
     assert {item.name for item in (tmp_path / "others").iterdir()} == set(others)

@@ -20,7 +20,7 @@ from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.memory import MemoryView
-from slowwave.cli.views.outcome import as_json, as_text
+from slowwave.cli.views.outcome import report_as_json, report_as_text
 from slowwave.cli.views.proposal import join_lines, view_result
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
@@ -40,11 +40,13 @@ from slowwave.consolidation.proposals import (
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.memories import Counts
+from slowwave.store.places import Place
 from slowwave.store.records import Claim
 
 FACT = max((fact["wordings"] for fact in fixture.load().facts), key=len)
+_NO_MODEL = BuiltInWriter()
 HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)
 
 
@@ -87,8 +89,19 @@ def printed(parts: Sequence[RenderableType]) -> str:
     return captured.get()
 
 
-def text_of(path: Path, outcome: Outcome, verbose: bool = False) -> str:
-    return printed(as_text(outcome, path, False, BuiltInWriter(), path, verbose))
+def text_of(
+    path: Path,
+    outcome: Outcome,
+    verbose: bool = False,
+    dry_run: bool = False,
+    writer: Writer = _NO_MODEL,
+) -> str:
+    said = outcome, Place(path), dry_run, writer, path, (None, None)
+    return printed(report_as_text(*said, verbose))
+
+
+def json_of(path: Path, outcome: Outcome, writer: Writer = _NO_MODEL) -> dict[str, Any]:
+    return report_as_json(outcome, Place(path), False, writer, path, (None, None))
 
 
 def active_tokens(path: Path) -> int:
@@ -152,7 +165,7 @@ def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedd
     fill(memory_file, daily(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
     trusts = {row["id"]: row["trust"] for row in rows(memory_file, "SELECT * FROM memories")}
-    for proposal in as_json(outcome, "m", False, BuiltInWriter())["proposals"]:
+    for proposal in json_of(memory_file, outcome)["proposals"]:
         assert proposal["trust"] == trusts[proposal["derived"] or proposal["survivor"]]
         assert proposal["cohesion"] == proposal["similarity"]["mean"]
 
@@ -161,11 +174,11 @@ def test_a_dry_run_estimates_its_questions(memory_file: Path, embedder: Sentence
     fill(memory_file, daily(FACT, "fact"))
     writer = ModelWriter(Endpoint("none/none", None))
     planned = night(memory_file, embedder, dry_run=True, writer=writer)
-    (question,) = as_json(planned, "m", True, writer)["questions"]
+    (question,) = json_of(memory_file, planned, writer)["questions"]
     shown = question["memories"]
     assert set(shown) <= {text["id"] for text in daily(FACT, "fact")}
     assert question["state"] == "planned"
-    said = printed(as_text(planned, memory_file, True, writer, memory_file))
+    said = text_of(memory_file, planned, dry_run=True, writer=writer)
     assert "besides what a model finds" in said
     tokens = f"about {question['estimated_tokens']:,} tokens"
     assert f"{len(shown)} memories in 1 question, {tokens}" in said
@@ -234,7 +247,7 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
         for at in range(0, 24, 2)
     ]
     outcome = an_outcome(undecided=tuple(windows))
-    found = as_json(outcome, "m", False, BuiltInWriter())["undecided"]
+    found = json_of(memory_file, outcome)["undecided"]
     assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
     assert [item["similarity"] for item in found["likeliest"]] == [
         window.similarity for window in reversed(windows[2:])
@@ -245,11 +258,9 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     assert shown == texts[4:]
     assert "similarity 0.72:" in said
     writer = ModelWriter(Endpoint("none/none", None))
-    left = as_json(outcome, "m", False, writer)["undecided"]
+    left = json_of(memory_file, outcome, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
-    assert "Left for a model" not in printed(
-        as_text(outcome, memory_file, False, writer, memory_file)
-    )
+    assert "Left for a model" not in text_of(memory_file, outcome, writer=writer)
 
 
 def test_a_model_that_did_not_answer_was_shown_nothing(memory_file: Path, cli: Cli) -> None:

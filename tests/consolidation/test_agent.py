@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from model_nights import LEASE, Agent, texts_of
-from nights import NOW, TWINS, execute, night, picture, rows
+from nights import NOW, TWINS, execute, picture, rows
 from numpy.typing import NDArray
 from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
+from slowwave.store.file import maintenance_lock
 
 WIKI = ["The wiki listens on 81.", "The wiki listens on 81"]
 OFFICE = ["The office closes at six.", "The office closes at six"]
@@ -180,10 +182,41 @@ def test_a_replaced_file_is_read_again(
         assert memory.recall("gate code")[0].memory.content == "The gate code is 2222."
 
 
-def test_a_night_on_an_empty_file_does_nothing(memory: AgentMemory) -> None:
-    with memory:
-        assert memory.consolidate().results == ()
-        assert memory.consolidate(dry_run=True).results == ()
+def test_nothing_of_a_tenant_is_consolidated_before_its_first_memory(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as other:
+        for agent in (memory, other):
+            for dry_run in (True, False):
+                assert agent.consolidate(dry_run).results == ()
+            assert (agent.questions().questions, agent.answer({"x": "y"}).stale) == ((), ("x",))
+            assert agent.answer({}).outcome is not None
+            # Then the file has a tenant, but not the other.
+            memory.add(TWINS[0])
+    assert rows(tmp_path / "memory.db", "SELECT 1 FROM runs") == []
+
+
+def test_threads_recall_while_the_file_changes(memory: AgentMemory) -> None:
+    def recall(_: int) -> list[str]:
+        return [hit.memory.content for hit in memory.recall("plants")]
+
+    with memory, ThreadPoolExecutor(4) as pool:
+        memory.add("Ines waters the plants.")
+        found = pool.map(recall, range(40))
+        for number in range(20):
+            memory.add(f"The lift stops at floor {number}.")
+        assert all("Ines waters the plants." in texts for texts in found)
+
+
+def test_feedback_counts_once_though_another_run_prevents_the_undo(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
+    with memory, maintenance_lock(tmp_path / "memory.db"):
+        memory_id = memory.add("Ines waters the plants.", trust=0.25)
+        execute(tmp_path / "memory.db", "UPDATE memories SET generation = 1")
+        judged = memory.feedback(memory_id, helpful=False)
+        assert "Another maintenance run" in (judged.why_not or "")
+        assert memory.recall("plants")[0].memory.trust == judged.trust == 0.15
 
 
 def test_one_proposal_of_a_plan_is_applied_and_another_declined(
@@ -216,23 +249,6 @@ def test_one_proposal_of_a_plan_is_applied_and_another_declined(
             "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
         )
         assert (declined["key"], declined["why"]) == (second.id, "They are two.")
-
-
-def test_a_pending_proposal_is_applied_or_declined(
-    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
-    with memory:
-        for text in (*WIKI, *TWINS):
-            memory.add(text)
-        night(tmp_path / "memory.db", embedder, now=NOW, review="always")
-        first, second = memory.waiting()
-        assert memory.consolidate(dry_run=True).results == ()
-        (applied,) = memory.apply(first.id).results
-        assert (applied.proposal.id, applied.state) == (first.id, "applied")
-        assert memory.decline(second.id, "They are two.") is None
-        assert memory.waiting() == []
-        memory.undo(first.id)
-        assert [pending.id for pending in memory.waiting()] == [first.id]
 
 
 def test_a_proposal_whose_source_changed_since_is_stale(

@@ -119,16 +119,6 @@ def test_an_unreadable_answer_is_named_and_can_be_given_again(agent: Agent) -> N
     assert given.kept == (question.id,)
 
 
-def test_the_first_answer_counts(agent: Agent) -> None:
-    agent.remember(a_fact())
-    (question,) = questions(agent).questions
-    give(agent, {question.id: honestly(question.messages)})
-    kept = agent.rows("SELECT * FROM answers")
-    given = give(agent, {question.id: NOTHING})
-    assert (given.kept, given.known, given.outcome) == ((), (question.id,), None)
-    assert agent.rows("SELECT * FROM answers") == kept
-
-
 def test_an_answer_to_an_outdated_question_is_stale_and_changes_nothing(agent: Agent) -> None:
     agent.remember([*a_fact(), *daily(TWINS, "twin")])
     (question,) = questions(agent).questions
@@ -188,18 +178,6 @@ def test_two_agents_at_once_do_not_mix_and_one_night_runs(agent: Agent) -> None:
     assert {row["n"] for row in active} <= {1, 3}
     # A check is about the drafts that were kept.
     assert give(agent, {}).questions == ()
-
-
-def test_proposals_wait_for_review_as_after_any_night(agent: Agent) -> None:
-    agent.remember(a_fact())
-    with AgentMemory(agent.path, "default", agent.embedder, lambda: NOW) as memory:
-        while (found := memory.questions()).questions:
-            answers = {each.id: honestly(each.messages) for each in found.questions}
-            given = memory.answer(answers, review="always")
-        assert given.outcome is not None
-        assert given.outcome.states == {"pending": 1}
-        (waiting,) = memory.waiting()
-        assert memory.apply(waiting.kept.proposal.id).results[0].state == "applied"
 
 
 def test_an_agent_answers_only_about_its_tenant(agent: Agent) -> None:

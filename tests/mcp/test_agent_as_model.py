@@ -122,15 +122,22 @@ def test_a_server_that_is_killed_between_answers_loses_none(memory_file: Path, c
     assert cli("check", memory_file).code == 0
 
 
-def test_of_two_agents_that_answer_one_question_the_first_counts(memory_file: Path) -> None:
+def test_of_the_usable_answers_to_a_question_the_first_counts(memory_file: Path) -> None:
     fill(memory_file, a_fact())
-    late = '{"groups": [], "conflicts": []}'
+    before, late = picture(memory_file), '{"groups": [], "conflicts": []}'
 
     async def conversation(client: Client) -> None:
         found = await ask(client, "consolidation_questions")
         (question,) = found["questions"]
         assert (found["open"], question["kind"], "note" in question) == (1, "write", False)
         assert question["schema"]["required"] == ["groups", "conflicts"]
+        given = [{"id": question["id"], "answer": "I do not know."}, {"id": "0" * 64, "answer": {}}]
+        unusable = await ask(client, "consolidation_answer", answers=given)
+        assert [fault["id"] for fault in unusable["faults"]] == [question["id"]]
+        assert (unusable["kept"], unusable["stale"], unusable["night"]) == ([], ["0" * 64], None)
+        assert unusable["questions"] == [question]
+        assert "answers" in await refusal(client, "consolidation_answer", answers=[{"id": "1"}])
+        assert picture(memory_file) == before
         first = await ask(client, "consolidation_answer", answers=answers_of([question], honestly))
         again = await ask(
             client, "consolidation_answer", answers=answers_of([question], lambda _: late)
@@ -143,23 +150,6 @@ def test_of_two_agents_that_answer_one_question_the_first_counts(memory_file: Pa
 
     in_this_process(conversation, memory_file, "--allow-writes")
     assert len(rows(memory_file, "SELECT 1 FROM memories WHERE status = 'superseded'")) == 3
-
-
-def test_answers_that_are_unreadable_or_outdated_change_nothing(memory_file: Path) -> None:
-    fill(memory_file, a_fact())
-    before = picture(memory_file)
-
-    async def conversation(client: Client) -> None:
-        (question,) = (await ask(client, "consolidation_questions"))["questions"]
-        given = [{"id": question["id"], "answer": "I do not know."}, {"id": "0" * 64, "answer": {}}]
-        done = await ask(client, "consolidation_answer", answers=given)
-        assert [fault["id"] for fault in done["faults"]] == [question["id"]]
-        assert (done["kept"], done["stale"], done["night"]) == ([], ["0" * 64], None)
-        assert done["questions"] == [question]
-        assert "answers" in await refusal(client, "consolidation_answer", answers=[{"id": "1"}])
-
-    in_this_process(conversation, memory_file, "--allow-writes")
-    assert picture(memory_file) == before
 
 
 def test_with_review_what_the_agent_wrote_waits_for_its_decision(memory_file: Path) -> None:

@@ -31,6 +31,8 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         ('{"jsonrpc": "2.0", "id": 5, "method": "tools/list"', [(5, NOT_JSON)]),
         ('{"jsonrpc": "2.0", "id": "five", "params": {', [("five", NOT_JSON)]),
         ('{"id": 5, "params": {"id": 6', [(None, NOT_JSON)]),
+        ('{"id": 8, "params": ' + "[" * 100_000, [(8, NOT_JSON)]),
+        (json.dumps(PING | {"id": "\ud800", "method": 3}), [(None, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7}', [(7, NOT_A_MESSAGE)]),
         ('{"id": 7, "method": "ping"}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
