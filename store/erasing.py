@@ -6,7 +6,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
-# After a letter that has no accent of its own in the next character.
+# After a letter without an accent of its own in the next character.
 _COMPLETE = r"(?![\u0300-\u036f])"
 # What may be a key of slowwave's own JSON.
 _OWN_KEY = re.compile(r"[a-z_]+")
@@ -33,17 +33,25 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
+@cache
+def _long_when_folded() -> dict[str, str]:
+    """Return the letters that folding makes longer, such as "ß", by what it makes of them."""
+    letters = map(chr, range(0x10000))
+    return {letter.casefold(): letter for letter in letters if len(letter.casefold()) > 1}
+
+
 def _spellings(text: str) -> str:
-    """Return the pattern of a text with composed or decomposed letters, and any white space."""
-    words = unicodedata.normalize("NFC", text).split()
-    pattern = r"\s+".join("".join(map(_letter, word)) for word in words)
+    """Return the pattern of what `fold` makes equal to a text."""
+    longest_first = sorted(_long_when_folded(), key=len, reverse=True)
+    parts = re.compile("|".join((*longest_first, ".")))
+    words = (map(_letter, parts.findall(word)) for word in fold(text).split())
+    pattern = r"\s+".join(map("".join, words))
     return pattern and pattern + _COMPLETE
 
 
 def _letter(letter: str) -> str:
-    decomposed = unicodedata.normalize("NFD", letter)
-    either = f"(?:{re.escape(letter)}|{re.escape(decomposed)})"
-    return re.escape(letter) if decomposed == letter else either
+    forms = {letter, unicodedata.normalize("NFD", letter), _long_when_folded().get(letter, letter)}
+    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" if len(forms) > 1 else re.escape(letter)
 
 
 class Eraser:

@@ -95,8 +95,9 @@ def find_forgettable(
     released = {known.id for known in bereft if known.status == "superseded"}
     related = reached | _reach(file, chosen, "derived_id", "source_id")
     related |= {known.id for known in bereft}
-    texts = {fold(known.content) for known in mine if known.id in chosen} - {""}
-    related |= {k.id for k in mine if any(part in fold(k.content) for part in texts)}
+    if text is None:  # otherwise each memory that contains one of the texts is chosen itself
+        texts = {fold(known.content) for known in mine if known.id in chosen} - {""}
+        related |= {k.id for k in mine if any(part in fold(k.content) for part in texts)}
 
     def those(ids: Collection[str]) -> tuple[KnownText, ...]:
         return tuple(known for known in mine if known.id in ids)

@@ -16,7 +16,7 @@ from .ageing import STATUS_AFTER
 from .backup import list_backups
 from .entities import mentioned_names
 from .erasing import ERASED, Eraser, erased, find_left, fold, holds
-from .errors import StoreError
+from .errors import StoreError, file_errors
 from .extension_points import extension_tables
 from .file import MemoryFile
 from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
@@ -70,6 +70,8 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
     reason: stored with the tombstones. Raises `StoreError` if it contains an erased text.
     """
     run_id, ids = new_id(), [known.id for known in (*found.memories, *found.derived)]
+    with file_errors("list", file.path.parent):
+        backups = list_backups(file.path)
     with file.transaction():
         file.db.conn.execute("PRAGMA secure_delete = ON")
         texts = _texts_of(file, ids)
@@ -97,7 +99,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         tuple(runs),
         rows,
         tuple(find_left(file)),
-        tuple(list_backups(file.path)),
+        tuple(backups),
         eraser,
     )
 
