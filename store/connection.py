@@ -66,9 +66,10 @@ def is_immutable(path: Path) -> bool:
     Readers need a log next to the file, unless they open the file as immutable:
     https://www.sqlite.org/wal.html#read_only_databases.
     """
-    is_backup = re.search(f"{BACKUP}$", path.name) is not None
-    is_sealed = is_backup or not os.access(path.absolute().parent, os.W_OK)
-    return is_sealed and not Path(f"{path}-wal").exists()
+    real = path.resolve()  # SQLite keeps the log next to it
+    is_backup = re.search(f"{BACKUP}$", real.name) is not None
+    is_sealed = is_backup or not os.access(real.parent, os.W_OK)
+    return is_sealed and not Path(f"{real}-wal").exists()
 
 
 def _make_log_writable(path: Path) -> None:

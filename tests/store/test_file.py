@@ -331,6 +331,16 @@ def test_files_beside_a_link_are_beside_its_target(memory_file: Path, tmp_path: 
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
+def test_a_link_named_like_a_backup_shows_what_is_in_the_log_of_its_target(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "memory.db.backup-20260310T030000Z"
+    link.symlink_to(memory_file)
+    with open_reading(memory_file):  # the last to close a file moves the log into it
+        put(memory_file, a_memory("m-1"))
+        assert [memory.id for memory in all_memories(link)] == ["m-1"]
+
+
 @either_way
 def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) -> None:
     error = refused(opened, tmp_path / "memory.db")
