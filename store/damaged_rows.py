@@ -124,7 +124,7 @@ class View:
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
         """Set the connection and the size of the file in bytes."""
         self._conn = conn
-        self._most_rows = size // _MIN_ROW_BYTES + 1_000
+        self._max_rows = size // _MIN_ROW_BYTES + 1_000
 
     def has_memories(self) -> bool:
         """Whether at least one row of memories has an id and a text."""
@@ -135,10 +135,10 @@ class View:
     def keys(self, table: Table) -> list[tuple[Any, ...]]:
         """Return the possible keys of a table's rows, sorted."""
         found = self.known(table)
-        if table.key == "rowid" and found:
-            highest = max(key[0] for key in found if key[0] <= self._most_rows)
-            found.update((number,) for number in range(1, highest + 1))
-        return sorted(found, key=repr if table.key != "rowid" else None)
+        if table.key != "rowid":
+            return sorted(found, key=repr)
+        highest = max((key[0] for key in found if key[0] <= self._max_rows), default=0)
+        return sorted(found | {(number,) for number in range(1, highest + 1)})
 
     def known(self, table: Table) -> set[tuple[Any, ...]]:
         """Return the keys in the table and in its indexes."""
@@ -172,7 +172,7 @@ class View:
         """Yield the rows before the first one that cannot be read."""
         with closing(self._conn.cursor()) as cursor:
             try:
-                yield from islice(cursor.execute(sql, tuple(values)), self._most_rows)
+                yield from islice(cursor.execute(sql, tuple(values)), self._max_rows)
             except (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError):
                 return
 
