@@ -212,7 +212,8 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
             try:
                 read(value, *named)
             except UnusableFile as error:
-                yield Problem("unreadable", error.message)
+                detail = error.message.removeprefix("The file is damaged: ").rstrip(".")
+                yield Problem("unreadable", detail)
 
     yield from faults(file.rows(SELECT), from_row)
     for table, column, parse in _JSON:

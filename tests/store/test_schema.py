@@ -30,7 +30,7 @@ from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.extension_points import extension_tables, run_script
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
 from slowwave.store.migrate import apply_steps
-from slowwave.store.records import content_hash
+from slowwave.store.records import UNDATED, content_hash
 from slowwave.store.schema_of_file import fresh_parts
 
 # Those of version 1, and those that came later.
@@ -199,6 +199,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-03-10T12:30:00-0500", "2026-03-10T17:30:00+00:00"),
         ("2026-03-10 at noon", "2026-03-10T00:00:00+00:00"),
         ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+00:00"),
+        ("0000-02-29T00:00:00Z", UNDATED),
     ],
 )
 def test_any_time_format_is_read_in_utc(memory_file: Path, written: str, read: str) -> None:
