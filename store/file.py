@@ -5,16 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from .connection import (
     Database,
     connect,
-    copy_pages,
     file_replaced_error,
     retry_while_busy,
     translate_errors,
@@ -171,22 +169,6 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
         if is_due:
             _migrate(file)
         yield file
-
-
-@contextmanager
-def open_copy(path: Path) -> Iterator[MemoryFile]:
-    """Open a temporary copy of a memory file for writing, to try a change.
-
-    The file itself is only read: its folder may be read-only, and another run may hold its lock.
-    Error messages name the original. Raises `UnusableFile`.
-    """
-    with TemporaryDirectory(prefix="slowwave-") as folder:
-        copy = Path(folder) / "copy.db"
-        copy.touch(exist_ok=False)
-        with open_any_version(path) as file, connect(copy, "rw") as target:
-            copy_pages(file.db.conn, target.conn)
-        with open_writing(copy) as file:
-            yield replace(file, path=path, identity=None)
 
 
 def _migrate(file: MemoryFile) -> None:
