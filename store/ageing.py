@@ -84,7 +84,7 @@ class MemoryAge:
 def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
     """Yield the active memories of the tenants, ordered by id."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
-    for row in file.db.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
+    for row in file.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
         yield _to_age(row)
 
 
@@ -112,7 +112,7 @@ def retire_memories(
     Memories that have changed since they were planned are skipped.
     """
     with file.transaction():
-        rows = file.db.conn.execute(
+        rows = file.conn.execute(
             f"{_AGES} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
             [json_text([memory.id for memory in planned])],
         )
@@ -136,7 +136,7 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         _refuse_to_restore(file, memory)
         # Otherwise it would expire again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
             "expires_at = ?, updated_at = ? WHERE id = ?",
             [expires_at, now, memory.id],

@@ -44,7 +44,7 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         create_sidecar(real, unfinished.name)
         try:
             with open_any_version(path) as file:
-                expected = fingerprint(file.db.conn)
+                expected = fingerprint(file.conn)
                 _copy(file, unfinished, "backup", _HINT)
             verify_copy(path, unfinished, expected)
             done = _free_name(real, now)
@@ -96,7 +96,7 @@ def _copy(file: MemoryFile, to: Path, what: str, hint: str) -> None:
         with open_database(to, "rwc") as target:
             # Do not rely on the default with which SQLite was built.
             target.execute("PRAGMA synchronous = FULL")
-            copy_pages(file.db.conn, target)
+            copy_pages(file.conn, target)
     except sqlite3.DatabaseError as error:
         raise StoreError(f"The {what} of {file.path} cannot be made: {error}.", hint) from error
 

@@ -90,7 +90,7 @@ def _change(
 
 
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT {json_field('row_key', 'id')}, {json_field('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
         "WHERE table_name = 'memories' AND content IS NOT NULL "

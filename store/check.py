@@ -118,7 +118,7 @@ def check_file(file: MemoryFile) -> Health:
                 problems += _extensions(file)
         return Health(schema_version(file), *_counts(file), tuple(problems))
     for name, sql in _QUERIES.items():
-        problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
+        problems += [Problem(name, row[0]) for row in file.conn.execute(sql)]
     for check in (_orphans, _texts, _vectors, _extensions, _waiting):
         problems += check(file)
     problems.sort()  # the same for files with the same content
@@ -195,8 +195,8 @@ def _integrity(file: MemoryFile) -> list[Problem]:
         # A read-only connection skips the CHECKs. Nothing is written: `query_only` is set, and
         # `file` keeps this connection from being the last one, which would clean up the log.
         with connect(file.path, "ro" if is_immutable(file.path) else "rw") as db:
-            db.conn.execute("PRAGMA query_only = ON")
-            messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
+            db.execute("PRAGMA query_only = ON")
+            messages = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         messages = [str(error)]
     return [Problem("damaged", line) for line in messages if line != "ok"]
@@ -224,7 +224,7 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
 
 def _schema(file: MemoryFile) -> Iterator[Problem]:
     """Find missing tables, columns, indexes and triggers; an agent may add its own."""
-    kept = schema_parts(file.db)
+    kept = schema_parts(file.conn)
     for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
@@ -234,7 +234,7 @@ def _schema(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _orphans(file: MemoryFile) -> Iterator[Problem]:
-    rows = file.db.conn.execute("PRAGMA foreign_key_check")
+    rows = file.conn.execute("PRAGMA foreign_key_check")
     counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
     for (table, parent), count in counts.items():
         detail = f"{table} refers to missing rows of {parent}, {count} times"
@@ -242,7 +242,7 @@ def _orphans(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _texts(file: MemoryFile) -> Iterator[Problem]:
-    for memory_id, raw, kept in file.db.conn.execute(
+    for memory_id, raw, kept in file.conn.execute(
         "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
     ):
         try:
@@ -268,7 +268,7 @@ def _waiting(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _vectors(file: MemoryFile) -> Iterator[Problem]:
-    for memory_id, model, blob in file.db.conn.execute(
+    for memory_id, model, blob in file.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings "
         "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):

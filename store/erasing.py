@@ -106,7 +106,7 @@ class Eraser:
 
     def offer_to(self, file: MemoryFile) -> None:
         """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""
-        conn = file.db.conn
+        conn = file.conn
         conn.create_function("text_is_in", 1, lambda raw: self._erase_raw(raw) != _text(raw))
         conn.create_function("without_text", 1, self._erase_raw)
 
@@ -119,7 +119,7 @@ class Eraser:
         The caller has a transaction, and has called `offer_to`.
         """
         return sum(
-            file.db.conn.execute(
+            file.conn.execute(
                 f"UPDATE {table} SET {name} = {erased(name)} "
                 f"WHERE {name} NOT IN ('[]', '{{}}') AND {holds(name)}"
             ).rowcount
@@ -147,7 +147,7 @@ def find_left(file: MemoryFile) -> list[str]:
 
     Includes an agent's own tables. The caller has called `Eraser.offer_to`.
     """
-    columns = file.db.conn.execute(
+    columns = file.conn.execute(
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
         "WHERE t.type = 'table' AND t.sql LIKE 'CREATE TABLE%' ORDER BY 1, c.cid"
     ).fetchall()
@@ -170,7 +170,7 @@ def clean(file: MemoryFile) -> None:
 
     Raises `FileHeld` if another program reads or writes meanwhile.
     """
-    clean_database(file.db.conn, file.path)
+    clean_database(file.conn, file.path)
 
 
 def clean_database(conn: sqlite3.Connection, path: Path) -> None:

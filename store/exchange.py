@@ -188,7 +188,7 @@ class _LineReader:
         while orphans := {link for link in self._successors if not _knows(self._file, link[2])}:
             self._successors = [link for link in self._successors if link not in orphans]
             for number, memory_id, successor in sorted(orphans):
-                self._file.db.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
+                self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
                 yield number, ValueError(f"it is superseded by {successor}, which is missing")
 
 

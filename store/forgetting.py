@@ -73,7 +73,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
     with file_errors("list", file.path.parent):
         backups = list_backups(file.path)
     with file.transaction():
-        file.db.conn.execute("PRAGMA secure_delete = ON")
+        file.conn.execute("PRAGMA secure_delete = ON")
         texts = _texts_of(file, ids)
         eraser = _eraser_of(file, found, ids, texts)
         if reason is not None and eraser.erase(reason) != reason:
@@ -85,7 +85,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         rows += _delete_rows(file, ids, texts)
         rows += sum(eraser.update(file, table, columns) for table, columns in _TEXTS.items())
         # A draft with a gap must never be applied.
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE proposals SET state = 'stale' WHERE state = 'pending' AND instr(numbers, ?)",
             [ERASED],
         )
@@ -107,7 +107,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
 def finish(file: MemoryFile) -> None:
     """Record that nothing is left to do for what was forgotten; the caller has called `clean`."""
     with file.transaction():
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
             f"WHERE {UNFINISHED}"
         )
@@ -146,7 +146,7 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
 
     Also deletes why a model chose what it did in the runs that wrote the memories.
     """
-    conn, chosen = file.db.conn, json_text(ids)
+    conn, chosen = file.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
     messages = file.column(
         "SELECT content FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?))",
@@ -178,7 +178,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
 
     Returns the runs that cannot be undone completely any longer, and the number of deleted rows.
     """
-    conn, chosen = file.db.conn, {"ids": json_text(ids)}
+    conn, chosen = file.conn, {"ids": json_text(ids)}
     entries = conn.execute(
         "SELECT run_id, sequence, proposal FROM journal WHERE proposal <> :forgotten AND "
         f"({_NAMED} OR {holds('before')} OR {holds('after')})",
@@ -209,7 +209,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
 
 def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
     """Delete the rows of memories, and all that is known by the hashes of their texts."""
-    conn, chosen = file.db.conn, "IN (SELECT value FROM json_each(:ids))"
+    conn, chosen = file.conn, "IN (SELECT value FROM json_each(:ids))"
     sources = file.column(
         "SELECT m.content FROM memories m JOIN synthesized_from ON source_id = m.id "
         "WHERE derived_id IN (SELECT value FROM json_each(?))",
@@ -253,7 +253,7 @@ def _leave_tombstones(
     reason: str | None,
 ) -> None:
     options, report = {FORGOTTEN: reason or True}, {"forgotten": len(ids), "runs": runs}
-    file.db.conn.execute(
+    file.conn.execute(
         "INSERT INTO runs (id, started_at, finished_at, version, options, outcome, report) "
         "VALUES (?1, ?2, ?2, ?3, ?4, 'done', ?5)",
         [run_id, now, version("slowwave"), json_text(options), json_text(report)],

@@ -52,7 +52,7 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
     of_extensions = {
         table: tables.order[table]
         for table, tables in _of_extensions().items()
-        if has_table(file.db, table)
+        if has_table(file.conn, table)
     }
     if not any(_has_rows(file, table) for table in ("runs", "waiting_messages", *of_extensions)):
         return
@@ -117,7 +117,7 @@ class History:
             self.first_skipped = self.first_skipped or number
             return
         if row.table in self._of_extensions and row.table not in self._emptied:
-            run_script(self._file.db, self._of_extensions[row.table].script)
+            run_script(self._file.conn, self._of_extensions[row.table].script)
         try:
             self._columns.refuse_unknown(row.table, row.row)
             if row.table == _COMPUTED:
@@ -127,7 +127,7 @@ class History:
                 if row.table not in self._emptied:
                     # Memories' lines added rows, which lack the run that found a name.
                     self._emptied.add(row.table)
-                    self._file.db.conn.execute(f"DELETE FROM {row.table}")
+                    self._file.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])
         except UnusableFile as error:
             raise ValueError(f"row: {row.table} does not have these columns") from error

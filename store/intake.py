@@ -140,7 +140,7 @@ def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:
 def write_part(file: MemoryFile, part: PartRow) -> None:
     """Insert or replace a part, as agents write memories: outside of any run."""
     row = _columns(part) | {"run_id": ""}
-    file.db.conn.execute(
+    file.conn.execute(
         f"INSERT INTO {_WAITING} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
         "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
         list(row.values()),

@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
     """Return the row with this key, or None. The caller has a transaction."""
     where, values = _where(key)
-    cursor = file.db.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
+    cursor = file.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
     row = cursor.fetchone()
     return None if row is None else _named(cursor, row)
 
@@ -29,7 +29,7 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
     # CROSS JOIN: look up each key instead of scanning the table.
-    cursor = file.db.conn.execute(
+    cursor = file.conn.execute(
         f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
     )
@@ -44,7 +44,7 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
     for first in rows[:1]:
         names = ", ".join(first)
         marks = ", ".join("?" * len(first))
-        file.db.conn.executemany(
+        file.conn.executemany(
             f"INSERT INTO {table} ({names}) VALUES ({marks})", [list(row.values()) for row in rows]
         )
 
@@ -58,7 +58,7 @@ def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row)
         return False
     where, _ = _where(keys[0])
     names = ", ".join(f"{name} = ?" for name in changes)
-    done = file.db.conn.executemany(
+    done = file.conn.executemany(
         f"UPDATE {table} SET {names} WHERE {where}",
         [[*changes.values(), *key.values()] for key in keys],
     )
@@ -69,7 +69,7 @@ def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
     """Delete rows by key. All keys have the same columns."""
     for first in keys[:1]:
         where, _ = _where(first)
-        file.db.conn.executemany(
+        file.conn.executemany(
             f"DELETE FROM {table} WHERE {where}", [list(key.values()) for key in keys]
         )
 
@@ -143,7 +143,7 @@ class Columns:
     def _of(self, table: str) -> dict[str, tuple[str, bool]]:
         known = self._known.get(table)
         if known is None:
-            rows = self._file.db.conn.execute(
+            rows = self._file.conn.execute(
                 'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
             )
             known = {name: (kind.upper(), not required) for name, kind, required in rows}

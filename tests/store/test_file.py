@@ -440,7 +440,7 @@ def test_reading_follows_a_migration(memory_file: Path, monkeypatch: pytest.Monk
     put(memory_file, a_memory("m-1"))
 
     def version_next(db: object) -> None:
-        db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
+        db.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
     before = len(schema_of_file.STEPS)
     with_steps(monkeypatch, version_next)
@@ -530,7 +530,7 @@ def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_f
     with open_writing(memory_file) as file:
         with pytest.raises(StoreError, match="rejects the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
-        assert not file.db.conn.in_transaction
+        assert not file.conn.in_transaction
     assert all_memories(memory_file) == []
 
 
@@ -703,7 +703,7 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
         pytest.raises(StoreError, match=r"The disk of .* is full"),
         open_writing(memory_file) as file,
     ):
-        file.db.conn.execute("PRAGMA max_page_count = 60")
+        file.conn.execute("PRAGMA max_page_count = 60")
         with file.transaction():
             add_memories(file, (a_memory(f"m-{number}", "x" * 4_000) for number in range(100)))
     assert all_memories(memory_file) == []

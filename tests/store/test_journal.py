@@ -573,7 +573,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
             keep_vectors(file, "m", [(memory_id, str(run), VECTOR) for memory_id in ids], run)
     steps = []
     with open_writing(path) as file:
-        file.db.conn.set_progress_handler(lambda: steps.append(1), 100)
+        file.conn.set_progress_handler(lambda: steps.append(1), 100)
         undo_runs(file, ["run-1"], LATER)
     return len(steps)
 
