@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from .check import refuse_damaged
 from .connection import BACKUP, copy_pages
-from .errors import StoreError
+from .errors import StoreError, file_errors
 from .file import MemoryFile, migrate_file, open_any_version
 from .opening import open_database
 from .schema_of_file import count_rows
@@ -39,7 +39,7 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
     """
     real = path.resolve()
     unfinished = real.with_name(f"{real.name}{_UNFINISHED}")
-    try:
+    with file_errors("back up", path, _HINT):
         remove_file(unfinished)  # of a killed run
         create_sidecar(real, unfinished.name)
         try:
@@ -57,8 +57,6 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         older = [backup for backup in list_backups(real) if backup != done]
         for backup in older[: max(0, len(older) + 1 - keep)]:
             remove_file(backup)
-    except OSError as error:
-        raise StoreError(f"Cannot back up {path}: {error.strerror}.", _HINT) from error
     return done
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +42,10 @@ _QUERIES = {
     "dangling reference": (
         "SELECT 'memory ' || m.id || ' is superseded by ' || m.superseded_by || "
         "', which is missing' FROM memories m LEFT JOIN memories s ON s.id = m.superseded_by "
-        "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL"
+        "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL "
+        "UNION ALL SELECT \"table\" || ' refers to missing rows of ' || parent || ', ' || "
+        "count(*) || ' times' FROM pragma_foreign_key_check WHERE \"table\" <> 'memories' "
+        'GROUP BY "table", parent'
     ),
     "dangling lineage": (
         "SELECT derived_id || ' cites ' || source_id || ', which is missing, and so is its text' "
@@ -119,7 +121,7 @@ def check_file(file: MemoryFile) -> Health:
         return Health(schema_version(file), *_counts(file), tuple(problems))
     for name, sql in _QUERIES.items():
         problems += [Problem(name, row[0]) for row in file.conn.execute(sql)]
-    for check in (_orphans, _texts, _vectors, _extensions, _waiting):
+    for check in (_texts, _vectors, _extensions, _pending):
         problems += check(file)
     problems.sort()  # the same for files with the same content
     return Health(schema_version(file), *_counts(file), tuple(problems))
@@ -233,14 +235,6 @@ def _schema(file: MemoryFile) -> Iterator[Problem]:
             yield Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}")
 
 
-def _orphans(file: MemoryFile) -> Iterator[Problem]:
-    rows = file.conn.execute("PRAGMA foreign_key_check")
-    counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
-    for (table, parent), count in counts.items():
-        detail = f"{table} refers to missing rows of {parent}, {count} times"
-        yield Problem("dangling reference", detail)
-
-
 def _texts(file: MemoryFile) -> Iterator[Problem]:
     for memory_id, raw, kept in file.conn.execute(
         "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
@@ -259,7 +253,7 @@ def _extensions(file: MemoryFile) -> Iterator[Problem]:
         yield from (Problem(name, detail) for name, detail in tables.find_faults(file))
 
 
-def _waiting(file: MemoryFile) -> Iterator[Problem]:
+def _pending(file: MemoryFile) -> Iterator[Problem]:
     """Check the form of pending proposals."""
     for decision in read_pending(file):
         if (fault := find_row_fault(decision)) is not None:

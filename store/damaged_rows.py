@@ -46,49 +46,37 @@ class Table:
     name: str
     key: str
     columns: str
-    access_paths: tuple[tuple[str, str], ...]
+    indexes: dict[str, str]
 
 
 MEMORIES = Table(
     "memories",
     "rowid",
     ", ".join(COLUMNS),
-    (
-        ("NOT INDEXED", "rowid"),
-        ("INDEXED BY sqlite_autoindex_memories_1", "id"),
-        ("INDEXED BY memories_by_status", "tenant, status, layer"),
-        ("INDEXED BY memories_by_content", "content_hash"),
-    ),
+    {
+        "sqlite_autoindex_memories_1": "id",
+        "memories_by_status": "tenant, status, layer",
+        "memories_by_content": "content_hash",
+    },
 )
 VECTORS = Table(
     "embeddings",
     "rowid",
     "memory_id, model, vector, content_hash",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_embeddings_1", "memory_id, model")),
+    {"sqlite_autoindex_embeddings_1": "memory_id, model"},
 )
-ENTITIES = Table(
-    "entities",
-    "rowid",
-    "id, name",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_entities_1", "tenant, name")),
-)
+ENTITIES = Table("entities", "rowid", "id, name", {"sqlite_autoindex_entities_1": "tenant, name"})
 MENTIONS = Table(
     "memory_entities",
     "memory_id, entity_id",
     "memory_id, entity_id",
-    (
-        ("NOT INDEXED", "memory_id, entity_id"),
-        ("INDEXED BY memory_entities_by_entity", "entity_id, memory_id"),
-    ),
+    {"memory_entities_by_entity": "entity_id, memory_id"},
 )
 EDGES = Table(
     "synthesized_from",
     "derived_id, source_id",
     "derived_id, source_id, operation, run_id, source_hash, source_content, created_at",
-    (
-        ("NOT INDEXED", "derived_id, source_id"),
-        ("INDEXED BY synthesized_from_by_source", "source_id, derived_id"),
-    ),
+    {"synthesized_from_by_source": "source_id, derived_id"},
 )
 
 
@@ -153,7 +141,8 @@ class View:
         return {name: value for part in parts if part for name, value in part.items()}
 
     def _found(self, table: Table) -> Iterator[tuple[Any, ...]]:
-        for index, columns in table.access_paths:
+        indexes = {f"INDEXED BY {name}": columns for name, columns in table.indexes.items()}
+        for index, columns in {"NOT INDEXED": table.key, **indexes}.items():
             for direction in ("ASC", "DESC"):
                 order = ", ".join(f"{column} {direction}" for column in columns.split(", "))
                 yield from self._read(

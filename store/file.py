@@ -17,7 +17,7 @@ from .connection import (
     retry_while_busy,
     translate_errors,
 )
-from .errors import StoreError, UnusableFile
+from .errors import StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
@@ -253,12 +253,9 @@ def _exists_error(path: Path) -> StoreError:
 
 @contextmanager
 def _translate_os_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        raise _exists_error(path) from None
-    except OSError as error:
-        raise UnusableFile(
-            f"Cannot create {path}: {error.strerror}.",
-            "Its folder must exist and be writable, and the disk must have space.",
-        ) from error
+    hint = "Its folder must exist and be writable, and the disk must have space."
+    with file_errors("create", path, hint, UnusableFile):
+        try:
+            yield
+        except FileExistsError:
+            raise _exists_error(path) from None

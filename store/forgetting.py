@@ -25,9 +25,9 @@ from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
 
-# The caches: all of them may contain words of any memory, and can be emptied at any time.
+# Caches, which may contain words of any memory, and can be emptied at any time.
 _CACHES = ("answers", "memos", "neighbours", "standing")
-# The columns with texts besides those of the memories that go, by table.
+# Columns that may contain the text of a forgotten memory, by table.
 _TEXTS = {
     "memories": ("source", "session", "tags", "metadata"),
     "derivations": ("claims",),
@@ -38,7 +38,7 @@ _TEXTS = {
     "waiting_messages": ("conversation", "content", "why"),
     "witnesses": ("image", "names"),
 }
-# The memories that an entry of the journal is about.
+# Whether an entry of the journal is about one of the memories.
 _NAMED = " OR ".join(
     f"{json_field('row_key', name)} IN (SELECT value FROM json_each(:ids))"
     for name in ("id", "memory_id", "derived_id", "source_id")
@@ -129,22 +129,24 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
 
 
 def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
-    """Return what erases the texts, as far as no memory that stays has them."""
-    staying = [known for row in file.tuples(KNOWN) if (known := KnownText(*row)).id not in set(ids)]
-    rest = {known.content for known in staying}
+    """Return what erases the texts, except those that a memory which stays has, too."""
+    gone = set(ids)
+    everything = (KnownText(*row) for row in file.tuples(KNOWN))
+    kept = [known for known in everything if known.id not in gone]
+    rest = {known.content for known in kept}
     within = "\0".join(map(fold, rest))
     wanted = texts if found.text is None else texts | {found.text}
     return Eraser(
         (text for text in wanted if fold(text) not in within),
         wanted - rest,
-        {name for known in staying for name in (known.id, known.tenant)},
+        {name for known in kept for name in (known.id, known.tenant)},
     )
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
-    """Erase the messages behind memories, also behind others of the same tenants.
+    """Erase the messages behind memories, even if other memories of the tenants cite them.
 
-    Also deletes why a model chose what it did in the runs that wrote the memories.
+    Also deletes the reasons of the model in the runs that wrote the memories.
     """
     conn, chosen = file.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
@@ -159,7 +161,7 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         f"AND memory_id IN (SELECT id FROM memories WHERE tenant IN ({tenants}))",
         [chosen],
     )
-    waiting = conn.execute(
+    queued = conn.execute(
         f"UPDATE waiting_messages SET content = {erased('content')} "
         f"WHERE {holds('content')} AND tenant IN ({tenants})",
         [chosen],
@@ -170,7 +172,7 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         "WHERE table_name = 'memories' AND row_key ->> 'id' IN (SELECT value FROM json_each(?1)))",
         [chosen],
     )
-    return changed.rowcount + waiting.rowcount + reasons.rowcount
+    return changed.rowcount + queued.rowcount + reasons.rowcount
 
 
 def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], int]:
@@ -202,7 +204,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
             ("proposals", "key", keys),
         )
     ]
-    # Vectors and names that a run found are not what a person wants back.
+    # Nobody wants back the vectors and names that a run found.
     aged = {run for run, _, proposal in entries if proposal in STATUS_AFTER}
     return sorted(aged | {run for run, _, applied in decisions if applied}), sum(done)
 

@@ -35,6 +35,11 @@ _WHOLE = {
 # A memory's line has its vectors, but not the run that computed them.
 _COMPUTED = "embeddings"
 _VECTOR_KEY = "memory_id, model"
+# What SQLite raises for a value that a column cannot have.
+_DOES_NOT_FIT = (
+    *(sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError),
+    OverflowError,
+)
 
 
 class HistoryRow(NamedTuple):
@@ -118,8 +123,9 @@ class History:
             return
         if row.table in self._of_extensions and row.table not in self._emptied:
             run_script(self._file.conn, self._of_extensions[row.table].script)
+        if not self._columns.has(row.table, row.row):
+            raise ValueError(f"row: {row.table} does not have these columns")
         try:
-            self._columns.refuse_unknown(row.table, row.row)
             if row.table == _COMPUTED:
                 key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
                 set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
@@ -129,19 +135,9 @@ class History:
                     self._emptied.add(row.table)
                     self._file.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])
-        except UnusableFile as error:
-            raise ValueError(f"row: {row.table} does not have these columns") from error
         except _DOES_NOT_FIT as error:
             raise ValueError(f"row: does not fit into {row.table} ({error})") from error
 
 
 def _has_rows(file: MemoryFile, table: str) -> bool:
     return file.value(f"SELECT 1 FROM {table} LIMIT 1") is not None
-
-
-_DOES_NOT_FIT = (
-    sqlite3.IntegrityError,
-    sqlite3.InterfaceError,
-    sqlite3.ProgrammingError,
-    OverflowError,
-)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from sqlite3 import Cursor
 from typing import Any
 
@@ -111,23 +112,17 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True)
 class Columns:
     """The columns of a file's tables, cached."""
 
-    def __init__(self, file: MemoryFile) -> None:
-        """Set the file; nothing is read yet."""
-        self._file = file
-        # By table and column, the type and whether it may be NULL.
-        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+    file: MemoryFile
+    # By table and column, the type and whether it may be NULL.
+    _known: dict[str, dict[str, tuple[str, bool]]] = field(default_factory=dict)
 
-    def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
-        """Raise `UnusableFile` for unknown tables or columns, which a damaged journal may have."""
-        unknown = set(names) - self._of(table).keys()
-        if unknown:
-            named = ", ".join(sorted(unknown))
-            raise UnusableFile(
-                f"The file is damaged: its journal has unknown columns {named} of {table}.", SAVE
-            )
+    def has(self, table: str, names: Iterable[str]) -> bool:
+        """Whether a table exists and has these columns."""
+        return self._of(table).keys() >= set(names)
 
     def can_hold(self, table: str, name: str, value: object) -> bool:
         """Whether a table has a column of a type that can store a value."""
@@ -143,7 +138,7 @@ class Columns:
     def _of(self, table: str) -> dict[str, tuple[str, bool]]:
         known = self._known.get(table)
         if known is None:
-            rows = self._file.conn.execute(
+            rows = self.file.conn.execute(
                 'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
             )
             known = {name: (kind.upper(), not required) for name, kind, required in rows}

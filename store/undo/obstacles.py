@@ -162,16 +162,13 @@ def _obstacle(
     now: object = None,
     left: object = None,
 ) -> Obstacle:
-    if by is None:
-        why = f"{what} An agent or a person did that, not a run."
-        return Obstacle(table, _name(key), column, now, left, None, None, why)
-    if by.proposal in STATUS_AFTER:
+    run, proposal = (None, None) if by is None else (by.run, by.proposal or None)
+    did = f"Run {run}, proposal {proposal[:12]} did that" if proposal else f"Run {run} did that"
+    if proposal in STATUS_AFTER:
         # The run did nothing else, and is undone as a whole.
-        why = f"{what} Run {by.run} did that ({by.proposal}): undo it first."
-        return Obstacle(table, _name(key), column, now, left, by.run, None, why)
-    part = f", proposal {by.proposal[:12]}" if by.proposal else ""
-    why = f"{what} Run {by.run}{part} did that: undo it first."
-    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)
+        did, proposal = f"Run {run} did that ({proposal})", None
+    why = f"{did}: undo it first." if run else "An agent or a person did that, not a run."
+    return Obstacle(table, _name(key), column, now, left, run, proposal, f"{what} {why}")
 
 
 def _name(key: Row) -> str:
