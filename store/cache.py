@@ -74,14 +74,12 @@ def keep_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> No
 
 
 def keep_parts(
-    file: MemoryFile, tenant: str, basis: str, staying: int, parts: Sequence[bytes]
+    file: MemoryFile, tenant: str, basis: str, kept: int, parts: Sequence[bytes]
 ) -> None:
-    """Keep the first `staying` parts, and replace the rest, each in a transaction of its own."""
+    """Keep the first `kept` parts, and replace the rest, each in a transaction of its own."""
     with file.transaction():
-        file.conn.execute(
-            "DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, staying]
-        )
-    for number, content in enumerate(parts, start=staying):
+        file.conn.execute("DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, kept])
+    for number, content in enumerate(parts, start=kept):
         with file.transaction():
             file.conn.execute(
                 "INSERT INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",

@@ -22,14 +22,14 @@ _OPAQUE = re.compile(
 )
 # After a letter without an accent of its own in the next character.
 _COMPLETE = r"(?![\u0300-\u036f])"
-# What may be a key of slowwave's own JSON.
+# Keys of slowwave's own JSON, which are not erased.
 _OWN_KEY = re.compile(r"[a-z_]+")
-# What is left in place of an erased text.
+# Replaces an erased text.
 ERASED = "[forgotten]"
 
 
 def fold(text: str) -> str:
-    """Return a text without what spellings of it differ in: case, white space, composed letters."""
+    """Return the form that all spellings of a text share: case, white space, composed letters."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
@@ -55,15 +55,15 @@ def _letter(letter: str) -> str:
 
 
 class Eraser:
-    """Replaces texts in values, also within JSON in any depth."""
+    """Replaces texts in values, and within JSON at any depth."""
 
     def __init__(
         self, parts: Iterable[str], wholes: Iterable[str] = (), spared: Iterable[str] = ()
     ) -> None:
         """Take the texts.
 
-        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: only
-        where they are a value. spared: values that stay, such as the ids of memories.
+        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: erased
+        where they are a whole value. spared: values to keep, such as the ids of memories.
         """
         self._longest_first = sorted(set(parts), key=len, reverse=True)
         alternatives = "|".join(filter(None, map(_spellings, self._longest_first)))
@@ -96,7 +96,7 @@ class Eraser:
         return self.erase(value)
 
     def sparing_nothing(self) -> Eraser:
-        """Return what finds the texts also in the values that stay."""
+        """Return an eraser that also finds the texts in spared values."""
         return Eraser(self._longest_first, self._wholes)
 
     def lines_of(self, text: str) -> list[int]:
@@ -105,7 +105,7 @@ class Eraser:
         return sorted({text.count("\n", 0, start) + 1 for start in starts})
 
     def offer_to(self, file: MemoryFile) -> None:
-        """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""
+        """Register the functions that the SQL of `holds` and `erased` calls."""
         conn = file.conn
         conn.create_function("text_is_in", 1, lambda raw: self._erase_raw(raw) != _text(raw))
         conn.create_function("without_text", 1, self._erase_raw)
@@ -174,7 +174,7 @@ def clean(file: MemoryFile) -> None:
 
 
 def clean_database(conn: sqlite3.Connection, path: Path) -> None:
-    """Do what `clean` does to any database."""
+    """Clean any database, as `clean` does a memory file."""
     retry_while_busy(partial(conn.execute, "PRAGMA secure_delete = ON"))
     retry_while_busy(partial(conn.execute, "VACUUM"))
     # The first number is whether a reader kept it from ending; it waits as long as the connection.

@@ -169,8 +169,8 @@ def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]
     """Return the applied decisions, by key, about the approved proposals of a run."""
     found = _read(
         file,
-        "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
-        "WHERE one.run_id = ? AND one.state = 'approved' AND later.state = 'applied' "
+        "SELECT later.* FROM proposals approved JOIN proposals later USING (key) "
+        "WHERE approved.run_id = ? AND approved.state = 'approved' AND later.state = 'applied' "
         "ORDER BY later.decided_at, later.run_id",
         run_id,
     )
@@ -280,7 +280,7 @@ def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
     A run records each text that it reads. An ingest also records the texts that it stores: these
     are new until a later consolidation run has written something, or found nothing to do.
     """
-    night = file.value(
+    last_run = file.value(
         "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "
         f"AND NOT {_IS_INGEST}"
     )
@@ -292,7 +292,7 @@ def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
             f"OR s.run_id > ? AND s.run_id IN (SELECT id FROM runs WHERE {_IS_INGEST}) "
             "AND NOT EXISTS (SELECT 1 FROM standing JOIN changes c USING (tenant) "
             "WHERE tenant = m.tenant AND standing.changes = c.count))",
-            [json_text(chosen), night or ""],
+            [json_text(chosen), last_run or ""],
         )
     )
 

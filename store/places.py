@@ -163,7 +163,7 @@ class Place:
         return ()
 
     def repeated(self) -> Sequence[Repeated]:
-        """Return what is said in several places that no run joins."""
+        """Return the statements that are in several places, which no run merges."""
         return ()
 
     def dead_links(self) -> frozenset[str]:

@@ -32,7 +32,7 @@ _IMAGE = ("content_hash", "superseded_at", "superseded_by")
 
 # The lineage of the successor has the text. The lineage of a rule is not enough, because undoing
 # the rule deletes its edges.
-_TEXT_STAYS = (
+_TEXT_IS_KEPT = (
     "EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
     "AND derived_id = m.superseded_by AND operation <> 'extract') "
     "AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
@@ -42,7 +42,7 @@ _SUPERSEDED = (
     "SELECT id, superseded_at, pinned, content_hash, superseded_by, "
     "EXISTS (SELECT 1 FROM synthesized_from WHERE derived_id = m.id) "
     "OR EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
-    f"OR NOT ({_TEXT_STAYS}) AS needed_by_lineage FROM memories m "
+    f"OR NOT ({_TEXT_IS_KEPT}) AS needed_by_lineage FROM memories m "
     "WHERE status = 'superseded' AND superseded_at IS NOT NULL"
 )
 _UNDER_REVIEW = (

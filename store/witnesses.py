@@ -1,4 +1,4 @@
-"""What runs compare with of purged memories: their witnesses.
+"""Witnesses: what runs still read of purged memories.
 
 Runs also read superseded memories, which determine the clusters and keep others apart. A purge
 therefore deletes a memory's row, but keeps what plans read of it: a few columns, its names and its
