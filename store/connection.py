@@ -53,7 +53,7 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connectio
 
 
 def is_immutable(path: Path) -> bool:
-    """Whether a file without a write-ahead log is a backup, or in a read-only folder.
+    """Whether a file without a log is a backup, or in a read-only folder.
 
     Readers need a log next to the file, unless they open the file as immutable:
     https://www.sqlite.org/wal.html#read_only_databases.
@@ -61,7 +61,7 @@ def is_immutable(path: Path) -> bool:
     real = path.resolve()  # SQLite keeps the log next to it
     is_backup = re.search(f"{BACKUP}$", real.name) is not None
     is_sealed = is_backup or not os.access(real.parent, os.W_OK)
-    return is_sealed and not Path(f"{real}-wal").exists()
+    return is_sealed and not any(Path(f"{real}{end}").exists() for end in ("-wal", "-journal"))
 
 
 def _make_log_writable(path: Path) -> None:
