@@ -24,7 +24,7 @@ PORTION = 200
 
 
 def _seconds(column: str) -> str:
-    """Return the SQL of a time in seconds since 1970; of its date if the time is unreadable."""
+    """Return the SQL of a time, or of its date if the time is unreadable, in seconds since 1970."""
     return (
         f"coalesce(CAST(strftime('%s', {column}) AS INTEGER), "
         f"CAST(strftime('%s', substr({column}, 1, 10)) AS INTEGER))"
@@ -32,27 +32,27 @@ def _seconds(column: str) -> str:
 
 
 # Absorbing another memory counts as restating a memory.
-_TOOK_IN = (
+_ABSORBED = (
     f"coalesce((SELECT max({_seconds('e.created_at')}) FROM synthesized_from e "
     "WHERE e.derived_id = m.id AND e.operation <> 'extract'), 0)"
 )
-_SAID = f"max({_seconds('m.created_at')}, {_seconds('m.updated_at')}, {_TOOK_IN})"
+_STATED = f"max({_seconds('m.created_at')}, {_seconds('m.updated_at')}, {_ABSORBED})"
 # It supersedes others, or supports an active rule.
-_CARRIES = (
+_HAS_DEPENDENTS = (
     "EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
     "OR EXISTS (SELECT 1 FROM synthesized_from e WHERE e.derived_id = m.id) "
     "OR EXISTS (SELECT 1 FROM synthesized_from e JOIN memories r ON r.id = e.derived_id "
     "WHERE e.source_id = m.id AND e.operation = 'extract' AND r.status = 'active')"
 )
-_WAITING = (
+_UNDER_REVIEW = (
     "m.id IN (SELECT value FROM proposals, json_each(sources) WHERE state = 'pending' "
     "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL)"
 )
 _AGES = (
     "SELECT id, tenant, kind, layer, importance, "
     "origin = 'human' OR pinned OR layer = 'core', "
-    f"{_CARRIES}, {_WAITING}, {_seconds('m.expires_at')}, {_SAID}, "
-    f"max({_SAID}, coalesce({_seconds('m.accessed_at')}, 0)), access_count "
+    f"{_HAS_DEPENDENTS}, {_UNDER_REVIEW}, {_seconds('m.expires_at')}, {_STATED}, "
+    f"max({_STATED}, coalesce({_seconds('m.accessed_at')}, 0)), access_count "
     "FROM memories m WHERE status = 'active'"
 )
 
@@ -84,11 +84,11 @@ class MemoryAge:
 def read_ages(file: MemoryFile, tenants: Sequence[str]) -> Iterator[MemoryAge]:
     """Yield the active memories of the tenants, ordered by id."""
     chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
-    for row in file.db.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
+    for row in file.conn.execute(f"{_AGES} {chosen}", [json_text(tenants)]):
         yield _to_age(row)
 
 
-_LAST_SAID = (
+_LAST_OBSERVED = (
     f"SELECT kind, max({_seconds('m.observed_at')}, coalesce((SELECT max("
     f"{_seconds('s.observed_at')}) FROM synthesized_from e JOIN memories s ON s.id = e.source_id "
     "WHERE e.derived_id = m.id), 0)) FROM memories m WHERE status = 'active' AND observed_at <> ? "
@@ -96,12 +96,12 @@ _LAST_SAID = (
 )
 
 
-def read_last_said(file: MemoryFile, tenants: Sequence[str]) -> list[tuple[str, int]]:
-    """Return the kind of each dated active memory, and when it was last said, by kind.
+def read_last_observed(file: MemoryFile, tenants: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the kind of each dated active memory, and when it was last observed, by kind.
 
-    That is when it, or a source in its lineage, was last observed, in seconds since 1970.
+    Observing a source in its lineage counts. Times are seconds since 1970.
     """
-    return list(file.tuples(_LAST_SAID, [UNDATED, json_text(tenants)]))
+    return list(file.tuples(_LAST_OBSERVED, [UNDATED, json_text(tenants)]))
 
 
 def retire_memories(
@@ -112,7 +112,7 @@ def retire_memories(
     Memories that have changed since they were planned are skipped.
     """
     with file.transaction():
-        rows = file.db.conn.execute(
+        rows = file.conn.execute(
             f"{_AGES} AND id IN (SELECT value FROM json_each(?)) ORDER BY id",
             [json_text([memory.id for memory in planned])],
         )
@@ -136,7 +136,7 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         _refuse_to_restore(file, memory)
         # Otherwise it would expire again at once.
         expires_at = None if memory.expired(now) else memory.expires_at
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
             "expires_at = ?, updated_at = ? WHERE id = ?",
             [expires_at, now, memory.id],

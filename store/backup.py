@@ -1,4 +1,4 @@
-"""Verified backups next to a memory file."""
+"""Verified backups next to a memory file, and temporary copies of it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ import hashlib
 import os
 import re
 import sqlite3
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from .connection import BACKUP
-from .errors import StoreError
-from .file import migrate_file, open_any_version
+from .check import refuse_damaged
+from .connection import BACKUP, copy_pages
+from .errors import StoreError, file_errors
+from .file import MemoryFile, migrate_file, open_any_version
 from .opening import open_database
 from .schema_of_file import count_rows
 from .sidecar import create_sidecar, remove_file, sync_folder
@@ -38,11 +39,14 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
     """
     real = path.resolve()
     unfinished = real.with_name(f"{real.name}{_UNFINISHED}")
-    try:
+    with file_errors("back up", path, _HINT):
         remove_file(unfinished)  # of a killed run
         create_sidecar(real, unfinished.name)
         try:
-            copy_verified(path, unfinished)
+            with open_any_version(path) as file:
+                expected = fingerprint(file.conn)
+                _copy(file, unfinished, "backup", _HINT)
+            verify_copy(path, unfinished, expected)
             done = _free_name(real, now)
             unfinished.rename(done)
             sync_folder(done.parent)
@@ -53,8 +57,6 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
         older = [backup for backup in list_backups(real) if backup != done]
         for backup in older[: max(0, len(older) + 1 - keep)]:
             remove_file(backup)
-    except OSError as error:
-        raise StoreError(f"Cannot back up {path}: {error.strerror}.", _HINT) from error
     return done
 
 
@@ -71,41 +73,34 @@ def list_backups(path: Path) -> list[Path]:
     return [backup for _, _, backup in sorted(found)]
 
 
-def copy_verified(path: Path, to: Path, what: str = "backup", hint: str = _HINT) -> None:
-    """Copy a memory file as one consistent snapshot, and verify the copy. Raises `StoreError`.
-
-    what, hint: the name of the copy, and the hint, in an error.
-    """
-    with open_any_version(path) as file:
-        source = file.db.conn
-        expected = fingerprint(source)  # starts the snapshot
-        try:
-            with open_database(to, "rwc") as target:
-                # Do not rely on the default with which SQLite was built.
-                target.execute("PRAGMA synchronous = FULL")
-                source.backup(target)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"The {what} of {path} cannot be made: {error}.", hint) from error
-        verify_copy(path, to, expected, what, hint)
-
-
 @contextmanager
 def copied_to_try(path: Path) -> Iterator[Path]:
-    """Provide a migrated copy of a memory file, to try a run on. Raises `StoreError`."""
-    with tempfile.TemporaryDirectory(prefix="slowwave-") as folder:
+    """Provide a migrated temporary copy of a memory file, to try a change or a run on.
+
+    The file itself is only read: its folder may be read-only, and another run may hold its lock.
+    Raises `StoreError`.
+    """
+    with TemporaryDirectory(prefix="slowwave-") as folder:
         copy = Path(folder) / "memory.db"
-        copy_verified(path, copy, "copy", f"The copy is made in {folder}: see TMPDIR.")
+        with open_any_version(path) as file:
+            refuse_damaged(file)
+            _copy(file, copy, "copy", f"The copy is made in {folder}: see TMPDIR.")
         migrate_file(copy)
         yield copy
 
 
-def verify_copy(
-    path: Path, copy: Path, expected: Fingerprint, what: str = "backup", hint: str = _HINT
-) -> None:
-    """Raise `StoreError` if a copy of `path` is damaged or differs from what was copied.
+def _copy(file: MemoryFile, to: Path, what: str, hint: str) -> None:
+    try:
+        with open_database(to, "rwc") as target:
+            # Do not rely on the default with which SQLite was built.
+            target.execute("PRAGMA synchronous = FULL")
+            copy_pages(file.conn, target)
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"The {what} of {file.path} cannot be made: {error}.", hint) from error
 
-    what, hint: as in `copy_verified`.
-    """
+
+def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:
+    """Raise `StoreError` if a copy of `path` is damaged or differs from what was copied."""
     try:
         with open_database(copy, "immutable") as db:
             integrity = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -113,7 +108,7 @@ def verify_copy(
     except sqlite3.DatabaseError:
         equal = False
     if not equal:
-        raise StoreError(f"The {what} of {path} differs from it.", hint)
+        raise StoreError(f"The backup of {path} differs from it.", _HINT)
 
 
 def fingerprint(db: sqlite3.Connection) -> Fingerprint:

@@ -22,14 +22,14 @@ T = TypeVar("T")
 
 def read_cached(file: MemoryFile) -> list[tuple[str, bytes, str]]:
     """Return all findings as (kind, key, value)."""
-    return file.db.conn.execute("SELECT kind, key, value FROM memos").fetchall()
+    return file.conn.execute("SELECT kind, key, value FROM memos").fetchall()
 
 
 def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
     """Store findings as (kind, key, value), in short transactions."""
     for part in _portions(memos):
         with file.transaction():
-            file.db.conn.executemany(
+            file.conn.executemany(
                 "INSERT INTO memos (kind, key, value) VALUES (?, ?, ?) "
                 "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
                 part,
@@ -40,7 +40,7 @@ def forget_cached(file: MemoryFile, keys: Iterable[tuple[str, bytes]]) -> None:
     """Delete findings by (kind, key), in short transactions."""
     for part in _portions(keys):
         with file.transaction():
-            file.db.conn.executemany("DELETE FROM memos WHERE kind = ? AND key = ?", part)
+            file.conn.executemany("DELETE FROM memos WHERE kind = ? AND key = ?", part)
 
 
 def _portions(items: Iterable[T]) -> Iterator[list[T]]:
@@ -51,7 +51,7 @@ def _portions(items: Iterable[T]) -> Iterator[list[T]]:
 
 def read_parts(file: MemoryFile, tenant: str, basis: str) -> list[bytes]:
     """Return the parts of a tenant's similar pairs in order; none if their basis differs."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT content, basis FROM neighbours WHERE tenant = ? AND part >= 0 ORDER BY part",
         [tenant],
     ).fetchall()
@@ -67,23 +67,21 @@ def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:
 def keep_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> None:
     """Replace the spanning forest of a tenant's texts."""
     with file.transaction():
-        file.db.conn.execute(
+        file.conn.execute(
             "INSERT OR REPLACE INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
             [tenant, _FOREST, basis, content],
         )
 
 
 def keep_parts(
-    file: MemoryFile, tenant: str, basis: str, staying: int, parts: Sequence[bytes]
+    file: MemoryFile, tenant: str, basis: str, kept: int, parts: Sequence[bytes]
 ) -> None:
-    """Keep the first `staying` parts, and replace the rest, each in a transaction of its own."""
+    """Keep the first `kept` parts, and replace the rest, each in a transaction of its own."""
     with file.transaction():
-        file.db.conn.execute(
-            "DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, staying]
-        )
-    for number, content in enumerate(parts, start=staying):
+        file.conn.execute("DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, kept])
+    for number, content in enumerate(parts, start=kept):
         with file.transaction():
-            file.db.conn.execute(
+            file.conn.execute(
                 "INSERT INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
                 [tenant, number, basis, content],
             )
@@ -120,11 +118,11 @@ def keep_idle_report(
     """Store a report, unless something has changed since it was made."""
     with file.transaction():
         if count_changes(file, tenant) == changes:
-            file.db.conn.execute(
+            file.conn.execute(
                 "DELETE FROM standing WHERE tenant = ? AND (changes <> ? OR key = ?)",
                 [tenant, changes, key],
             )
-            file.db.conn.execute(
+            file.conn.execute(
                 "INSERT INTO standing (tenant, key, changes, until, report) VALUES (?, ?, ?, ?, ?)",
                 [tenant, key, changes, until, report],
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -24,7 +24,7 @@ class TextChange:
     before: str | None
     after: str | None
     # The state of the proposal: applied, or undone since.
-    state: str = "applied"
+    state: str
 
 
 @dataclass
@@ -50,24 +50,16 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
         images.before = {**(entry.before or {}), **images.before}
         images.after |= entry.after
     later = _texts_before_later_runs(file, run_id)
+    states = dict(file.tuples("SELECT key, state FROM proposals WHERE run_id = ?", [run_id]))
     changes = (
-        _change(file, memory, proposal, images, later.get(memory))
+        _change(file, memory, proposal, images, later.get(memory), states.get(proposal, "applied"))
         for (memory, proposal), images in found.items()
     )
-    states = {
-        row["key"]: row["state"]
-        for row in file.rows("SELECT key, state FROM proposals WHERE run_id = ?", [run_id])
-    }
-    changed = (
-        replace(change, state=states.get(change.proposal, change.state))
-        for change in changes
-        if change is not None
-    )
-    return sorted(changed, key=attrgetter("observed_at", "memory", "proposal"))
+    return sorted(filter(None, changes), key=attrgetter("observed_at", "memory", "proposal"))
 
 
 def _change(
-    file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None
+    file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None, state: str
 ) -> TextChange | None:
     """Return the change of a memory; None if its active text is the same.
 
@@ -84,13 +76,12 @@ def _change(
     if before == after:
         return None
     known = {**now, **images.after}
-    return TextChange(
-        memory, proposal, known.get("tenant", ""), known.get("observed_at", ""), before, after
-    )
+    place = known.get("tenant", ""), known.get("observed_at", "")
+    return TextChange(memory, proposal, *place, before, after, state)
 
 
 def _texts_before_later_runs(file: MemoryFile, run_id: str) -> dict[str, str]:
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT {json_field('row_key', 'id')}, {json_field('before', 'content')} AS content "
         "FROM journal JOIN runs ON runs.id = run_id "
         "WHERE table_name = 'memories' AND content IS NOT NULL "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +42,10 @@ _QUERIES = {
     "dangling reference": (
         "SELECT 'memory ' || m.id || ' is superseded by ' || m.superseded_by || "
         "', which is missing' FROM memories m LEFT JOIN memories s ON s.id = m.superseded_by "
-        "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL"
+        "WHERE m.superseded_by IS NOT NULL AND s.id IS NULL "
+        "UNION ALL SELECT \"table\" || ' refers to missing rows of ' || parent || ', ' || "
+        "count(*) || ' times' FROM pragma_foreign_key_check WHERE \"table\" <> 'memories' "
+        'GROUP BY "table", parent'
     ),
     "dangling lineage": (
         "SELECT derived_id || ' cites ' || source_id || ', which is missing, and so is its text' "
@@ -118,8 +120,8 @@ def check_file(file: MemoryFile) -> Health:
                 problems += _extensions(file)
         return Health(schema_version(file), *_counts(file), tuple(problems))
     for name, sql in _QUERIES.items():
-        problems += [Problem(name, row[0]) for row in file.db.conn.execute(sql)]
-    for check in (_orphans, _texts, _vectors, _extensions, _waiting):
+        problems += [Problem(name, row[0]) for row in file.conn.execute(sql)]
+    for check in (_texts, _vectors, _extensions, _pending):
         problems += check(file)
     problems.sort()  # the same for files with the same content
     return Health(schema_version(file), *_counts(file), tuple(problems))
@@ -195,8 +197,8 @@ def _integrity(file: MemoryFile) -> list[Problem]:
         # A read-only connection skips the CHECKs. Nothing is written: `query_only` is set, and
         # `file` keeps this connection from being the last one, which would clean up the log.
         with connect(file.path, "ro" if is_immutable(file.path) else "rw") as db:
-            db.conn.execute("PRAGMA query_only = ON")
-            messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(20)")]
+            db.execute("PRAGMA query_only = ON")
+            messages = [row[0] for row in db.execute("PRAGMA integrity_check(20)")]
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         messages = [str(error)]
     return [Problem("damaged", line) for line in messages if line != "ok"]
@@ -212,7 +214,8 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
             try:
                 read(value, *named)
             except UnusableFile as error:
-                yield Problem("unreadable", error.message)
+                detail = error.message.removeprefix("The file is damaged: ").rstrip(".")
+                yield Problem("unreadable", detail)
 
     yield from faults(file.rows(SELECT), from_row)
     for table, column, parse in _JSON:
@@ -223,7 +226,7 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
 
 def _schema(file: MemoryFile) -> Iterator[Problem]:
     """Find missing tables, columns, indexes and triggers; an agent may add its own."""
-    kept = schema_parts(file.db)
+    kept = schema_parts(file.conn)
     for part, columns in expected_parts(kept).items():
         lost = columns - kept.get(part, set())
         if part not in kept:
@@ -232,16 +235,8 @@ def _schema(file: MemoryFile) -> Iterator[Problem]:
             yield Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}")
 
 
-def _orphans(file: MemoryFile) -> Iterator[Problem]:
-    rows = file.db.conn.execute("PRAGMA foreign_key_check")
-    counts = Counter((row[0], row[2]) for row in rows if row[0] != "memories")
-    for (table, parent), count in counts.items():
-        detail = f"{table} refers to missing rows of {parent}, {count} times"
-        yield Problem("dangling reference", detail)
-
-
 def _texts(file: MemoryFile) -> Iterator[Problem]:
-    for memory_id, raw, kept in file.db.conn.execute(
+    for memory_id, raw, kept in file.conn.execute(
         "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
     ):
         try:
@@ -258,7 +253,7 @@ def _extensions(file: MemoryFile) -> Iterator[Problem]:
         yield from (Problem(name, detail) for name, detail in tables.find_faults(file))
 
 
-def _waiting(file: MemoryFile) -> Iterator[Problem]:
+def _pending(file: MemoryFile) -> Iterator[Problem]:
     """Check the form of pending proposals."""
     for decision in read_pending(file):
         if (fault := find_row_fault(decision)) is not None:
@@ -267,7 +262,7 @@ def _waiting(file: MemoryFile) -> Iterator[Problem]:
 
 
 def _vectors(file: MemoryFile) -> Iterator[Problem]:
-    for memory_id, model, blob in file.db.conn.execute(
+    for memory_id, model, blob in file.conn.execute(
         "SELECT memory_id, model, vector FROM embeddings "
         "UNION ALL SELECT id, model, vector FROM witness_vectors"
     ):

@@ -8,7 +8,6 @@ import sqlite3
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -30,15 +29,8 @@ _BUSY_STEP_MS = 200
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
-class Database:
-    """A connection, as migrations take it: sqlite-utils, which applies them, loads numpy."""
-
-    conn: sqlite3.Connection
-
-
 @contextmanager
-def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
+def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
     """Connect to an existing file, to read or to write."""
     sealed = mode == "ro" and is_immutable(path)
     before = path.stat().st_mtime_ns if sealed else 0
@@ -55,20 +47,21 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[Database]:
         # files, must stay on: SQLite 3.40 would refuse json_valid in our CHECKs. Views and triggers
         # have nothing unsafe to call: there are no application functions and no extensions.
         conn.execute("PRAGMA cell_size_check = ON")
-        yield Database(conn)
+        yield conn
         if sealed and path.stat().st_mtime_ns != before:
             raise FileHeld(f"{path} changed while it was read.", "Try again in a moment.")
 
 
 def is_immutable(path: Path) -> bool:
-    """Whether a file without a write-ahead log is a backup, or in a read-only folder.
+    """Whether a file without a log is a backup, or in a read-only folder.
 
     Readers need a log next to the file, unless they open the file as immutable:
     https://www.sqlite.org/wal.html#read_only_databases.
     """
-    is_backup = re.search(f"{BACKUP}$", path.name) is not None
-    is_sealed = is_backup or not os.access(path.absolute().parent, os.W_OK)
-    return is_sealed and not Path(f"{path}-wal").exists()
+    real = path.resolve()  # SQLite keeps the log next to it
+    is_backup = re.search(f"{BACKUP}$", real.name) is not None
+    is_sealed = is_backup or not os.access(real.parent, os.W_OK)
+    return is_sealed and not any(Path(f"{real}{end}").exists() for end in ("-wal", "-journal"))
 
 
 def _make_log_writable(path: Path) -> None:

@@ -46,49 +46,37 @@ class Table:
     name: str
     key: str
     columns: str
-    access_paths: tuple[tuple[str, str], ...]
+    indexes: dict[str, str]
 
 
 MEMORIES = Table(
     "memories",
     "rowid",
     ", ".join(COLUMNS),
-    (
-        ("NOT INDEXED", "rowid"),
-        ("INDEXED BY sqlite_autoindex_memories_1", "id"),
-        ("INDEXED BY memories_by_status", "tenant, status, layer"),
-        ("INDEXED BY memories_by_content", "content_hash"),
-    ),
+    {
+        "sqlite_autoindex_memories_1": "id",
+        "memories_by_status": "tenant, status, layer",
+        "memories_by_content": "content_hash",
+    },
 )
 VECTORS = Table(
     "embeddings",
     "rowid",
     "memory_id, model, vector, content_hash",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_embeddings_1", "memory_id, model")),
+    {"sqlite_autoindex_embeddings_1": "memory_id, model"},
 )
-ENTITIES = Table(
-    "entities",
-    "rowid",
-    "id, name",
-    (("NOT INDEXED", "rowid"), ("INDEXED BY sqlite_autoindex_entities_1", "tenant, name")),
-)
+ENTITIES = Table("entities", "rowid", "id, name", {"sqlite_autoindex_entities_1": "tenant, name"})
 MENTIONS = Table(
     "memory_entities",
     "memory_id, entity_id",
     "memory_id, entity_id",
-    (
-        ("NOT INDEXED", "memory_id, entity_id"),
-        ("INDEXED BY memory_entities_by_entity", "entity_id, memory_id"),
-    ),
+    {"memory_entities_by_entity": "entity_id, memory_id"},
 )
 EDGES = Table(
     "synthesized_from",
     "derived_id, source_id",
     "derived_id, source_id, operation, run_id, source_hash, source_content, created_at",
-    (
-        ("NOT INDEXED", "derived_id, source_id"),
-        ("INDEXED BY synthesized_from_by_source", "source_id, derived_id"),
-    ),
+    {"synthesized_from_by_source": "source_id, derived_id"},
 )
 
 
@@ -124,7 +112,7 @@ class View:
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
         """Set the connection and the size of the file in bytes."""
         self._conn = conn
-        self._most_rows = size // _MIN_ROW_BYTES + 1_000
+        self._max_rows = size // _MIN_ROW_BYTES + 1_000
 
     def has_memories(self) -> bool:
         """Whether at least one row of memories has an id and a text."""
@@ -135,10 +123,10 @@ class View:
     def keys(self, table: Table) -> list[tuple[Any, ...]]:
         """Return the possible keys of a table's rows, sorted."""
         found = self.known(table)
-        if table.key == "rowid" and found:
-            highest = max(key[0] for key in found if key[0] <= self._most_rows)
-            found.update((number,) for number in range(1, highest + 1))
-        return sorted(found, key=repr if table.key != "rowid" else None)
+        if table.key != "rowid":
+            return sorted(found, key=repr)
+        highest = max((key[0] for key in found if key[0] <= self._max_rows), default=0)
+        return sorted(found | {(number,) for number in range(1, highest + 1)})
 
     def known(self, table: Table) -> set[tuple[Any, ...]]:
         """Return the keys in the table and in its indexes."""
@@ -153,7 +141,8 @@ class View:
         return {name: value for part in parts if part for name, value in part.items()}
 
     def _found(self, table: Table) -> Iterator[tuple[Any, ...]]:
-        for index, columns in table.access_paths:
+        indexes = {f"INDEXED BY {name}": columns for name, columns in table.indexes.items()}
+        for index, columns in {"NOT INDEXED": table.key, **indexes}.items():
             for direction in ("ASC", "DESC"):
                 order = ", ".join(f"{column} {direction}" for column in columns.split(", "))
                 yield from self._read(
@@ -172,7 +161,7 @@ class View:
         """Yield the rows before the first one that cannot be read."""
         with closing(self._conn.cursor()) as cursor:
             try:
-                yield from islice(cursor.execute(sql, tuple(values)), self._most_rows)
+                yield from islice(cursor.execute(sql, tuple(values)), self._max_rows)
             except (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError):
                 return
 

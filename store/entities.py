@@ -20,7 +20,7 @@ def keep_entities(
     """
     pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
     _add_names(file, tenant, {name for _, name in pairs}, run_id)
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO memory_entities (memory_id, entity_id, run_id) "
         "SELECT ?1, id, ?2 FROM entities WHERE tenant = ?3 AND name = ?4 "
         "AND EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -30,7 +30,7 @@ def keep_entities(
 
 
 def _add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
         "ON CONFLICT (tenant, name) DO NOTHING",
         [(tenant, name, run_id) for name in sorted(names)],
@@ -43,7 +43,7 @@ def add_entities(journal: Journal, memory: Memory, names: Iterable[str]) -> None
     known = {name for name, _ in read_memory_entities(file, memory.id)}
     new = sorted(set(names) - known)
     _add_names(file, memory.tenant, new, run_id)
-    found = file.db.conn.execute(
+    found = file.conn.execute(
         "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
         "ORDER BY name",
         [json_text(new), memory.tenant],
@@ -69,7 +69,7 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
     scans = list(scans)
     keys = [{"memory_id": memory_id} for memory_id, _ in scans]
     Journal(file, run_id, "").keep_images("entity_scans", keys)
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
         "ON CONFLICT (memory_id) DO UPDATE SET content_hash = excluded.content_hash, "
@@ -80,7 +80,7 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
 
 def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
     """Delete the names that runs found in changed texts, journaled; supplied names stay."""
-    found = file.db.conn.execute(
+    found = file.conn.execute(
         "SELECT memory_id, entity_id FROM json_each(?) CROSS JOIN memory_entities "
         "ON memory_id = value WHERE run_id IS NOT NULL",
         [json_text(list(dict.fromkeys(memory_ids)))],
@@ -105,7 +105,7 @@ def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Return the names that memories mention, sorted, by memory id, including purged ones."""
     found = names_of_witnesses(file, tenant)
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
         "WHERE tenant = ? ORDER BY memory_id, name",
         [tenant],

@@ -6,7 +6,7 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +20,50 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
-# After a letter that has no accent of its own in the next character.
+# After a letter without an accent of its own in the next character.
 _COMPLETE = r"(?![\u0300-\u036f])"
-# What may be a key of slowwave's own JSON.
+# Keys of slowwave's own JSON, which are not erased.
 _OWN_KEY = re.compile(r"[a-z_]+")
-# What is left in place of an erased text.
+# Replaces an erased text.
 ERASED = "[forgotten]"
 
 
 def fold(text: str) -> str:
-    """Return a text without what spellings of it differ in: case, white space, composed letters."""
+    """Return the form that all spellings of a text share: case, white space, composed letters."""
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
+@cache
+def _long_when_folded() -> dict[str, str]:
+    """Return the letters that folding makes longer, such as "ß", by what it makes of them."""
+    letters = map(chr, range(0x10000))
+    return {letter.casefold(): letter for letter in letters if len(letter.casefold()) > 1}
+
+
 def _spellings(text: str) -> str:
-    """Return the pattern of a text with composed or decomposed letters, and any white space."""
-    words = unicodedata.normalize("NFC", text).split()
-    pattern = r"\s+".join("".join(map(_letter, word)) for word in words)
+    """Return the pattern of what `fold` makes equal to a text."""
+    longest_first = sorted(_long_when_folded(), key=len, reverse=True)
+    parts = re.compile("|".join((*longest_first, ".")))
+    words = (map(_letter, parts.findall(word)) for word in fold(text).split())
+    pattern = r"\s+".join(map("".join, words))
     return pattern and pattern + _COMPLETE
 
 
 def _letter(letter: str) -> str:
-    decomposed = unicodedata.normalize("NFD", letter)
-    either = f"(?:{re.escape(letter)}|{re.escape(decomposed)})"
-    return re.escape(letter) if decomposed == letter else either
+    forms = {letter, unicodedata.normalize("NFD", letter), _long_when_folded().get(letter, letter)}
+    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" if len(forms) > 1 else re.escape(letter)
 
 
 class Eraser:
-    """Replaces texts in values, also within JSON in any depth."""
+    """Replaces texts in values, and within JSON at any depth."""
 
     def __init__(
         self, parts: Iterable[str], wholes: Iterable[str] = (), spared: Iterable[str] = ()
     ) -> None:
         """Take the texts.
 
-        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: only
-        where they are a value. spared: values that stay, such as the ids of memories.
+        parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: erased
+        where they are a whole value. spared: values to keep, such as the ids of memories.
         """
         self._longest_first = sorted(set(parts), key=len, reverse=True)
         alternatives = "|".join(filter(None, map(_spellings, self._longest_first)))
@@ -88,7 +96,7 @@ class Eraser:
         return self.erase(value)
 
     def sparing_nothing(self) -> Eraser:
-        """Return what finds the texts also in the values that stay."""
+        """Return an eraser that also finds the texts in spared values."""
         return Eraser(self._longest_first, self._wholes)
 
     def lines_of(self, text: str) -> list[int]:
@@ -97,8 +105,8 @@ class Eraser:
         return sorted({text.count("\n", 0, start) + 1 for start in starts})
 
     def offer_to(self, file: MemoryFile) -> None:
-        """Provide it to the SQL of a file's connection, as `holds` and `erased` call it."""
-        conn = file.db.conn
+        """Register the functions that the SQL of `holds` and `erased` calls."""
+        conn = file.conn
         conn.create_function("text_is_in", 1, lambda raw: self._erase_raw(raw) != _text(raw))
         conn.create_function("without_text", 1, self._erase_raw)
 
@@ -111,7 +119,7 @@ class Eraser:
         The caller has a transaction, and has called `offer_to`.
         """
         return sum(
-            file.db.conn.execute(
+            file.conn.execute(
                 f"UPDATE {table} SET {name} = {erased(name)} "
                 f"WHERE {name} NOT IN ('[]', '{{}}') AND {holds(name)}"
             ).rowcount
@@ -139,7 +147,7 @@ def find_left(file: MemoryFile) -> list[str]:
 
     Includes an agent's own tables. The caller has called `Eraser.offer_to`.
     """
-    columns = file.db.conn.execute(
+    columns = file.conn.execute(
         "SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c "
         "WHERE t.type = 'table' AND t.sql LIKE 'CREATE TABLE%' ORDER BY 1, c.cid"
     ).fetchall()
@@ -162,11 +170,11 @@ def clean(file: MemoryFile) -> None:
 
     Raises `FileHeld` if another program reads or writes meanwhile.
     """
-    clean_database(file.db.conn, file.path)
+    clean_database(file.conn, file.path)
 
 
 def clean_database(conn: sqlite3.Connection, path: Path) -> None:
-    """Do what `clean` does to any database."""
+    """Clean any database, as `clean` does a memory file."""
     retry_while_busy(partial(conn.execute, "PRAGMA secure_delete = ON"))
     retry_while_busy(partial(conn.execute, "VACUUM"))
     # The first number is whether a reader kept it from ending; it waits as long as the connection.

@@ -54,10 +54,8 @@ def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
         # Through JSON, so that the same checks apply as to a line.
         line = json.dumps(fields).encode()
         return parse_line(line).memory(timestamp(now))
-    except ValueError as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidLine(f"This is not a memory: {describe_error(error)}.") from error
-    except RecursionError:
-        raise InvalidLine("This is not a memory: its values are nested too deeply.") from None
 
 
 def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory:
@@ -113,7 +111,7 @@ def import_lines(
                     elif line.strip():
                         reader.parse(number, line)
                         history.memory_follows()
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     refuse(number, error)
             added += reader.write()
             progress(batch[-1][0])
@@ -190,7 +188,7 @@ class _LineReader:
         while orphans := {link for link in self._successors if not _knows(self._file, link[2])}:
             self._successors = [link for link in self._successors if link not in orphans]
             for number, memory_id, successor in sorted(orphans):
-                self._file.db.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
+                self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
                 yield number, ValueError(f"it is superseded by {successor}, which is missing")
 
 

@@ -9,8 +9,6 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from .connection import Database
-
 if TYPE_CHECKING:
     from .erasing import Eraser
     from .file import MemoryFile
@@ -52,24 +50,24 @@ def extension_tables() -> tuple[ExtensionTables, ...]:
     return tuple(tables for _, tables in registered("schema"))
 
 
-def complete_tables(db: Database) -> None:
+def complete_tables(conn: sqlite3.Connection) -> None:
     """Create the missing parts of each extension of which a file has a table."""
     for tables in extension_tables():
-        if any(has_table(db, table) for table in tables.order):
-            run_script(db, tables.script)
+        if any(has_table(conn, table) for table in tables.order):
+            run_script(conn, tables.script)
 
 
-def has_table(db: Database, name: str) -> bool:
+def has_table(conn: sqlite3.Connection, name: str) -> bool:
     """Whether a file has a table."""
     sql = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
-    return db.conn.execute(sql, [name]).fetchone() is not None
+    return conn.execute(sql, [name]).fetchone() is not None
 
 
-def run_script(db: Database, script: str) -> None:
+def run_script(conn: sqlite3.Connection, script: str) -> None:
     """Run each statement of a script, in the caller's transaction."""
     # `executescript` would commit.
     for statement in statements_of(script):
-        db.conn.execute(statement)
+        conn.execute(statement)
 
 
 def statements_of(script: str) -> list[str]:

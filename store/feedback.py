@@ -42,7 +42,7 @@ def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback
         memory = read_memory(file, memory_id)
         changed = memory.trust + (HELPED if helpful else MISLED)
         trust = round(min(1.0, max(0.0, changed)), 4)
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE memories SET trust = ?, updated_at = ? WHERE id = ?", [trust, now, memory.id]
         )
         return Feedback(
@@ -75,7 +75,7 @@ def undo_derived(file: MemoryFile, memory_id: str, now: str) -> tuple[tuple[str,
 
 def _proposals_of(file: MemoryFile, memory_id: str) -> Sequence[tuple[str, str]]:
     """Return (run id, key) of each applied proposal that changed a memory, the latest first."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT d.run_id, d.proposal FROM derivations d "
         "JOIN proposals p ON p.run_id = d.run_id AND p.key = d.proposal "
         "JOIN runs r ON r.id = d.run_id "

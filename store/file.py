@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import secrets
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 from .connection import (
-    Database,
     connect,
-    copy_pages,
     file_replaced_error,
     retry_while_busy,
     translate_errors,
 )
-from .errors import StoreError, UnusableFile
+from .errors import StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
@@ -33,10 +31,10 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True)
 class MemoryFile:
-    """An open memory file. Only store/ uses `db`."""
+    """An open memory file. Only store/ uses `conn`."""
 
     path: Path
-    db: Database
+    conn: sqlite3.Connection
     # None for a file that does not have its name yet.
     identity: Identity | None
 
@@ -45,11 +43,11 @@ class MemoryFile:
 
         Not a generator: after an interruption, it would close its cursor later than the file.
         """
-        return iter(retry_while_busy(partial(self.db.conn.execute, sql, parameters)))
+        return iter(retry_while_busy(partial(self.conn.execute, sql, parameters)))
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         """Run a query and yield its rows as dicts of column to value."""
-        cursor = retry_while_busy(partial(self.db.conn.execute, sql, parameters))
+        cursor = retry_while_busy(partial(self.conn.execute, sql, parameters))
         names = [column[0] for column in cursor.description]
         for row in cursor:
             yield dict(zip(names, row, strict=True))
@@ -60,7 +58,7 @@ class MemoryFile:
 
     def value(self, sql: str, parameters: Sequence[object] = ()) -> Any:
         """Run a query of one row and one column; return the value, or None without a row."""
-        row = retry_while_busy(partial(self.db.conn.execute, sql, parameters)).fetchone()
+        row = retry_while_busy(partial(self.conn.execute, sql, parameters)).fetchone()
         return None if row is None else row[0]
 
     @contextmanager
@@ -72,15 +70,15 @@ class MemoryFile:
         `UnusableFile` if the file was replaced meanwhile, because the change would be lost.
         """
         with translate_errors(self.path):
-            retry_while_busy(partial(self.db.conn.execute, "BEGIN IMMEDIATE"))
+            retry_while_busy(partial(self.conn.execute, "BEGIN IMMEDIATE"))
             try:
                 yield
                 if self.identity is not None and identity_of(self.path) != self.identity:
                     raise file_replaced_error(self.path)
-                retry_while_busy(partial(self.db.conn.execute, "COMMIT"))
+                retry_while_busy(partial(self.conn.execute, "COMMIT"))
             except BaseException:
-                if self.db.conn.in_transaction:
-                    self.db.conn.execute("ROLLBACK")
+                if self.conn.in_transaction:
+                    self.conn.execute("ROLLBACK")
                 raise
 
 
@@ -102,17 +100,17 @@ def new_file(path: Path) -> Iterator[MemoryFile]:
     try:
         with _translate_os_errors(path):
             made.touch(0o666, exist_ok=False)
-        with translate_errors(path), connect(made, "rw") as db:
+        with translate_errors(path), connect(made, "rw") as conn:
             # Nobody else reads it yet, and an incomplete file is deleted: no journal on disk.
-            db.conn.execute("PRAGMA journal_mode = MEMORY")
+            conn.execute("PRAGMA journal_mode = MEMORY")
             # Sync it before it gets its name.
-            db.conn.execute("PRAGMA synchronous = FULL")
-            file = MemoryFile(path, db, None)
+            conn.execute("PRAGMA synchronous = FULL")
+            file = MemoryFile(path, conn, None)
             with file.transaction():
-                db.conn.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
-                apply_steps(db)
+                conn.execute(f"PRAGMA application_id = {APPLICATION_ID:d}")
+                apply_steps(conn)
             yield file
-            db.conn.execute("PRAGMA journal_mode = WAL")
+            conn.execute("PRAGMA journal_mode = WAL")
         _refuse_existing(path)
         with _translate_os_errors(path):
             link_into_place(made, path)
@@ -136,14 +134,14 @@ def open_any_version(path: Path) -> AbstractContextManager[MemoryFile]:
 def needs_migration(path: Path) -> bool:
     """Whether a file has an older schema. Raises `UnusableFile`."""
     with open_any_version(path) as file:
-        return is_outdated(file.db)
+        return is_outdated(file.conn)
 
 
 @contextmanager
 def open_reading(path: Path) -> Iterator[MemoryFile]:
     """Open a memory file read-only, as one consistent snapshot. Raises `UnusableFile`."""
     with open_any_version(path) as file:
-        if is_outdated(file.db):
+        if is_outdated(file.conn):
             raise UnusableFile(
                 f"{path} has schema version {schema_version(file)}; "
                 f"this slowwave reads version {newest_version()}.",
@@ -161,41 +159,25 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
     with _open(path, "rw") as file:
         if same_as not in (None, file.identity):
             raise file_replaced_error(path)
-        is_due = is_outdated(file.db)
+        is_due = is_outdated(file.conn)
         if is_due:
-            try_on_copy(path, file.db)
-        file.db.conn.execute("COMMIT")  # of the reading transaction
+            try_on_copy(path, file.conn)
+        file.conn.execute("COMMIT")  # of the reading transaction
         # Commits must survive a power failure; SQLite may be built with less. Without a log,
         # FULL does not sync the folder after deleting the rollback journal, which could reappear.
-        file.db.conn.execute("PRAGMA synchronous = EXTRA")
+        file.conn.execute("PRAGMA synchronous = EXTRA")
         if is_due:
             _migrate(file)
         yield file
 
 
-@contextmanager
-def open_copy(path: Path) -> Iterator[MemoryFile]:
-    """Open a temporary copy of a memory file for writing, to try a change.
-
-    The file itself is only read: its folder may be read-only, and another run may hold its lock.
-    Error messages name the original. Raises `UnusableFile`.
-    """
-    with TemporaryDirectory(prefix="slowwave-") as folder:
-        copy = Path(folder) / "copy.db"
-        copy.touch(exist_ok=False)
-        with open_any_version(path) as file, connect(copy, "rw") as target:
-            copy_pages(file.db.conn, target.conn)
-        with open_writing(copy) as file:
-            yield replace(file, path=path, identity=None)
-
-
 def _migrate(file: MemoryFile) -> None:
     # Migrations recreate tables; rows that refer to them must not be changed or deleted.
-    file.db.conn.execute("PRAGMA foreign_keys = OFF")
+    file.conn.execute("PRAGMA foreign_keys = OFF")
     with file.transaction():
-        if is_outdated(file.db):  # unless another process has migrated it since
-            apply_steps(file.db)
-    file.db.conn.execute("PRAGMA foreign_keys = ON")
+        if is_outdated(file.conn):  # unless another process has migrated it since
+            apply_steps(file.conn)
+    file.conn.execute("PRAGMA foreign_keys = ON")
 
 
 def migrate_file(path: Path) -> None:
@@ -208,27 +190,27 @@ def checkpoint_log(path: Path) -> None:
     """Move the content of the write-ahead log into the file. Raises `StoreError`."""
     if file_size(Path(f"{path}-wal")):
         with open_writing(path) as file:
-            file.db.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            file.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def schema_version(file: MemoryFile) -> int:
     """Return the number of migrations that a file has had."""
-    return len(applied_steps(file.db))
+    return len(applied_steps(file.conn))
 
 
 @contextmanager
 def _open(path: Path, mode: Literal["ro", "rw"]) -> Iterator[MemoryFile]:
     """Open a file in a reading transaction, during which agents can write."""
     refuse_non_database(path)
-    with translate_errors(path), connect(path, mode) as db:
+    with translate_errors(path), connect(path, mode) as conn:
         identity = identity_of(path)
         if identity is None:
             raise file_replaced_error(path)
-        db.conn.execute("BEGIN")
+        conn.execute("BEGIN")
         # In a file without a log, a commit blocks readers.
-        retry_while_busy(partial(db.conn.execute, "PRAGMA user_version")).fetchone()
-        refuse_unusable(db, path)
-        yield MemoryFile(path, db, identity)
+        retry_while_busy(partial(conn.execute, "PRAGMA user_version")).fetchone()
+        refuse_unusable(conn, path)
+        yield MemoryFile(path, conn, identity)
 
 
 def identity_of(path: Path) -> Identity | None:
@@ -271,12 +253,9 @@ def _exists_error(path: Path) -> StoreError:
 
 @contextmanager
 def _translate_os_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileExistsError:
-        raise _exists_error(path) from None
-    except OSError as error:
-        raise UnusableFile(
-            f"Cannot create {path}: {error.strerror}.",
-            "Its folder must exist and be writable, and the disk must have space.",
-        ) from error
+    hint = "Its folder must exist and be writable, and the disk must have space."
+    with file_errors("create", path, hint, UnusableFile):
+        try:
+            yield
+        except FileExistsError:
+            raise _exists_error(path) from None

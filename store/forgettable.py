@@ -16,7 +16,7 @@ from .purge import find_removed
 from .records import json_text
 from .rows import json_field
 
-# Each text that the file has of a memory: rows, then what lineage keeps of purged ones.
+# Each text of a memory that the file has: in its row or, if it was purged, in the lineage.
 KNOWN = (
     "SELECT id, tenant, content, status, superseded_by, generation > 0 OR id IN "
     f"(SELECT {json_field('row_key', 'id')} FROM journal WHERE table_name = 'memories' "
@@ -28,7 +28,7 @@ KNOWN = (
     "AND source_id NOT IN (SELECT id FROM memories) GROUP BY source_id ORDER BY 1"
 )
 
-# The runs that forgot something of which bytes, or columns of an agent's own, may be left.
+# The runs that forgot something, after which bytes, or columns of an agent's own, may have it.
 UNFINISHED = (
     f"json_extract(options, '$.{FORGOTTEN}') IS NOT NULL "
     "AND json_extract(report, '$.finished') IS NULL"
@@ -37,7 +37,7 @@ UNFINISHED = (
 
 @dataclass(frozen=True)
 class KnownText:
-    """A memory of which the file has a text."""
+    """A memory whose text is in the file."""
 
     id: str
     tenant: str
@@ -61,9 +61,9 @@ class Forgettable:
     # Memories that become active again, because the derived ones go.
     released: tuple[KnownText, ...]
     # Related memories that stay: sources, memories that absorbed one, and those with its text.
-    staying: tuple[KnownText, ...]
-    # When it was forgotten, if that was done already; only `clean` may be left to do then.
-    over_since: str | None = None
+    related: tuple[KnownText, ...]
+    # When it was forgotten before; then only `clean` may be left to do.
+    forgotten_at: str | None = None
 
 
 def find_forgettable(
@@ -73,39 +73,41 @@ def find_forgettable(
 
     tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`.
     """
-    over = _over_since(file, memory, text)
-    if over is not None:
-        return Forgettable(text, (), (), (), (), over)
+    if (forgotten_at := _forgotten_at(file, memory, text)) is not None:
+        return Forgettable(text, (), (), (), (), forgotten_at)
     everything = [KnownText(*row) for row in file.tuples(KNOWN)]
-    mine = [known for known in everything if not tenants or known.tenant in tenants]
+    memories = [known for known in everything if not tenants or known.tenant in tenants]
     if text is not None:
         folded = fold(text)
-        chosen = {known.id for known in mine if folded in fold(known.content)}
+        chosen = {known.id for known in memories if folded in fold(known.content)}
+        # Each memory with the text of a chosen one has the text that was specified.
+        texts = set()
     else:
-        chosen = _find(file, memory or "", mine)
+        chosen = _find(file, memory or "", memories)
         # What these supersede would become active again.
-        while more := {known.id for known in mine if known.superseded_by in chosen} - chosen:
+        while more := {known.id for known in memories if known.superseded_by in chosen} - chosen:
             chosen |= more
-        texts = {known.content for known in mine if known.id in chosen}
-        chosen |= {known.id for known in mine if known.content in texts}
+        texts = {known.content for known in memories if known.id in chosen}
+        chosen |= {known.id for known in memories if known.content in texts}
+        texts = {fold(content) for content in texts} - {""}
     reached = _reach(file, chosen, "source_id", "derived_id")
-    derived = {known.id for known in mine if known.is_written and known.id in reached} - chosen
-    gone = chosen | derived
-    bereft = [k for k in mine if k.id not in gone and k.superseded_by in gone]
+    derived = {known.id for known in memories if known.is_written and known.id in reached} - chosen
+    forgotten = chosen | derived
+    rest = [known for known in memories if known.id not in forgotten]
+    bereft = [known for known in rest if known.superseded_by in forgotten]
     released = {known.id for known in bereft if known.status == "superseded"}
     related = reached | _reach(file, chosen, "derived_id", "source_id")
     related |= {known.id for known in bereft}
-    texts = {fold(known.content) for known in mine if known.id in chosen} - {""}
-    related |= {k.id for k in mine if any(part in fold(k.content) for part in texts)}
+    related |= {known.id for known in rest if any(part in fold(known.content) for part in texts)}
 
-    def those(ids: Collection[str]) -> tuple[KnownText, ...]:
-        return tuple(known for known in mine if known.id in ids)
+    def select(ids: Collection[str]) -> tuple[KnownText, ...]:
+        return tuple(known for known in memories if known.id in ids)
 
-    staying = those(related - gone - released)
-    return Forgettable(text, those(chosen), those(derived), those(released), staying)
+    related -= forgotten | released
+    return Forgettable(text, select(chosen), select(derived), select(released), select(related))
 
 
-def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
+def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
     """Return when a memory was forgotten, or a text whose bytes may be left; None if not.
 
     Raises `NotFound` if nothing has the text, and nothing is left to do for another.
@@ -125,7 +127,7 @@ def _over_since(file: MemoryFile, memory: str | None, text: str | None) -> str |
     return str(at)
 
 
-def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:
+def _find(file: MemoryFile, prefix: str, memories: Sequence[KnownText]) -> set[str]:
     """Return the id of a memory, or of a purged one. Raises `NotFound` and `Ambiguous`."""
     try:
         memory_id = find_id(file, prefix)
@@ -134,7 +136,7 @@ def _find(file: MemoryFile, prefix: str, mine: Sequence[KnownText]) -> set[str]:
         if removed is None:
             raise
         memory_id = removed.id
-    if not any(known.id == memory_id for known in mine):
+    if not any(known.id == memory_id for known in memories):
         raise NotFound(f"There is no memory '{prefix}' of this tenant in {file.path}.")
     return {memory_id}
 

@@ -16,7 +16,7 @@ from .ageing import STATUS_AFTER
 from .backup import list_backups
 from .entities import mentioned_names
 from .erasing import ERASED, Eraser, erased, find_left, fold, holds
-from .errors import StoreError
+from .errors import StoreError, file_errors
 from .extension_points import extension_tables
 from .file import MemoryFile
 from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
@@ -25,9 +25,9 @@ from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
 from .rows import json_field
 
-# The caches: all of them may contain words of any memory, and can be emptied at any time.
+# Caches, which may contain words of any memory, and can be emptied at any time.
 _CACHES = ("answers", "memos", "neighbours", "standing")
-# The columns with texts besides those of the memories that go, by table.
+# Columns that may contain the text of a forgotten memory, by table.
 _TEXTS = {
     "memories": ("source", "session", "tags", "metadata"),
     "derivations": ("claims",),
@@ -38,7 +38,7 @@ _TEXTS = {
     "waiting_messages": ("conversation", "content", "why"),
     "witnesses": ("image", "names"),
 }
-# The memories that an entry of the journal is about.
+# Whether an entry of the journal is about one of the memories.
 _NAMED = " OR ".join(
     f"{json_field('row_key', name)} IN (SELECT value FROM json_each(:ids))"
     for name in ("id", "memory_id", "derived_id", "source_id")
@@ -70,8 +70,10 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
     reason: stored with the tombstones. Raises `StoreError` if it contains an erased text.
     """
     run_id, ids = new_id(), [known.id for known in (*found.memories, *found.derived)]
+    with file_errors("list", file.path.parent):
+        backups = list_backups(file.path)
     with file.transaction():
-        file.db.conn.execute("PRAGMA secure_delete = ON")
+        file.conn.execute("PRAGMA secure_delete = ON")
         texts = _texts_of(file, ids)
         eraser = _eraser_of(file, found, ids, texts)
         if reason is not None and eraser.erase(reason) != reason:
@@ -83,7 +85,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         rows += _delete_rows(file, ids, texts)
         rows += sum(eraser.update(file, table, columns) for table, columns in _TEXTS.items())
         # A draft with a gap must never be applied.
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE proposals SET state = 'stale' WHERE state = 'pending' AND instr(numbers, ?)",
             [ERASED],
         )
@@ -97,7 +99,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         tuple(runs),
         rows,
         tuple(find_left(file)),
-        tuple(list_backups(file.path)),
+        tuple(backups),
         eraser,
     )
 
@@ -105,7 +107,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
 def finish(file: MemoryFile) -> None:
     """Record that nothing is left to do for what was forgotten; the caller has called `clean`."""
     with file.transaction():
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
             f"WHERE {UNFINISHED}"
         )
@@ -127,24 +129,26 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
 
 
 def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
-    """Return what erases the texts, as far as no memory that stays has them."""
-    staying = [known for row in file.tuples(KNOWN) if (known := KnownText(*row)).id not in set(ids)]
-    rest = {known.content for known in staying}
+    """Return what erases the texts, except those that a memory which stays has, too."""
+    gone = set(ids)
+    everything = (KnownText(*row) for row in file.tuples(KNOWN))
+    kept = [known for known in everything if known.id not in gone]
+    rest = {known.content for known in kept}
     within = "\0".join(map(fold, rest))
     wanted = texts if found.text is None else texts | {found.text}
     return Eraser(
         (text for text in wanted if fold(text) not in within),
         wanted - rest,
-        {name for known in staying for name in (known.id, known.tenant)},
+        {name for known in kept for name in (known.id, known.tenant)},
     )
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
-    """Erase the messages behind memories, also behind others of the same tenants.
+    """Erase the messages behind memories, even if other memories of the tenants cite them.
 
-    Also deletes why a model chose what it did in the runs that wrote the memories.
+    Also deletes the reasons of the model in the runs that wrote the memories.
     """
-    conn, chosen = file.db.conn, json_text(ids)
+    conn, chosen = file.conn, json_text(ids)
     tenants = "SELECT tenant FROM memories WHERE id IN (SELECT value FROM json_each(?1))"
     messages = file.column(
         "SELECT content FROM memory_messages WHERE memory_id IN (SELECT value FROM json_each(?))",
@@ -157,7 +161,7 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         f"AND memory_id IN (SELECT id FROM memories WHERE tenant IN ({tenants}))",
         [chosen],
     )
-    waiting = conn.execute(
+    queued = conn.execute(
         f"UPDATE waiting_messages SET content = {erased('content')} "
         f"WHERE {holds('content')} AND tenant IN ({tenants})",
         [chosen],
@@ -168,7 +172,7 @@ def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
         "WHERE table_name = 'memories' AND row_key ->> 'id' IN (SELECT value FROM json_each(?1)))",
         [chosen],
     )
-    return changed.rowcount + waiting.rowcount + reasons.rowcount
+    return changed.rowcount + queued.rowcount + reasons.rowcount
 
 
 def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], int]:
@@ -176,7 +180,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
 
     Returns the runs that cannot be undone completely any longer, and the number of deleted rows.
     """
-    conn, chosen = file.db.conn, {"ids": json_text(ids)}
+    conn, chosen = file.conn, {"ids": json_text(ids)}
     entries = conn.execute(
         "SELECT run_id, sequence, proposal FROM journal WHERE proposal <> :forgotten AND "
         f"({_NAMED} OR {holds('before')} OR {holds('after')})",
@@ -200,14 +204,14 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
             ("proposals", "key", keys),
         )
     ]
-    # Vectors and names that a run found are not what a person wants back.
+    # Nobody wants back the vectors and names that a run found.
     aged = {run for run, _, proposal in entries if proposal in STATUS_AFTER}
     return sorted(aged | {run for run, _, applied in decisions if applied}), sum(done)
 
 
 def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
     """Delete the rows of memories, and all that is known by the hashes of their texts."""
-    conn, chosen = file.db.conn, "IN (SELECT value FROM json_each(:ids))"
+    conn, chosen = file.conn, "IN (SELECT value FROM json_each(:ids))"
     sources = file.column(
         "SELECT m.content FROM memories m JOIN synthesized_from ON source_id = m.id "
         "WHERE derived_id IN (SELECT value FROM json_each(?))",
@@ -251,7 +255,7 @@ def _leave_tombstones(
     reason: str | None,
 ) -> None:
     options, report = {FORGOTTEN: reason or True}, {"forgotten": len(ids), "runs": runs}
-    file.db.conn.execute(
+    file.conn.execute(
         "INSERT INTO runs (id, started_at, finished_at, version, options, outcome, report) "
         "VALUES (?1, ?2, ?2, ?3, ?4, 'done', ?5)",
         [run_id, now, version("slowwave"), json_text(options), json_text(report)],

@@ -35,6 +35,11 @@ _WHOLE = {
 # A memory's line has its vectors, but not the run that computed them.
 _COMPUTED = "embeddings"
 _VECTOR_KEY = "memory_id, model"
+# What SQLite raises for a value that a column cannot have.
+_DOES_NOT_FIT = (
+    *(sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError),
+    OverflowError,
+)
 
 
 class HistoryRow(NamedTuple):
@@ -52,7 +57,7 @@ def history_lines(file: MemoryFile) -> Iterator[str]:
     of_extensions = {
         table: tables.order[table]
         for table, tables in _of_extensions().items()
-        if has_table(file.db, table)
+        if has_table(file.conn, table)
     }
     if not any(_has_rows(file, table) for table in ("runs", "waiting_messages", *of_extensions)):
         return
@@ -117,9 +122,10 @@ class History:
             self.first_skipped = self.first_skipped or number
             return
         if row.table in self._of_extensions and row.table not in self._emptied:
-            run_script(self._file.db, self._of_extensions[row.table].script)
+            run_script(self._file.conn, self._of_extensions[row.table].script)
+        if not self._columns.has(row.table, row.row):
+            raise ValueError(f"row: {row.table} does not have these columns")
         try:
-            self._columns.refuse_unknown(row.table, row.row)
             if row.table == _COMPUTED:
                 key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
                 set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
@@ -127,21 +133,11 @@ class History:
                 if row.table not in self._emptied:
                     # Memories' lines added rows, which lack the run that found a name.
                     self._emptied.add(row.table)
-                    self._file.db.conn.execute(f"DELETE FROM {row.table}")
+                    self._file.conn.execute(f"DELETE FROM {row.table}")
                 add_rows(self._file, row.table, [row.row])
-        except UnusableFile as error:
-            raise ValueError(f"row: {row.table} does not have these columns") from error
         except _DOES_NOT_FIT as error:
             raise ValueError(f"row: does not fit into {row.table} ({error})") from error
 
 
 def _has_rows(file: MemoryFile, table: str) -> bool:
     return file.value(f"SELECT 1 FROM {table} LIMIT 1") is not None
-
-
-_DOES_NOT_FIT = (
-    sqlite3.IntegrityError,
-    sqlite3.InterfaceError,
-    sqlite3.ProgrammingError,
-    OverflowError,
-)

@@ -13,8 +13,9 @@ from .rows import current_row
 
 _READ = "read_messages"
 _BEHIND = "memory_messages"
-_WAITING = "waiting_messages"
-# The words for what a memory of a conversation is about, after a line break; else empty.
+_QUEUED = "waiting_messages"
+_IS_QUEUED = "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))"
+# SQL of what a memory of a conversation is about, after a line break; else empty.
 SUBJECT = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 # The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
@@ -57,7 +58,7 @@ class PartRow:
 
 @dataclass(frozen=True)
 class Tries:
-    """How often a model failed to read a part that waits."""
+    """How often a model failed to read a queued part."""
 
     count: int
     last_at: str
@@ -67,7 +68,7 @@ class Tries:
 
 @dataclass(frozen=True)
 class Backlog:
-    """How many parts wait, since when, and the most tries of any of them."""
+    """The number of queued parts, when the oldest was queued, and the most tries of any."""
 
     parts: int = 0
     since: str | None = None
@@ -75,7 +76,7 @@ class Backlog:
 
 
 def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozenset[str]:
-    """Return the hashes of those messages that were already read."""
+    """Return the hashes of the messages that were already read."""
     sql = (
         f"SELECT chain FROM {_READ} WHERE tenant = ? AND chain IN (SELECT value FROM json_each(?))"
     )
@@ -127,21 +128,21 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
 
 
 def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:
-    """Queue a part unless it already waits, journaled, in the caller's transaction."""
+    """Queue a part unless it is queued already, journaled, in the caller's transaction."""
     key, columns, journal = {"id": part.id}, _columns(part), Journal(file, run_id, "")
-    before = current_row(file, _WAITING, key)
+    before = current_row(file, _QUEUED, key)
     if before is None:
-        journal.insert(_WAITING, columns | {"run_id": run_id})
+        journal.insert(_QUEUED, columns | {"run_id": run_id})
     elif before["state"] != "waiting":
         names = ("state", "why", "content", "queued_at")
-        journal.update(_WAITING, [key], {name: columns[name] for name in names})
+        journal.update(_QUEUED, [key], {name: columns[name] for name in names})
 
 
 def write_part(file: MemoryFile, part: PartRow) -> None:
     """Insert or replace a part, as agents write memories: outside of any run."""
     row = _columns(part) | {"run_id": ""}
-    file.db.conn.execute(
-        f"INSERT INTO {_WAITING} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
+    file.conn.execute(
+        f"INSERT INTO {_QUEUED} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
         "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
         list(row.values()),
     )
@@ -153,7 +154,7 @@ def _columns(part: PartRow) -> dict[str, Any]:
 
 def has_conversations(file: MemoryFile, tenant: str) -> bool:
     """Whether a part of a conversation of a tenant is or was queued for a model."""
-    sql = f"SELECT EXISTS (SELECT 1 FROM {_WAITING} WHERE tenant = ?)"
+    sql = f"SELECT EXISTS (SELECT 1 FROM {_QUEUED} WHERE tenant = ?)"
     return bool(file.value(sql, [tenant]))
 
 
@@ -163,22 +164,17 @@ def read_parts_of(file: MemoryFile, tenant: str, conversation: str) -> list[Part
 
 
 def read_queued_rows(file: MemoryFile, tenants: Sequence[str] = ()) -> list[PartRow]:
-    """Return the parts that wait, oldest first, of the given tenants or of all.
+    """Return the queued parts, oldest first, of the given tenants or of all.
 
     Raises `UnusableFile`.
     """
-    return _parts(
-        file,
-        "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1))) "
-        "ORDER BY queued_at, rowid",
-        [json_text(list(tenants))],
-    )
+    return _parts(file, f"{_IS_QUEUED} ORDER BY queued_at, rowid", [json_text(list(tenants))])
 
 
 def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[PartRow]:
     rows = file.rows(
         "SELECT id, tenant, conversation, content, why, queued_at, state "
-        f"FROM {_WAITING} WHERE {condition}",
+        f"FROM {_QUEUED} WHERE {condition}",
         values,
     )
     return [
@@ -188,12 +184,9 @@ def _parts(file: MemoryFile, condition: str, values: Sequence[str]) -> list[Part
 
 
 def count_queued(file: MemoryFile, tenants: Sequence[str] = ()) -> dict[str, int]:
-    """Return how many parts wait, by tenant, for the given tenants or for all."""
-    rows = file.rows(
-        f"SELECT tenant, count(*) AS n FROM {_WAITING} WHERE state = 'waiting' "
-        "GROUP BY tenant ORDER BY tenant"
-    )
-    return {row["tenant"]: row["n"] for row in rows if not tenants or row["tenant"] in tenants}
+    """Return the number of queued parts by tenant, of the given tenants or of all."""
+    sql = f"SELECT tenant, count(*) FROM {_QUEUED} WHERE {_IS_QUEUED} GROUP BY tenant ORDER BY 1"
+    return dict(file.tuples(sql, [json_text(list(tenants))]))
 
 
 def read_tries(file: MemoryFile) -> dict[str, Tries]:
@@ -212,19 +205,17 @@ def read_tries(file: MemoryFile) -> dict[str, Tries]:
 
 
 def read_backlog(file: MemoryFile, tenants: Sequence[str] = ()) -> Backlog:
-    """Return how many parts wait, and for how long, of the given tenants or of all."""
-    rows = list(
-        file.rows(
-            f"SELECT id, queued_at FROM {_WAITING} WHERE state = 'waiting' AND "
-            "(?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
-            [json_text(list(tenants))],
+    """Return the backlog of the given tenants, or of all."""
+    queued_at = dict(
+        file.tuples(
+            f"SELECT id, queued_at FROM {_QUEUED} WHERE {_IS_QUEUED}", [json_text(list(tenants))]
         )
     )
-    if not rows:
+    if not queued_at:
         return Backlog()
     tries = read_tries(file)
-    max_tries = max(tries[row["id"]].count if row["id"] in tries else 0 for row in rows)
-    return Backlog(len(rows), min(row["queued_at"] for row in rows), max_tries)
+    max_tries = max(tries[part].count if part in tries else 0 for part in queued_at)
+    return Backlog(len(queued_at), min(queued_at.values()), max_tries)
 
 
 def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> None:
@@ -233,7 +224,7 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
     Parts with the option `again` stay open.
     """
     rows = file.rows(
-        f"SELECT id FROM {_WAITING} w WHERE state = 'waiting' AND tenant = ?1 "
+        f"SELECT id FROM {_QUEUED} w WHERE state = 'waiting' AND tenant = ?1 "
         "AND json_extract(content, '$.options.again') IS NOT 1 AND NOT EXISTS ("
         "SELECT 1 FROM json_each(content, '$.said') s "
         "WHERE json_extract(s.value, '$.is_new') IS NOT 0 AND json_extract(s.value, '$.chain') "
@@ -247,5 +238,5 @@ def close_parts_read_elsewhere(file: MemoryFile, run_id: str, tenant: str) -> No
 def close_part(file: MemoryFile, run_id: str, row_id: str) -> None:
     """Close a part that was read or dropped, in the caller's transaction."""
     key = {"id": row_id}
-    if current_row(file, _WAITING, key) is not None:
-        Journal(file, run_id, "").update(_WAITING, [key], {"state": "read"})
+    if current_row(file, _QUEUED, key) is not None:
+        Journal(file, run_id, "").update(_QUEUED, [key], {"state": "read"})

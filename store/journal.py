@@ -61,7 +61,7 @@ class Journal:
         entries: the key of a row, the row before, or None if it did not exist, and the changed
         columns after.
         """
-        self.file.db.conn.executemany(
+        self.file.conn.executemany(
             "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
             # max() reads the last entry of the primary key, not all rows of the run.
             "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "
@@ -105,7 +105,7 @@ def changed_tenants(file: MemoryFile, run_id: str) -> set[str | None]:
 
 def drop_unused_entities(file: MemoryFile, entities: Sequence[int]) -> None:
     """Delete those of the names that runs found and nothing mentions any longer."""
-    file.db.conn.execute(
+    file.conn.execute(
         "DELETE FROM entities WHERE id IN (SELECT value FROM json_each(?)) "
         "AND run_id IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_id = entities.id)",

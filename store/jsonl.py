@@ -148,6 +148,7 @@ class ImportLine(_Fields):
         return [{"derived_id": memory_id, **edge.model_dump()} for edge in self.synthesized_from]
 
 
+_TOO_DEEP = "its values are nested too deeply"
 DEFAULTS = {name: field.default for name, field in ImportLine.model_fields.items()}
 
 
@@ -158,11 +159,13 @@ def parse_line(text: bytes) -> ImportLine:
 
 def describe_error(error: Exception) -> str:
     """Return the reason why a line is invalid."""
+    if isinstance(error, RecursionError):
+        return _TOO_DEEP
     if not isinstance(error, ValidationError):
         return str(error).rstrip(".")
     first = error.errors(include_url=False, include_input=False)[0]
     if "recursion limit" in first["msg"]:
-        return "its values are nested too deeply"
+        return _TOO_DEEP
     where = ".".join(str(part) for part in first["loc"])
     message = first["msg"][:1].lower() + first["msg"][1:]
     # The parser sees a single line and does not know its number.

@@ -85,8 +85,8 @@ def begin_run(
 ) -> None:
     """Record the start of a run, and mark killed runs as interrupted."""
     with file.transaction():
-        file.db.conn.execute("UPDATE runs SET outcome = 'interrupted' WHERE outcome = 'running'")
-        file.db.conn.execute(
+        file.conn.execute("UPDATE runs SET outcome = 'interrupted' WHERE outcome = 'running'")
+        file.conn.execute(
             "INSERT INTO runs (id, started_at, version, options) VALUES (?, ?, ?, ?)",
             [run_id, now, version, json_text(options)],
         )
@@ -97,7 +97,7 @@ def end_run(
 ) -> None:
     """Record the end of a run; `plan` is the digest of its plan, if it has one."""
     with file.transaction():
-        file.db.conn.execute(
+        file.conn.execute(
             "UPDATE runs SET finished_at = ?, outcome = ?, plan = ?, report = ? WHERE id = ?",
             [now, outcome, plan, json_text(report), run_id],
         )
@@ -110,7 +110,7 @@ def keep_decision(file: MemoryFile, decision: Decision) -> None:
         "numbers": json_text(decision.numbers),
     }
     marks = ", ".join(f":{name}" for name in _COLUMNS)
-    file.db.conn.execute(
+    file.conn.execute(
         f"INSERT OR REPLACE INTO proposals ({', '.join(_COLUMNS)}) VALUES ({marks})", row
     )
 
@@ -169,8 +169,8 @@ def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]
     """Return the applied decisions, by key, about the approved proposals of a run."""
     found = _read(
         file,
-        "SELECT later.* FROM proposals one JOIN proposals later ON later.key = one.key "
-        "WHERE one.run_id = ? AND one.state = 'approved' AND later.state = 'applied' "
+        "SELECT later.* FROM proposals approved JOIN proposals later USING (key) "
+        "WHERE approved.run_id = ? AND approved.state = 'approved' AND later.state = 'applied' "
         "ORDER BY later.decided_at, later.run_id",
         run_id,
     )
@@ -196,7 +196,7 @@ def decide_pending(
 
     why: None keeps the reason of the proposal.
     """
-    file.db.conn.execute(
+    file.conn.execute(
         "UPDATE proposals SET state = ?, decided_at = ?, why = coalesce(?, why) "
         "WHERE key = ? AND state = 'pending'",
         [state, now, why, key],
@@ -208,7 +208,7 @@ def make_pending(file: MemoryFile, decision: Decision, now: str) -> None:
 
     decision: as it was while pending. now: later than the decisions about it since.
     """
-    file.db.conn.execute(
+    file.conn.execute(
         "UPDATE proposals SET state = 'pending', decided_at = ?, why = ? "
         "WHERE run_id = ? AND key = ?",
         [now, decision.why, decision.run_id, decision.key],
@@ -280,7 +280,7 @@ def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
     A run records each text that it reads. An ingest also records the texts that it stores: these
     are new until a later consolidation run has written something, or found nothing to do.
     """
-    night = file.value(
+    last_run = file.value(
         "SELECT max(id) FROM runs WHERE json_extract(options, '$.only') IS NOT NULL "
         f"AND NOT {_IS_INGEST}"
     )
@@ -292,7 +292,7 @@ def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
             f"OR s.run_id > ? AND s.run_id IN (SELECT id FROM runs WHERE {_IS_INGEST}) "
             "AND NOT EXISTS (SELECT 1 FROM standing JOIN changes c USING (tenant) "
             "WHERE tenant = m.tenant AND standing.changes = c.count))",
-            [json_text(chosen), night or ""],
+            [json_text(chosen), last_run or ""],
         )
     )
 

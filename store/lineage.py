@@ -55,7 +55,7 @@ class Lineage:
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
     """Return the edges to the sources of a tenant's memories."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT derived_id, source_id, operation, run_id, source_hash, source_content "
         "FROM synthesized_from JOIN memories ON id = derived_id WHERE tenant = ? "
         "ORDER BY derived_id, source_id",
@@ -82,7 +82,7 @@ def read_source_edges(file: MemoryFile, memory_id: str, with_texts: bool) -> lis
 
 def add_edges(file: MemoryFile, rows: Iterable[dict[str, Any]]) -> None:
     """Insert rows, as `read_source_edges` returns them, in the caller's transaction."""
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO synthesized_from VALUES (:derived_id, :source_id, :operation, :run_id, "
         ":source_hash, :source_content, :created_at) "
         "ON CONFLICT (derived_id, source_id) DO NOTHING",
@@ -161,7 +161,7 @@ def read_written_trusts(file: MemoryFile) -> dict[str, float]:
 
 def read_derivations(file: MemoryFile, memory_id: str) -> list[Derivation]:
     """Return the derivations of a memory, in the order of runs; none for an observed memory."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT run_id, operation, writer, model, prompt_hash FROM derivations "
         "WHERE memory_id = ? ORDER BY run_id",
         [memory_id],
@@ -174,7 +174,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[Claim]:
 
     Statements from earlier runs keep their authors. Raises `UnusableFile`.
     """
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
         "WHERE memory_id = ? ORDER BY run_id",
         [memory_id],
@@ -194,7 +194,7 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[Claim]]:
 
     Raises `UnusableFile`.
     """
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
         "WHERE run_id = ? AND operation <> 'merge'",
         [run_id],
@@ -240,7 +240,7 @@ def find_memory_or_source(
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
     """Return the texts that lineage keeps of deleted memories, by id."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT source_id, max(source_content) FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?)) AND source_content IS NOT NULL "
         "GROUP BY source_id",

@@ -67,7 +67,7 @@ class LongMemory:
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
     """Insert memories, streaming, in the caller's transaction."""
-    file.db.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
+    file.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
@@ -128,7 +128,7 @@ def list_memories(
     }
     chosen = wanted.sql | {sql: value for sql, value in conditions.items() if value is not None}
     where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
-    file.db.conn.create_function("in_utc", 1, in_utc, deterministic=True)
+    file.conn.create_function("in_utc", 1, in_utc, deterministic=True)
     count = file.value(f"SELECT count(*) FROM memories {where}", [*chosen.values()])
     rows = file.rows(
         f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?",
@@ -194,7 +194,7 @@ def read_active(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
 
 def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
     """Return the active, unexpired memories of a tenant that are too long, ordered by id."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT id, expires_at, CASE WHEN {LOADABLE} THEN content END, "
         f"max(length(content), {_BYTES} / 4) FROM memories WHERE tenant = ? "
         "AND status = 'active' AND (generation > 0 OR origin <> 'consolidation') "

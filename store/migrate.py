@@ -8,50 +8,54 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from .connection import Database, connect, copy_pages, translate_errors
+from . import schema_of_file
+from .connection import connect, copy_pages, translate_errors
 from .errors import StoreError, UnusableFile
 from .records import SAVE
-from .schema_of_file import RECORD, applied_steps, count_rows, migrations, newest_version
+from .schema_of_file import RECORD, STEP_SET, applied_steps, count_rows, newest_version
 from .sidecar import create_sidecar, remove_file
 
 
-def apply_steps(db: Database) -> None:
+def apply_steps(conn: sqlite3.Connection) -> None:
     """Apply the pending migrations in the caller's transaction."""
-    import sqlite_utils
+    from sqlite_utils import Database, Migrations  # loads numpy
 
+    steps = Migrations(STEP_SET)
+    for name, step in schema_of_file.STEPS.items():
+        steps(name=name)(lambda db, step=step: step(db.conn))
     # Other packages must not register SQL functions here.
-    migrations().apply(sqlite_utils.Database(db.conn, execute_plugins=False))
-    db.conn.execute(f"PRAGMA user_version = {len(applied_steps(db)):d}")
+    steps.apply(Database(conn, execute_plugins=False))
+    conn.execute(f"PRAGMA user_version = {len(applied_steps(conn)):d}")
 
 
-def try_on_copy(path: Path, db: Database) -> None:
-    """Migrate a copy of what `db` reads, and check that nothing is lost.
+def try_on_copy(path: Path, conn: sqlite3.Connection) -> None:
+    """Migrate a copy of what `conn` reads, and check that nothing is lost.
 
-    `db` is in a reading transaction, so that the copy is consistent. Raises `UnusableFile` if the
+    `conn` is in a reading transaction, so that the copy is consistent. Raises `UnusableFile` if the
     file is damaged, and `StoreError` if it cannot be migrated.
     """
     copy_path = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
     try:
         with translate_errors(path), connect(copy_path, "rw") as copy:
-            copy_pages(db.conn, copy.conn)
+            copy_pages(conn, copy)
             # The copy need not survive a crash.
-            copy.conn.execute("PRAGMA journal_mode = MEMORY")
-            copy.conn.execute("PRAGMA synchronous = OFF")
+            copy.execute("PRAGMA journal_mode = MEMORY")
+            copy.execute("PRAGMA synchronous = OFF")
             _try_steps(path, copy)
     finally:
         remove_file(copy_path)
 
 
-def _try_steps(path: Path, copy: Database) -> None:
+def _try_steps(path: Path, copy: sqlite3.Connection) -> None:
     try:
         with translate_errors(path):
             before = _look(copy)
             if before.damage:
                 raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE)
-            copy.conn.execute("PRAGMA foreign_keys = OFF")
-            copy.conn.execute("BEGIN")
+            copy.execute("PRAGMA foreign_keys = OFF")
+            copy.execute("BEGIN")
             apply_steps(copy)
-            copy.conn.execute("COMMIT")
+            copy.execute("COMMIT")
             after = _look(copy)
     # The file contains something that the migration cannot handle.
     except sqlite3.DatabaseError as error:
@@ -74,14 +78,14 @@ class _Look:
     dangling: Counter[tuple[str, str]]
 
 
-def _look(db: Database) -> _Look:
-    messages = [row[0] for row in db.conn.execute("PRAGMA integrity_check(1)")]
-    rows = count_rows(db.conn)
+def _look(conn: sqlite3.Connection) -> _Look:
+    messages = [row[0] for row in conn.execute("PRAGMA integrity_check(1)")]
+    rows = count_rows(conn)
     rows.pop(RECORD, None)  # grows with each migration
     return _Look(
         [line for line in messages if line != "ok"],
         rows,
-        Counter((row[0], row[2]) for row in db.conn.execute("PRAGMA foreign_key_check")),
+        Counter((row[0], row[2]) for row in conn.execute("PRAGMA foreign_key_check")),
     )
 
 

@@ -5,10 +5,10 @@ A released migration is never edited, including its comments: files contain the 
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
-from .connection import Database
 from .extension_points import complete_tables, run_script, statements_of
 from .schema import VERSION_1, VERSION_3, VERSION_4, VERSION_5, VERSION_8
 
@@ -23,30 +23,30 @@ _THREE, _FOUR, _FIVE = (
 )
 
 
-def _allow_operations(db: Database, tables: Sequence[str], operations: str) -> None:
+def _allow_operations(conn: sqlite3.Connection, tables: Sequence[str], operations: str) -> None:
     """Recreate tables with another CHECK of the operation, which SQLite cannot change.
 
     Each is filled from the old one, and gets its indexes and triggers, including an agent's.
     """
     # Otherwise the rename would also change the triggers and views that refer to the table.
-    db.conn.execute("PRAGMA legacy_alter_table = ON")
+    conn.execute("PRAGMA legacy_alter_table = ON")
     try:
         for table in tables:
-            parts = db.conn.execute(
+            parts = conn.execute(
                 "SELECT sql FROM sqlite_schema "
                 "WHERE tbl_name = ? AND type <> 'table' AND sql IS NOT NULL",
                 [table],
             ).fetchall()
             head = f"CREATE TABLE {table} ("
             created = next(sql for sql in statements_of(VERSION_1) if head in sql)
-            db.conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
-            db.conn.execute(created.replace(_THREE, operations))
-            db.conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
-            db.conn.execute(f"DROP TABLE {table}_before")
+            conn.execute(f"ALTER TABLE {table} RENAME TO {table}_before")
+            conn.execute(created.replace(_THREE, operations))
+            conn.execute(f"INSERT INTO {table} SELECT * FROM {table}_before")
+            conn.execute(f"DROP TABLE {table}_before")
             for (sql,) in parts:
-                db.conn.execute(sql)
+                conn.execute(sql)
     finally:
-        db.conn.execute("PRAGMA legacy_alter_table = OFF")
+        conn.execute("PRAGMA legacy_alter_table = OFF")
 
 
 # The columns of a memory that plans read.
@@ -147,23 +147,23 @@ CREATE TABLE waiting_messages (
 """
 
 
-def _count_changes(db: Database) -> None:
-    run_script(db, VERSION_3)
+def _count_changes(conn: sqlite3.Connection) -> None:
+    run_script(conn, VERSION_3)
     for statement in _counting():
-        db.conn.execute(statement)
+        conn.execute(statement)
 
 
-def _keep_messages(db: Database) -> None:
-    run_script(db, _VERSION_7)
-    _allow_operations(db, ("proposals",), _FIVE)
+def _keep_messages(conn: sqlite3.Connection) -> None:
+    run_script(conn, _VERSION_7)
+    _allow_operations(conn, ("proposals",), _FIVE)
 
 
-def _nothing(db: Database) -> None:
+def _nothing(conn: sqlite3.Connection) -> None:
     """Change nothing: extensions create their tables when they first write."""
 
 
 # By name, oldest first.
-STEPS: Mapping[str, Callable[[Database], None]] = {
+STEPS: Mapping[str, Callable[[sqlite3.Connection], None]] = {
     "version_1": partial(run_script, script=VERSION_1),
     "version_2": partial(_allow_operations, tables=_WITH_OPERATIONS, operations=_FOUR),
     "version_3": _count_changes,

@@ -34,7 +34,7 @@ def read_answer(file: MemoryFile, key: str) -> Answer | None:
 
 def read_answers(file: MemoryFile) -> list[KeptAnswer]:
     """Return all cached answers."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
         "ORDER BY key"
     )
@@ -49,7 +49,7 @@ def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> N
 
 def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
     """Cache answers in the caller's transaction."""
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(key, model, *astuple(answer), now) for key, model, answer in answers],
     )
@@ -57,7 +57,7 @@ def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> 
 
 def cost_of_answers(file: MemoryFile, created_at: str) -> float:
     """Return what the answers of a run cost in USD, as far as that is known; in any version."""
-    if not has_table(file.db, "answers"):
+    if not has_table(file.conn, "answers"):
         return 0.0
     (row,) = file.rows(
         "SELECT total(cost_usd) AS cost FROM answers WHERE created_at = ?", [created_at]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -126,12 +126,11 @@ class Place:
 
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
-        from .check import refuse_damaged
-        from .file import open_copy
+        from .backup import copied_to_try
+        from .file import open_writing
 
-        with open_copy(self.named) as file:
-            refuse_damaged(file)
-            return do(file)
+        with copied_to_try(self.named) as copy, open_writing(copy) as file:
+            return do(replace(file, path=self.named, identity=None))  # for messages
 
     def why_no_texts(self) -> str | None:
         """Return why a run may not add texts; None if it may."""
@@ -164,7 +163,7 @@ class Place:
         return ()
 
     def repeated(self) -> Sequence[Repeated]:
-        """Return what is said in several places that no run joins."""
+        """Return the statements that are in several places, which no run merges."""
         return ()
 
     def dead_links(self) -> frozenset[str]:

@@ -45,7 +45,7 @@ def find_by_prefix(
     this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     # A range, which an index answers; the exact id comes first.
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT DISTINCT {column} FROM {table} WHERE {column} BETWEEN ?1 AND ?1 || ?2"
         f"{'' if tenant is None else ' AND tenant = ?3'} ORDER BY {column} LIMIT 2",
         [prefix, _LAST_CHARACTER, *([] if tenant is None else [tenant])],

@@ -32,7 +32,7 @@ _IMAGE = ("content_hash", "superseded_at", "superseded_by")
 
 # The lineage of the successor has the text. The lineage of a rule is not enough, because undoing
 # the rule deletes its edges.
-_TEXT_STAYS = (
+_TEXT_IS_KEPT = (
     "EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
     "AND derived_id = m.superseded_by AND operation <> 'extract') "
     "AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = m.id "
@@ -42,7 +42,7 @@ _SUPERSEDED = (
     "SELECT id, superseded_at, pinned, content_hash, superseded_by, "
     "EXISTS (SELECT 1 FROM synthesized_from WHERE derived_id = m.id) "
     "OR EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
-    f"OR NOT ({_TEXT_STAYS}) AS needed_by_lineage FROM memories m "
+    f"OR NOT ({_TEXT_IS_KEPT}) AS needed_by_lineage FROM memories m "
     "WHERE status = 'superseded' AND superseded_at IS NOT NULL"
 )
 _UNDER_REVIEW = (
@@ -142,7 +142,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
             image = {name: rows[key][name] for name in _IMAGE}
             Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
         keep_witnesses(file, gone, run_id)
-        file.db.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
+        file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
     return gone
@@ -217,7 +217,7 @@ def _reasons(
 
 def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:
     # As bytes, because a text may be invalid UTF-8.
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT id, CAST(content AS BLOB) FROM memories "
         "WHERE id IN (SELECT value FROM json_each(?))",
         [json_text(ids)],
@@ -227,7 +227,7 @@ def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:
 
 def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
     """Raise `StoreError` if the lineage does not have a text byte for byte."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT source_id, CAST(source_content AS BLOB) FROM synthesized_from "
         "WHERE source_id IN (SELECT value FROM json_each(?))",
         [json_text(sorted(texts))],

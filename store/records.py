@@ -198,6 +198,8 @@ def in_utc(text: str) -> str:
     A time without an offset is taken as UTC, as by SQLite. If the time of day is unreadable, only
     the date counts, which the schema guarantees. Raises ValueError without a date.
     """
+    if text.startswith("0000-"):  # a year of SQLite's calendar, but not of Python's
+        return UNDATED
     try:
         moment = datetime.fromisoformat(text)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))

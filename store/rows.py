@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from sqlite3 import Cursor
 from typing import Any
 
@@ -16,7 +17,7 @@ Row = Mapping[str, Any]
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
     """Return the row with this key, or None. The caller has a transaction."""
     where, values = _where(key)
-    cursor = file.db.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
+    cursor = file.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
     row = cursor.fetchone()
     return None if row is None else _named(cursor, row)
 
@@ -29,7 +30,7 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
     # CROSS JOIN: look up each key instead of scanning the table.
-    cursor = file.db.conn.execute(
+    cursor = file.conn.execute(
         f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
     )
@@ -44,7 +45,7 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
     for first in rows[:1]:
         names = ", ".join(first)
         marks = ", ".join("?" * len(first))
-        file.db.conn.executemany(
+        file.conn.executemany(
             f"INSERT INTO {table} ({names}) VALUES ({marks})", [list(row.values()) for row in rows]
         )
 
@@ -58,7 +59,7 @@ def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row)
         return False
     where, _ = _where(keys[0])
     names = ", ".join(f"{name} = ?" for name in changes)
-    done = file.db.conn.executemany(
+    done = file.conn.executemany(
         f"UPDATE {table} SET {names} WHERE {where}",
         [[*changes.values(), *key.values()] for key in keys],
     )
@@ -69,7 +70,7 @@ def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
     """Delete rows by key. All keys have the same columns."""
     for first in keys[:1]:
         where, _ = _where(first)
-        file.db.conn.executemany(
+        file.conn.executemany(
             f"DELETE FROM {table} WHERE {where}", [list(key.values()) for key in keys]
         )
 
@@ -111,23 +112,17 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
+@dataclass(frozen=True)
 class Columns:
     """The columns of a file's tables, cached."""
 
-    def __init__(self, file: MemoryFile) -> None:
-        """Set the file; nothing is read yet."""
-        self._file = file
-        # By table and column, the type and whether it may be NULL.
-        self._known: dict[str, dict[str, tuple[str, bool]]] = {}
+    file: MemoryFile
+    # By table and column, the type and whether it may be NULL.
+    _known: dict[str, dict[str, tuple[str, bool]]] = field(default_factory=dict)
 
-    def refuse_unknown(self, table: str, names: Iterable[str]) -> None:
-        """Raise `UnusableFile` for unknown tables or columns, which a damaged journal may have."""
-        unknown = set(names) - self._of(table).keys()
-        if unknown:
-            named = ", ".join(sorted(unknown))
-            raise UnusableFile(
-                f"The file is damaged: its journal has unknown columns {named} of {table}.", SAVE
-            )
+    def has(self, table: str, names: Iterable[str]) -> bool:
+        """Whether a table exists and has these columns."""
+        return self._of(table).keys() >= set(names)
 
     def can_hold(self, table: str, name: str, value: object) -> bool:
         """Whether a table has a column of a type that can store a value."""
@@ -143,7 +138,7 @@ class Columns:
     def _of(self, table: str) -> dict[str, tuple[str, bool]]:
         known = self._known.get(table)
         if known is None:
-            rows = self._file.db.conn.execute(
+            rows = self.file.conn.execute(
                 'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
             )
             known = {name: (kind.upper(), not required) for name, kind, required in rows}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -37,18 +37,20 @@ def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str
         yield from _Salvager(view, everything, count).lines()
 
 
+@dataclass
 class _Salvager:
     """Assembles the lines of memories from their readable rows."""
 
-    def __init__(self, view: View, everything: bool, count: Salvaged) -> None:
-        self._view = view
-        self._everything = everything
-        self._count = count
-        self._keys: dict[str, tuple[Any, ...]] = {}
-        self._vectors: dict[str, list[tuple[Any, ...]]] = {}
-        self._dimensions: dict[str, int] = {}
-        self._names: dict[str, list[str]] = {}
-        self._edges: dict[str, list[Row]] = {}
+    view: View
+    everything: bool
+    count: Salvaged
+    # By id of a memory.
+    keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    vectors: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    edges: dict[str, list[Row]] = field(default_factory=dict)
+    # By embedding model.
+    dimensions: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines. Reads all keys first, but keeps no texts in memory."""
@@ -56,55 +58,55 @@ class _Salvager:
         self._find_vectors()
         self._find_names()
         self._find_edges()
-        for memory_id in sorted(self._keys):
+        for memory_id in sorted(self.keys):
             line = self._line(memory_id)
             if line is not None:
                 yield line
 
     def _find_memories(self) -> None:
-        known = self._view.known(MEMORIES)
-        for key in self._view.keys(MEMORIES):
-            row = self._view.row(MEMORIES, key) or {}
+        known = self.view.known(MEMORIES)
+        for key in self.view.keys(MEMORIES):
+            row = self.view.row(MEMORIES, key) or {}
             memory_id = _text(row.get("id"))
             if memory_id and row.get("content") and _is_memory(row):
-                self._keys.setdefault(memory_id, key)
+                self.keys.setdefault(memory_id, key)
             elif row or key in known:
-                self._count.lost += 1
+                self.count.lost += 1
 
     def _find_vectors(self) -> None:
         sizes: dict[str, Counter[int]] = {}
-        known = self._view.known(VECTORS)
-        for key in self._view.keys(VECTORS):
-            row = self._view.row(VECTORS, key) or {}
-            self._count.loose += key in known and not row
+        known = self.view.known(VECTORS)
+        for key in self.view.keys(VECTORS):
+            row = self.view.row(VECTORS, key) or {}
+            self.count.loose += key in known and not row
             memory_id, model = _text(row.get("memory_id")), _text(row.get("model"))
             blob = row.get("vector", b"")
-            if is_sound(blob) and model and memory_id in self._keys:
-                self._vectors.setdefault(memory_id, []).append(key)
+            if is_sound(blob) and model and memory_id in self.keys:
+                self.vectors.setdefault(memory_id, []).append(key)
                 sizes.setdefault(model, Counter())[len(blob) // 4] += 1
-        self._dimensions = {model: count.most_common(1)[0][0] for model, count in sizes.items()}
+        self.dimensions = {model: count.most_common(1)[0][0] for model, count in sizes.items()}
 
     def _find_names(self) -> None:
-        rows = (self._view.row(ENTITIES, key) for key in self._view.keys(ENTITIES))
+        rows = (self.view.row(ENTITIES, key) for key in self.view.keys(ENTITIES))
         names = {row.get("id"): _text(row.get("name")) for row in rows if row}
-        for key in self._view.keys(MENTIONS):
+        for key in self.view.keys(MENTIONS):
             name = names.get(key[1])
-            self._count.loose += not name
+            self.count.loose += not name
             if name:
-                self._names.setdefault(_text(key[0]), []).append(name)
+                self.names.setdefault(_text(key[0]), []).append(name)
 
     def _find_edges(self) -> None:
-        for key in self._view.keys(EDGES):
-            row = self._view.row(EDGES, key)
-            self._count.loose += not row
+        for key in self.view.keys(EDGES):
+            row = self.view.row(EDGES, key)
+            self.count.loose += not row
             if row:
                 edge = {name: _value(value) for name, value in row.items()}
-                self._edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
+                self.edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
 
     def _line(self, memory_id: str) -> str | None:
-        row = self._view.row(MEMORIES, self._keys[memory_id]) or {}
+        row = self.view.row(MEMORIES, self.keys[memory_id]) or {}
         fields = {name: _value(value) for name, value in row.items() if value is not None}
-        if not self._everything and fields.get("status", "active") != "active":
+        if not self.everything and fields.get("status", "active") != "active":
             return None
         partly = _is_incomplete(row)
         fields |= self._belongings(memory_id, fields.pop("content_hash", None))
@@ -112,42 +114,42 @@ class _Salvager:
             fields[name] = read_json(fields.get(name))
         if "pinned" in fields:
             fields["pinned"] = bool(fields["pinned"])
-        if not self._everything:
+        if not self.everything:
             fields.pop("superseded_by", None)
             fields.pop("superseded_at", None)
-        elif fields.get("superseded_by") not in (None, *self._keys):
+        elif fields.get("superseded_by") not in (None, *self.keys):
             del fields["superseded_by"]
             partly = True
         kept = _importable(fields)
         if kept is None:
-            self._count.lost += 1
+            self.count.lost += 1
             return None
-        self._count.saved += 1
-        self._count.partly += partly or kept != fields
+        self.count.saved += 1
+        self.count.partly += partly or kept != fields
         return json_text(kept)
 
     def _belongings(self, memory_id: str, of: object) -> Row:
-        vectors = [self._view.row(VECTORS, key) or {} for key in self._vectors.get(memory_id, ())]
+        vectors = [self.view.row(VECTORS, key) or {} for key in self.vectors.get(memory_id, ())]
         more = [
             {"model": model, "vector": to_numbers(row["vector"])}
             for row in vectors
-            if (model := _text(row.get("model"))) in self._dimensions
-            and len(row["vector"]) // 4 == self._dimensions[model]
+            if (model := _text(row.get("model"))) in self.dimensions
+            and len(row["vector"]) // 4 == self.dimensions[model]
             and _text(row.get("content_hash")) == of
         ]
-        edges = self._edges.get(memory_id, [])
-        if not self._everything:
+        edges = self.edges.get(memory_id, [])
+        if not self.everything:
             edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
         return {
             "more_embeddings": more,
-            "entities": sorted(self._names.get(memory_id, [])),
+            "entities": sorted(self.names.get(memory_id, [])),
             "synthesized_from": edges,
         }
 
     def _text_of(self, edge: Row) -> Any:
         """Return the text of a source that is not exported itself."""
-        kept, source = edge.get("source_content"), self._keys.get(edge["source_id"])
-        row = source and self._view.row(MEMORIES, source)
+        kept, source = edge.get("source_content"), self.keys.get(edge["source_id"])
+        row = source and self.view.row(MEMORIES, source)
         if kept is not None or not row or row.get("status") == b"active":
             return kept
         return _value(row.get("content"))

@@ -6,19 +6,13 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import cache
-from typing import TYPE_CHECKING
 
-from .connection import Database
 from .extension_points import ExtensionTables, extension_tables, run_script
-from .migrations import STEPS
-
-if TYPE_CHECKING:
-    import sqlite_utils
-    from sqlite_utils import Migrations
+from .migrations import STEPS as STEPS
 
 # The table in which sqlite-utils records migrations, and the name of our set in it.
 RECORD = "_sqlite_migrations"
-_STEP_SET = "slowwave"
+STEP_SET = "slowwave"
 
 
 def newest_version() -> int:
@@ -31,34 +25,20 @@ def step_names() -> set[str]:
     return set(STEPS)
 
 
-def applied_steps(db: Database) -> set[str]:
+def applied_steps(conn: sqlite3.Connection) -> set[str]:
     """Return the names of the migrations that a file has had.
 
     Faster than `Migrations.applied`, which reads the whole schema: this runs on each open.
     """
-    if db.conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [RECORD]).fetchone() is None:
+    if conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [RECORD]).fetchone() is None:
         return set()
-    had = db.conn.execute(f"SELECT name FROM {RECORD} WHERE migration_set = ?", [_STEP_SET])
+    had = conn.execute(f"SELECT name FROM {RECORD} WHERE migration_set = ?", [STEP_SET])
     return {name for (name,) in had}
 
 
-def is_outdated(db: Database) -> bool:
+def is_outdated(conn: sqlite3.Connection) -> bool:
     """Whether a file has pending migrations."""
-    return not step_names() <= applied_steps(db)
-
-
-def migrations() -> Migrations:
-    """Return the migrations as sqlite-utils applies them."""
-    from sqlite_utils import Migrations
-
-    steps = Migrations(_STEP_SET)
-    for name, step in STEPS.items():
-        steps(name=name)(_on_connection(step))
-    return steps
-
-
-def _on_connection(step: Callable[[Database], None]) -> Callable[[sqlite_utils.Database], None]:
-    return lambda db: step(Database(db.conn))
+    return not step_names() <= applied_steps(conn)
 
 
 def count_rows(conn: sqlite3.Connection) -> dict[str, int]:
@@ -74,10 +54,10 @@ def count_rows(conn: sqlite3.Connection) -> dict[str, int]:
     }
 
 
-def schema_parts(db: Database) -> dict[str, set[str]]:
+def schema_parts(conn: sqlite3.Connection) -> dict[str, set[str]]:
     """Return each table, index and trigger of a file, with the columns of the tables."""
     parts: dict[str, set[str]] = {}
-    for part, column in db.conn.execute(
+    for part, column in conn.execute(
         "SELECT part.type || ' ' || part.name, info.name FROM sqlite_schema AS part "
         # Not virtual tables: an agent's may need a missing module.
         "LEFT JOIN pragma_table_info(iif(part.sql LIKE 'CREATE TABLE%', part.name, '')) AS info"
@@ -107,13 +87,12 @@ def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
 
 @cache
 def _fresh_parts(
-    steps: tuple[Callable[[Database], None], ...], scripts: tuple[str, ...]
+    steps: tuple[Callable[[sqlite3.Connection], None], ...], scripts: tuple[str, ...]
 ) -> dict[str, set[str]]:
     """Return the parts, cached: each check of a file compares it with new ones."""
     with closing(sqlite3.connect(":memory:")) as conn:
-        db = Database(conn)
         for step in steps:
-            step(db)
+            step(conn)
         for script in scripts:
-            run_script(db, script)
-        return schema_parts(db)
+            run_script(conn, script)
+        return schema_parts(conn)

@@ -20,7 +20,7 @@ HOW_TO_SHARE = "Publish facts with 'slowwave shared FILE'."
 
 def has_log(file: MemoryFile) -> bool:
     """Whether anything was ever shared in the file."""
-    return has_table(file.db, "shared_log") and bool(
+    return has_table(file.conn, "shared_log") and bool(
         file.value("SELECT EXISTS (SELECT 1 FROM shared_log)")
     )
 

@@ -20,7 +20,7 @@ def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
     memory was superseded by another text, which an agent may state once more: its value may have
     changed back.
     """
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "WITH outdated AS (SELECT tenant, content_hash, max(run_id) AS run_id FROM ("
         "SELECT memories.tenant, content_hash, run_id "
         "FROM proposals, json_each(sources) source JOIN memories ON memories.id = source.value "
@@ -39,8 +39,8 @@ def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
 
 def keep_asked(file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, run_id: str) -> None:
     """Record that texts were shown, which outdates reports, in the caller's transaction."""
-    file.db.conn.execute("DELETE FROM standing WHERE tenant = ?", [tenant])
-    file.db.conn.executemany(
+    file.conn.execute("DELETE FROM standing WHERE tenant = ?", [tenant])
+    file.conn.executemany(
         "INSERT OR REPLACE INTO asked (tenant, content_hash, key, run_id) VALUES (?, ?, ?, ?)",
         [(tenant, content_hash, key, run_id) for content_hash in hashes],
     )
@@ -57,7 +57,7 @@ class Dispute(NamedTuple):
 
 def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) -> None:
     """Record conflicts that a model found, in the caller's transaction."""
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT OR REPLACE INTO disputes (tenant, earlier_hash, later_hash, why, run_id) "
         "VALUES (?, ?, ?, ?, ?)",
         [(*dispute, run_id) for dispute in disputes],
@@ -66,7 +66,7 @@ def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) ->
 
 def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
     """Return the conflicts of a tenant that a model found, without those that are settled."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT tenant, earlier_hash, later_hash, why FROM disputes WHERE tenant = ? "
         "ORDER BY earlier_hash, later_hash",
         [tenant],
@@ -78,7 +78,7 @@ def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
 
 def read_settled(file: MemoryFile, tenant: str) -> frozenset[frozenset[str]]:
     """Return the pairs of texts of a tenant, by hash, that a person found both right."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT proposals.key, pair.value "
         f"FROM proposals, json_each(numbers, '$.{BOTH_RIGHT}') pair "
         "WHERE tenant = ? AND state = 'applied'",

@@ -7,7 +7,6 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from .connection import Database
 from .errors import UnusableFile
 from .migrations import APPLICATION_ID
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
@@ -107,10 +106,10 @@ def refuse_non_database(path: Path) -> None:
     )
 
 
-def refuse_unusable(db: Database, path: Path) -> None:
+def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
     """Raise `UnusableFile` for another program's file, a newer schema, or a truncated file."""
-    if _application_id(db.conn) != APPLICATION_ID:
-        if _has_our_index(db.conn):
+    if _application_id(conn) != APPLICATION_ID:
+        if _has_our_index(conn):
             raise UnusableFile(
                 f"{path} is damaged: the application ID is missing from its header.",
                 SAVE,
@@ -119,8 +118,8 @@ def refuse_unusable(db: Database, path: Path) -> None:
             f"{path} is a SQLite database, but not a memory file.",
             "Import its memories as JSON Lines with 'slowwave import'.",
         )
-    known, applied = step_names(), applied_steps(db)
-    version = db.conn.execute("PRAGMA user_version").fetchone()[0]
+    known, applied = step_names(), applied_steps(conn)
+    version = conn.execute("PRAGMA user_version").fetchone()[0]
     if applied - known or version > len(known):
         raise UnusableFile(
             f"{path} has schema version {max(version, len(applied))}; "
@@ -128,7 +127,7 @@ def refuse_unusable(db: Database, path: Path) -> None:
             "Install a newer slowwave.",
         )
     pages, size = (
-        db.conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        conn.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
     )
     # Truncated: smaller than the header says, without a log that could contain the rest.
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:

@@ -92,7 +92,7 @@ def keep_vectors(
     if run_id is not None:
         keys = [{"memory_id": memory_id, "model": model} for memory_id, _, _ in vectors]
         Journal(file, run_id, "").keep_images("embeddings", keys)
-    file.db.conn.executemany(
+    file.conn.executemany(
         _UPSERT,
         (
             (memory_id, model, len(blob) // 4, blob, content_hash, run_id)
@@ -115,7 +115,7 @@ def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[st
 
 def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str, bytes]]:
     """Return (model, content hash, blob) of a memory, sorted by model."""
-    cursor = file.db.conn.execute(
+    cursor = file.conn.execute(
         "SELECT model, content_hash, vector FROM embeddings WHERE memory_id = ? ORDER BY model",
         [memory_id],
     )

@@ -1,4 +1,4 @@
-"""What runs compare with of purged memories: their witnesses.
+"""Witnesses: what runs still read of purged memories.
 
 Runs also read superseded memories, which determine the clusters and keep others apart. A purge
 therefore deletes a memory's row, but keeps what plans read of it: a few columns, its names and its
@@ -40,7 +40,7 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
     image = ", ".join(
         f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
     )
-    conn, chosen = file.db.conn, json_text(ids)
+    conn, chosen = file.conn, json_text(ids)
     conn.execute(
         "INSERT OR REPLACE INTO witnesses (id, tenant, content_hash, image, names, run_id) "
         f"SELECT id, tenant, coalesce(content_hash, ''), json_object({image}), (SELECT "
@@ -72,7 +72,7 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
     Omits too long memories, and those whose text is missing from the lineage. Raises
     `UnusableFile`.
     """
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT id, content_hash, image, {_TEXT} FROM witnesses w WHERE tenant = ? ORDER BY id",
         [tenant],
     )
@@ -97,7 +97,7 @@ def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) 
 
 def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Return the names that purged memories mention, sorted, by memory id."""
-    rows = file.db.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
+    rows = file.conn.execute("SELECT id, names FROM witnesses WHERE tenant = ?", [tenant])
     return {
         memory_id: list(map(str, parse_list(names, "the names", f"witness {memory_id}")))
         for memory_id, names in rows
@@ -111,7 +111,7 @@ def keep_vectors_of_witnesses(
 
     The caller has a transaction.
     """
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO witness_vectors (id, model, dimensions, vector, content_hash) "
         "SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM witnesses WHERE id = ?1) "
         "ON CONFLICT (id, model) DO UPDATE SET dimensions = excluded.dimensions, "

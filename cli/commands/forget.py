@@ -91,7 +91,7 @@ def forget_(
     if rehearse:
         _show_plan(shown, file, output)
         return
-    if shown.over_since is None:
+    if shown.forgotten_at is None:
         refuse_derived(shown, derived)
         if not confirmed:
             output.show("\n".join(_plan(shown)))
@@ -103,7 +103,7 @@ def forget_(
         if found != shown:
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         now = timestamp(datetime.now(UTC))
-        return None if found.over_since is not None else forget(opened, found, now, reason)
+        return None if found.forgotten_at is not None else forget(opened, found, now, reason)
 
     done = place.change(do)
     # Columns and lines that still have the text, which may have been forgotten before.
@@ -149,18 +149,18 @@ def _plan(found: Forgettable) -> Iterator[str]:
         ("to forget", found.memories),
         ("derived from it, only with --derived", found.derived),
         ("then active again", found.released),
-        ("related; stays", found.staying),
+        ("related; stays", found.related),
     ):
         for known in memories:
             text = shortened_for_stdout(known.content)
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
-    if found.over_since is not None and found.text is not None:
+    if found.forgotten_at is not None and found.text is not None:
         yield (
             "No memory contains this text. What may be left in the free space of the file since "
-            f"{found.over_since[:10]} is erased."
+            f"{found.forgotten_at[:10]} is erased."
         )
-    elif found.over_since is not None:
-        yield f"It was forgotten on {found.over_since[:10]}."
+    elif found.forgotten_at is not None:
+        yield f"It was forgotten on {found.forgotten_at[:10]}."
     elif found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it will be erased."
 
@@ -171,11 +171,11 @@ def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
             "command": "forget",
             "file": str(file),
             "dry_run": True,
-            "forgotten_at": found.over_since,
+            "forgotten_at": found.forgotten_at,
             "memories": _as_json(found.memories),
             "derived": _as_json(found.derived),
             "active_again": _as_json(found.released),
-            "related": _as_json(found.staying),
+            "related": _as_json(found.related),
         }
     )
     output.show("\n".join(("Dry run.", *_plan(found), _IRREVERSIBLE)))
@@ -207,7 +207,7 @@ def _report(
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     if done is None:
-        output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.over_since})
+        output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.forgotten_at})
         output.show("\n".join(_plan(found)))
         for note in _left(left):
             output.note(clean(note))
@@ -218,7 +218,7 @@ def _report(
             "run": done.run_id,
             "forgotten": list(done.ids),
             "active_again": list(done.released),
-            "related": [known.id for known in found.staying],
+            "related": [known.id for known in found.related],
             "rows": done.rows,
             "runs": list(done.runs),
             "backups": list(map(str, done.backups)),
@@ -235,8 +235,8 @@ def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
     if done.released:
         yield f"Active again, as sources for the next run: {', '.join(done.released)}"
-    if found.staying:
-        yield f"Related, and still there: {', '.join(known.id for known in found.staying)}"
+    if found.related:
+        yield f"Related, and still there: {', '.join(known.id for known in found.related)}"
     for run in done.runs:
         yield f"Run {run} can be undone only without what was forgotten."
     for backup in done.backups:

@@ -73,7 +73,7 @@ class Correcting(TenantFile):
         done = None
         with self._locked() as file:
             found = self._find(file, memory_id, matching)
-            if found.over_since is None:
+            if found.forgotten_at is None:
                 refuse_derived(found, derived)
                 done = forget(file, found, timestamp(self._clock()), reason)
             clean(file)

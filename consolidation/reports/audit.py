@@ -21,7 +21,7 @@ from slowwave.consolidation.planning.conflicts import find_conflicts
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.thresholds import TRUST_LOSS
-from slowwave.store.ageing import MemoryAge, read_ages, read_last_said, to_epoch_seconds
+from slowwave.store.ageing import MemoryAge, read_ages, read_last_observed, to_epoch_seconds
 from slowwave.store.cache import read_cached
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending
@@ -116,7 +116,7 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
             *_faded(ages, seconds),
             *_pending(file, tenants),
         ]
-        last_said = list(_by_kind(read_last_said(file, tenants), seconds))
+        last_said = list(_by_kind(read_last_observed(file, tenants), seconds))
     found.sort(key=lambda finding: _KINDS.index(finding.kind))
     return Audit(tuple(found), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
 

@@ -89,7 +89,7 @@ class TenantMirror(Mirror):
             checkpoint_log(self.state)
             # A copy byte for byte, so that a run that changes nothing keeps the same mirror.
             with open_any_version(self.state) as file:
-                _create(copy.state, file.db.conn.serialize())
+                _create(copy.state, file.conn.serialize())
             stale = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
                 change = due(file, tenant.records)
@@ -102,7 +102,7 @@ class TenantMirror(Mirror):
                     link_existing_texts(file, tenant.read())
             checkpoint_log(copy.state)
             with open_any_version(copy.state) as file:
-                tenant.keep_mirror(self.lease, file.db.conn.serialize())
+                tenant.keep_mirror(self.lease, file.conn.serialize())
             tenant.commit()
             copy.state.replace(self.state)
         return stale

@@ -44,7 +44,7 @@ class BeforeImages:
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
         elif not set_columns(self._file, table, [{**key, "run_id": self._run_id}], image):
-            self._file.db.conn.executemany(
+            self._file.conn.executemany(
                 "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
                 [(encode_row(image), *place) for place in self._pop_images(table, key)],
             )
@@ -52,7 +52,7 @@ class BeforeImages:
     def _put_back_mention(self, sequence: int, key: Row, image: Row) -> None:
         memory = key["memory_id"]
         if memory in self._scanned:
-            self._file.db.conn.execute(
+            self._file.conn.execute(
                 "INSERT INTO memory_entities (memory_id, entity_id, run_id) SELECT ?1, ?2, ?3 "
                 "WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
                 "AND EXISTS (SELECT 1 FROM entities WHERE id = ?2) "
@@ -63,7 +63,7 @@ class BeforeImages:
             )
         elif memory in self._scanned_again:
             later = self._scanned_again[memory]
-            self._file.db.conn.execute(
+            self._file.conn.execute(
                 "UPDATE journal SET run_id = ?1, sequence = "
                 "(SELECT max(sequence) + 1 FROM journal WHERE run_id = ?1) "
                 "WHERE run_id = ?2 AND sequence = ?3",
@@ -72,7 +72,7 @@ class BeforeImages:
 
     def forget(self, table: str, key: Row) -> None:
         """Drop the images that later runs kept of a row of this run."""
-        self._file.db.conn.executemany(
+        self._file.conn.executemany(
             "DELETE FROM journal WHERE run_id = ? AND sequence = ?", self._pop_images(table, key)
         )
 
@@ -83,7 +83,7 @@ class BeforeImages:
     def delete_findings(self) -> None:
         """Delete all vectors and names of the run, and the images that later runs kept of them."""
         for table in FOUND_IN_TEXTS:
-            self._file.db.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])
-        self._file.db.conn.execute(
+            self._file.conn.execute(f"DELETE FROM {table} WHERE run_id = ?", [self._run_id])
+        self._file.conn.execute(
             f"DELETE FROM journal WHERE {_IMAGE_OF} AND run_id <> ?", [self._run_id, self._run_id]
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,32 +40,30 @@ class Obstacle:
         return self.column is None and self.run is not None and self.proposal is None
 
 
+@dataclass
 class LaterChanges:
-    """Journal entries after a run, or after some of its proposals, that are still in effect."""
+    """Journal entries after some proposals of a run, still in effect; read on first use."""
 
-    def __init__(self, file: MemoryFile, run_id: str, proposals: Sequence[str]) -> None:
-        """Set the run and the proposals to undo; the journal is read on first use."""
-        self._file = file
-        self._run_id = run_id
-        self._proposals = frozenset(proposals)
+    file: MemoryFile
+    run_id: str
+    proposals: Collection[str]
 
-    def of(self, sequence: int, table: str, key: Row) -> list[JournalEntry]:
+    def of(self, entry: JournalEntry) -> list[JournalEntry]:
         """Return the changes of a row after an entry, oldest first."""
-        return self._after(sequence, self._by_row.get((table, encode_row(key)), []))
+        return self._after(entry, self._by_row.get((entry.table, encode_row(entry.key)), []))
 
-    def into(self, sequence: int, memory_id: str) -> list[JournalEntry]:
-        """Return the edges by which a memory absorbed others after an entry."""
-        return self._after(sequence, self._edges.get(memory_id, []))
+    def into(self, entry: JournalEntry) -> list[JournalEntry]:
+        """Return the edges by which a memory absorbed others after an entry about it."""
+        return self._after(entry, self._edges.get(entry.key["id"], []))
 
-    def _after(self, sequence: int, changes: list[JournalEntry]) -> list[JournalEntry]:
-        return [
-            change for change in changes if change.run != self._run_id or change.sequence > sequence
-        ]
+    def _after(self, entry: JournalEntry, changes: list[JournalEntry]) -> list[JournalEntry]:
+        mine, sequence = self.run_id, entry.sequence
+        return [change for change in changes if change.run != mine or change.sequence > sequence]
 
     @cached_property
     def _by_row(self) -> dict[tuple[str, str], list[JournalEntry]]:
         # Runs in the order of their rows, which does not depend on the clock.
-        rows = self._file.rows(
+        rows = self.file.rows(
             "SELECT j.* FROM journal j JOIN runs r ON r.id = j.run_id "
             "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
             # Entries of `waiting_messages` belong to a run, not to one of its proposals.
@@ -73,12 +71,12 @@ class LaterChanges:
             "OR proposal IN (SELECT value FROM json_each(?2)) AND outcome <> 'undone') "
             "OR outcome <> 'undone' AND table_name = 'waiting_messages') "
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?1) ORDER BY r.rowid, sequence",
-            [self._run_id, json_text(list(STATUS_AFTER))],
+            [self.run_id, json_text(list(STATUS_AFTER))],
         )
         found: dict[tuple[str, str], list[JournalEntry]] = {}
-        form = JournalReader(self._file)
+        form = JournalReader(self.file)
         for row in rows:
-            if row["run_id"] == self._run_id and row["proposal"] in self._proposals:
+            if row["run_id"] == self.run_id and row["proposal"] in self.proposals:
                 continue
             entry = form.read(row)
             found.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
@@ -164,16 +162,13 @@ def _obstacle(
     now: object = None,
     left: object = None,
 ) -> Obstacle:
-    if by is None:
-        why = f"{what} An agent or a person did that, not a run."
-        return Obstacle(table, _name(key), column, now, left, None, None, why)
-    if by.proposal in STATUS_AFTER:
+    run, proposal = (None, None) if by is None else (by.run, by.proposal or None)
+    did = f"Run {run}, proposal {proposal[:12]} did that" if proposal else f"Run {run} did that"
+    if proposal in STATUS_AFTER:
         # The run did nothing else, and is undone as a whole.
-        why = f"{what} Run {by.run} did that ({by.proposal}): undo it first."
-        return Obstacle(table, _name(key), column, now, left, by.run, None, why)
-    part = f", proposal {by.proposal[:12]}" if by.proposal else ""
-    why = f"{what} Run {by.run}{part} did that: undo it first."
-    return Obstacle(table, _name(key), column, now, left, by.run, by.proposal or None, why)
+        did, proposal = f"Run {run} did that ({proposal})", None
+    why = f"{did}: undo it first." if run else "An agent or a person did that, not a run."
+    return Obstacle(table, _name(key), column, now, left, run, proposal, f"{what} {why}")
 
 
 def _name(key: Row) -> str:

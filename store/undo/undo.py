@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
@@ -63,10 +64,9 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
-    images = BeforeImages(file, run_id)
-    _reverse(file, run_id, [*keys, *STATUS_AFTER, ""], images)
-    images.delete_findings()
-    file.db.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
+    # "": the vectors and names that it found.
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, ""]).delete_findings()
+    file.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys
 
@@ -79,7 +79,7 @@ def undo_proposal(file: MemoryFile, run_id: str, key: str, now: str) -> None:
 
 def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> None:
     """Undo an applied proposal in the caller's transaction, and its run if nothing else is left."""
-    _reverse(file, run_id, [key], BeforeImages(file, run_id))
+    _reverse(file, run_id, [key])
     _mark_undone(file, run_id, [key], now)
     if not _applied(file, run_id):
         _undo_run(file, run_id, now)
@@ -90,85 +90,83 @@ def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str
 
     Raises `ChangedSince`, with nothing changed by it.
     """
-    conn = file.db.conn
-    conn.execute("SAVEPOINT taking_back")
+    conn = file.conn
+    conn.execute("SAVEPOINT undoing")
     try:
-        _reverse(file, run_id, [key], BeforeImages(file, run_id))
+        _reverse(file, run_id, [key])
         _mark_undone(file, run_id, [key], now)
     except ChangedSince:
-        conn.execute("ROLLBACK TO taking_back")
+        conn.execute("ROLLBACK TO undoing")
         raise
     finally:
-        conn.execute("RELEASE taking_back")
+        conn.execute("RELEASE undoing")
 
 
 def _applied(file: MemoryFile, run_id: str) -> list[str]:
     return file.column("SELECT key FROM proposals WHERE run_id = ? AND state = 'applied'", [run_id])
 
 
-def _reverse(file: MemoryFile, run_id: str, proposals: list[str], images: BeforeImages) -> None:
-    obstacles = _Reversal(file, run_id, proposals, images).apply()
+def _reverse(file: MemoryFile, run_id: str, proposals: list[str]) -> BeforeImages:
+    chosen, images = frozenset(proposals), BeforeImages(file, run_id)
+    obstacles = _Reversal(file, run_id, chosen, images, LaterChanges(file, run_id, chosen)).apply()
     if obstacles:
         hint = _HINT_OF_PURGED if any(obstacle.is_purged for obstacle in obstacles) else _HINT
         summary = f"{len(obstacles)} later changes prevent the undo."
         message = obstacles[0].why if len(obstacles) == 1 else summary
         raise ChangedSince(message, hint, obstacles)
+    return images
 
 
 def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> None:
-    file.db.conn.executemany(
+    file.conn.executemany(
         "UPDATE proposals SET state = 'undone', decided_at = ? WHERE run_id = ? AND key = ?",
         [(now, run_id, key) for key in keys],
     )
     # What a person had approved is pending again; the latest row of a key counts.
-    file.db.conn.executemany(
+    file.conn.executemany(
         "UPDATE proposals SET state = 'pending', decided_at = ?1 WHERE key = ?2 AND run_id = "
         "(SELECT max(run_id) FROM proposals WHERE key = ?2 AND state = 'approved') "
         f"AND (SELECT json_extract(options, '$.{DECIDED}') FROM runs WHERE id = ?3) IS NOT NULL",
         [(next_moment(now), key, run_id) for key in keys],
     )
     # Names that undone runs, or this one, found and that nothing mentions any longer.
-    file.db.conn.execute(
+    file.conn.execute(
         "DELETE FROM entities WHERE id NOT IN (SELECT entity_id FROM memory_entities) AND "
         "(run_id = ? OR run_id IN (SELECT id FROM runs WHERE outcome = 'undone'))",
         [run_id],
     )
 
 
+@dataclass(frozen=True)
 class _Reversal:
     """Undoes some proposals of a run in the caller's transaction.
 
     Continues after the first obstacle, to name all of them; the caller must roll back.
     """
 
-    def __init__(
-        self, file: MemoryFile, run_id: str, proposals: Sequence[str], images: BeforeImages
-    ) -> None:
-        """Set the run and its proposals to undo; "" means the vectors and names that it found."""
-        self._file = file
-        self._run_id = run_id
-        self._proposals = frozenset(proposals)
-        self._images = images
-        self._later = LaterChanges(file, run_id, proposals)
-        self._form = JournalReader(file)
+    file: MemoryFile
+    run_id: str
+    proposals: Collection[str]
+    images: BeforeImages
+    later: LaterChanges
 
     def apply(self) -> tuple[Obstacle, ...]:
         """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
-        chosen = (entry for entry in self._entries() if entry.proposal in self._proposals)
+        chosen = (entry for entry in self._entries() if entry.proposal in self.proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))
 
     def _entries(self) -> Iterator[JournalEntry]:
         """Yield the run's entries, latest first, in batches: an undo may renumber others."""
-        last = None
+        last, form = None, JournalReader(self.file)
         while part := list(
-            self._file.rows(
+            self.file.rows(
                 "SELECT * FROM journal WHERE run_id = ?1 AND (?2 IS NULL OR sequence < ?2) "
                 "ORDER BY sequence DESC LIMIT ?3",
-                [self._run_id, last, _BATCH],
+                [self.run_id, last, _BATCH],
             )
         ):
             last = part[-1]["sequence"]
-            yield from map(self._form.read, part)
+            yield from map(form.read, part)
 
     def _reverse(self, entry: JournalEntry) -> Iterator[Obstacle]:
         try:
@@ -180,78 +178,76 @@ class _Reversal:
             raise damaged_entry_error(entry.run, entry.sequence, fault) from error
 
     def _reverse_by_kind(self, entry: JournalEntry) -> Iterator[Obstacle]:
-        sequence, table, key, before = entry.sequence, entry.table, entry.key, entry.before
-        if table in FOUND_IN_TEXTS:
-            if before is not None and entry.is_image:
-                self._images.put_back(sequence, table, key, before)
-            else:
-                self._reverse_found(table, key, before)
+        if entry.table in FOUND_IN_TEXTS:
+            self._reverse_found(entry)
         elif entry.is_image:
-            raise damaged_entry_error(entry.run, sequence, "belongs to a purge, unlike the run")
-        elif before is None:
-            yield from self._reverse_insert(sequence, table, key, entry.after)
+            fault = "belongs to a purge, unlike the run"
+            raise damaged_entry_error(entry.run, entry.sequence, fault)
+        elif entry.before is None:
+            yield from self._reverse_insert(entry)
         else:
-            yield from self._reverse_update(sequence, table, key, before, entry.after)
+            yield from self._reverse_update(entry, entry.before)
 
-    def _reverse_found(self, table: str, key: Row, before: Row | None) -> None:
+    def _reverse_found(self, entry: JournalEntry) -> None:
         """Undo a vector, name or scan; one that was replaced since stays."""
-        now = current_row(self._file, table, key)
-        if now is None or now["run_id"] != self._run_id:
-            self._images.forget(table, key)
+        table, key, before = entry.table, entry.key, entry.before
+        if before is not None and entry.is_image:
+            self.images.put_back(entry.sequence, table, key, before)
+            return
+        now = current_row(self.file, table, key)
+        if now is None or now["run_id"] != self.run_id:
+            self.images.forget(table, key)
         elif before is None:
-            delete_rows(self._file, table, [key])
+            delete_rows(self.file, table, [key])
         else:
-            set_columns(self._file, table, [key], before)
+            set_columns(self.file, table, [key], before)
 
-    def _reverse_insert(
-        self, sequence: int, table: str, key: Row, after: Row
-    ) -> Iterator[Obstacle]:
-        now = current_row(self._file, table, key)
+    def _reverse_insert(self, entry: JournalEntry) -> Iterator[Obstacle]:
+        table, key = entry.table, entry.key
+        now = current_row(self.file, table, key)
         if now is None:
             # Missing lineage is as before the run; a missing memory was deleted on purpose.
             if table == "memories":
-                yield memory_gone(self._file, key["id"])
+                yield memory_gone(self.file, key["id"])
             return
-        since = self._later.of(sequence, table, key)
-        for column, left in after.items():
+        since = self.later.of(entry)
+        for column, left in entry.after.items():
             if column not in _IGNORED_ON_DELETE and now[column] != left:
                 by = _last_writer(since, column, now[column])
                 yield column_changed(table, key, column, now[column], left, by)
         if table == "memories":
-            yield from self._dependents(sequence, key["id"])
-        delete_rows(self._file, table, [key])
+            yield from self._dependents(entry)
+        delete_rows(self.file, table, [key])
 
-    def _dependents(self, sequence: int, memory_id: str) -> Iterator[Obstacle]:
+    def _dependents(self, entry: JournalEntry) -> Iterator[Obstacle]:
         """Yield an obstacle for each memory whose facts would be lost together with this one."""
-        absorbed = {
-            change.key["source_id"]: change for change in self._later.into(sequence, memory_id)
-        }
-        superseded = self._file.column(
+        memory_id = entry.key["id"]
+        absorbed = {change.key["source_id"]: change for change in self.later.into(entry)}
+        superseded = self.file.column(
             "SELECT id FROM memories WHERE superseded_by = ?", [memory_id]
         )
         for dependent in superseded:
-            since = self._later.of(sequence, "memories", {"id": dependent})
+            since = self.later.of(replace(entry, key={"id": dependent}))
             by = _last_writer(since, "superseded_by", memory_id)
-            passed = memory_passed_on(self._file, memory_id, dependent) if by is None else None
+            passed = memory_passed_on(self.file, memory_id, dependent) if by is None else None
             yield passed or memory_needed(memory_id, dependent, True, by)
-        for source in self._file.column(
+        for source in self.file.column(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
         ):
             if source not in superseded:
                 yield memory_needed(memory_id, source, False, absorbed.get(source))
 
-    def _reverse_update(
-        self, sequence: int, table: str, key: Row, before: Row, after: Row
-    ) -> Iterator[Obstacle]:
-        """Restore the columns of a memory, the only kind of row that proposals update."""
-        now = current_row(self._file, table, key)
+    def _reverse_update(self, entry: JournalEntry, before: Row) -> Iterator[Obstacle]:
+        """Restore the columns of a memory, or of a part of a conversation."""
+        table, key = entry.table, entry.key
+        now = current_row(self.file, table, key)
         if now is None:
-            yield memory_gone(self._file, key["id"])
+            yield memory_gone(self.file, key["id"])
             return
-        since = self._later.of(sequence, table, key)
+        since = self.later.of(entry)
         back: dict[str, Any] = {}
         for column, was in before.items():
-            left = after[column]
+            left = entry.after[column]
             if now[column] == was:
                 continue  # already restored
             if column == "access_count":
@@ -265,15 +261,15 @@ class _Reversal:
                 by = _last_writer(since, column, now[column])
                 yield column_changed(table, key, column, now[column], left, by)
         if before.keys() - _INDEPENDENT:
-            for change in self._later.into(sequence, key["id"]):
+            for change in self.later.into(entry):
                 yield memory_needed(key["id"], change.key["source_id"], False, change)
         self._fix_references(key["id"], now, back)
         if back:
-            set_columns(self._file, table, [key], back)
+            set_columns(self.file, table, [key], back)
 
     def _fix_references(self, memory_id: str, now: Row, back: dict[str, Any]) -> None:
         successor = back.get("superseded_by")
-        if successor and current_row(self._file, "memories", {"id": successor}) is None:
+        if successor and current_row(self.file, "memories", {"id": successor}) is None:
             back["superseded_by"] = None  # as its deletion would have set it
         elif successor and self._is_succeeded_by(successor, memory_id):
             raise UnusableFile(
@@ -282,7 +278,7 @@ class _Reversal:
             )
         if "content" in back:
             # Memories derived from the current text still cite it.
-            self._file.db.conn.execute(
+            self.file.conn.execute(
                 "UPDATE synthesized_from SET source_content = ? "
                 "WHERE source_id = ? AND source_hash = ? AND source_content IS NULL",
                 [now["content"], memory_id, content_hash(now["content"])],
@@ -290,7 +286,7 @@ class _Reversal:
 
     def _is_succeeded_by(self, memory_id: str, successor: str) -> bool:
         """Whether `successor` supersedes a memory, directly or through others."""
-        found = self._file.value(
+        found = self.file.value(
             "WITH RECURSIVE up (id) AS (SELECT ?1 UNION SELECT superseded_by FROM memories "
             "JOIN up USING (id) WHERE superseded_by IS NOT NULL) SELECT 1 FROM up WHERE id = ?2",
             [memory_id, successor],
@@ -303,7 +299,7 @@ class _Reversal:
         """Let the undo of the next run that changed a column restore the value before this run."""
         following = next((change for change in since if column in change.after), None)
         if following is not None:
-            self._file.db.conn.execute(
+            self.file.conn.execute(
                 f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
                 f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
                 [was, following.run, following.sequence, left],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from slowwave.store.ageing import PHASE
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
@@ -24,6 +26,8 @@ from .undo import undo_proposal, undo_runs
 
 # Ids of runs begin with the time, so that shorter prefixes soon match another run.
 MIN_PREFIX = 8
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,17 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
     tenant: if not None, it must have changed memories of this tenant only. Raises `NotFound`,
     `Ambiguous`, or `StoreError` if it is already undone, or changed memories of other tenants.
     """
-    run, proposal = _find_run(file, which, tenant), _find_proposal(file, which, tenant)
+    run = _find(read_run, file, which, tenant)
+    proposal = _find(find_applied, file, which, tenant)
     if run is not None and proposal is not None:
         raise Ambiguous(
             f"Both a run and a proposal have an id that starts with '{which}'.",
             "Specify more of the id.",
         )
     if run is not None:
+        _refuse_purge(run)
+        if run.outcome == "undone":
+            raise StoreError(f"Run {run.id} is already undone.", "There is nothing left to undo.")
         if tenant is not None and not changed_tenants(file, run.id) <= {tenant}:
             raise StoreError(
                 f"Run {run.id} was not for tenant '{tenant}' alone.",
@@ -109,11 +117,12 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
 
     Raises `NotFound`, `Ambiguous`, or `StoreError` if all of them are already undone.
     """
-    first = _find_run(file, which)
+    first = _find(read_run, file, which)
     if first is None:
         raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
+    _refuse_purge(first)
     runs = read_runs(file)
-    later = runs[[run.id for run in runs].index(first.id) :]
+    later = runs[runs.index(first) :]
     in_effect = [run for run in later if run.outcome != "undone" and not _is_purge(run)]
     if not in_effect:
         raise StoreError(f"All runs since {first.id} are already undone.")
@@ -136,26 +145,18 @@ def _hint(which: str) -> str:
     return "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run."
 
 
-def _find_proposal(file: MemoryFile, which: str, tenant: str | None) -> Decision | None:
+def _find(
+    read: Callable[[MemoryFile, str, str | None], Found],
+    file: MemoryFile,
+    which: str,
+    tenant: str | None = None,
+) -> Found | None:
     if len(which) < MIN_PREFIX:
         return None
     try:
-        return find_applied(file, which, tenant)
+        return read(file, which, tenant)
     except NotFound:
         return None
-
-
-def _find_run(file: MemoryFile, which: str, tenant: str | None = None) -> Run | None:
-    if len(which) < MIN_PREFIX:
-        return None
-    try:
-        run = read_run(file, which, tenant)
-    except NotFound:
-        return None
-    _refuse_purge(run)
-    if run.outcome == "undone":
-        raise StoreError(f"Run {run.id} is already undone.", "There is nothing left to undo.")
-    return run
 
 
 def _refuse_purge(run: Run) -> None:

@@ -419,7 +419,7 @@ def test_an_approval_of_all_takes_three_commits(waiting: Path, embedder: Sentenc
     said: list[str] = []
     with maintenance_lock(waiting), open_writing(waiting) as file:
         kept = [item.kept for item in read_queue(file)]
-        file.db.conn.set_trace_callback(said.append)
+        file.conn.set_trace_callback(said.append)
         apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
     assert len(kept) == 3
     # The run begins, all three are applied, and it ends.

@@ -32,7 +32,7 @@ def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it
 
 def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
     with open_writing(memory_file) as file, file.transaction():
-        file.db.conn.execute(
+        file.conn.execute(
             "INSERT INTO memories (content, tenant) WITH RECURSIVE n(i) AS "
             "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= ?) "
             "SELECT i || hex(zeroblob(500)), 'large' FROM n",

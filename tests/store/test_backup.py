@@ -226,15 +226,18 @@ def test_a_damaged_copy_is_not_a_backup(full_file: Path, tmp_path: Path, size: i
         verify_copy(full_file, copy, expected)
 
 
-def test_a_copy_to_try_that_differs_is_not_called_a_backup(ripe_file: Path) -> None:
+def test_no_damaged_file_is_copied_to_try_a_run(ripe_file: Path) -> None:
     execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     damage_index(ripe_file)
-    with (
-        pytest.raises(StoreError, match=r"The copy of .* differs from it") as refused,
-        copied_to_try(ripe_file),
-    ):
+    with pytest.raises(UnusableFile, match="is damaged"), copied_to_try(ripe_file):
         pass
-    assert "--backup" not in refused.value.hint
+
+
+def test_a_copy_to_try_that_has_no_room_is_named_with_its_folder(ripe_file: Path) -> None:
+    ended = run_on_a_small_disk(40_000, "undo", ripe_file, "oncall-00", "--dry-run")
+    assert ended.returncode == 1, ended.stderr
+    assert f"The copy of {ripe_file} cannot be made" in ended.stderr
+    assert "see TMPDIR" in ended.stderr
 
 
 def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:

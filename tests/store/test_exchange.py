@@ -312,6 +312,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "blank": (b'{"content": " \\n"}', "its text is blank"),
     "lone surrogate": (b'{"content": "\\ud83d"}', "invalid JSON"),
     "deep metadata": (b'{"content": "x", "metadata": ' + b'{"a":' * 999, "nested too deeply"),
+    "deep history": (b'{"table": "runs", "row": ' + b"[" * 99_999, "nested too deeply"),
     "list": (b'["x"]', "should be an object"),
     "missing content": (b"{}", "content: field required"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
@@ -494,6 +495,7 @@ def test_one_memory_is_held_to_what_a_line_is_held_to() -> None:
         ({"content": ""}, "content: string should have at least 1 character"),
         ({"content": "\udcff"}, "invalid JSON"),
         ({"content": "x", "trust": 2}, "trust: input should be less than or equal to 1"),
+        ({"content": "x", "metadata": {"at": NOW}}, "Object of type datetime is not JSON"),
     ):
         with pytest.raises(InvalidLine, match=f"This is not a memory: {reason}"):
             new_memory(fields, NOW)

@@ -58,15 +58,6 @@ def test_what_nobody_made_stays_however_little_it_is_trusted(
     assert (judged.undone, judged.why_not) == ((), None)
 
 
-def test_descendants_are_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, a_fact())
-    agent.sleep()
-    assert memory.feedback("lease-01", helpful=True).derived == ()
-    judged = memory.feedback("lease-01", helpful=False)
-    assert [item.id for item in judged.derived] == [made(memory_file)]
-    assert judged.undone == ()
-
-
 def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
@@ -79,9 +70,15 @@ def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Age
     assert len(active) == len(a_fact()) + len(more)
 
 
-def test_what_prevents_undo_is_named(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
+def test_descendants_and_what_prevents_undo_are_named(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
+    assert memory.feedback("lease-01", helpful=True).derived == ()
+    judged = memory.feedback("lease-01", helpful=False)
+    assert [item.id for item in judged.derived] == [made(memory_file)]
+    assert judged.undone == ()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
     judged = blamed_until_it_falls(memory, made(memory_file))
     assert judged.undone == ()

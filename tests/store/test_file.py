@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import shutil
 import signal
 import sqlite3
 import sys
@@ -331,6 +332,16 @@ def test_files_beside_a_link_are_beside_its_target(memory_file: Path, tmp_path: 
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
+def test_a_link_named_like_a_backup_shows_what_is_in_the_log_of_its_target(
+    memory_file: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "memory.db.backup-20260310T030000Z"
+    link.symlink_to(memory_file)
+    with open_reading(memory_file):  # the last to close a file moves the log into it
+        put(memory_file, a_memory("m-1"))
+        assert [memory.id for memory in all_memories(link)] == ["m-1"]
+
+
 @either_way
 def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) -> None:
     error = refused(opened, tmp_path / "memory.db")
@@ -430,7 +441,7 @@ def test_reading_follows_a_migration(memory_file: Path, monkeypatch: pytest.Monk
     put(memory_file, a_memory("m-1"))
 
     def version_next(db: object) -> None:
-        db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
+        db.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
     before = len(schema_of_file.STEPS)
     with_steps(monkeypatch, version_next)
@@ -497,8 +508,11 @@ def test_the_next_writer_repairs_an_interrupted_write(memory_file: Path) -> None
     put(memory_file, a_memory("m-1"))
     with process(CRASHING, memory_file):
         pass
-    error = refused(open_reading, memory_file)
-    assert "an interrupted write" in error.message
+    kept = memory_file.with_name("memory.db.backup-20260310T030000Z")
+    for end in ("", "-journal"):
+        shutil.copy(f"{memory_file}{end}", f"{kept}{end}")
+    for path in (memory_file, kept):
+        assert "an interrupted write" in refused(open_reading, path).message
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
@@ -520,7 +534,7 @@ def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_f
     with open_writing(memory_file) as file:
         with pytest.raises(StoreError, match="rejects the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
-        assert not file.db.conn.in_transaction
+        assert not file.conn.in_transaction
     assert all_memories(memory_file) == []
 
 
@@ -693,7 +707,7 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
         pytest.raises(StoreError, match=r"The disk of .* is full"),
         open_writing(memory_file) as file,
     ):
-        file.db.conn.execute("PRAGMA max_page_count = 60")
+        file.conn.execute("PRAGMA max_page_count = 60")
         with file.transaction():
             add_memories(file, (a_memory(f"m-{number}", "x" * 4_000) for number in range(100)))
     assert all_memories(memory_file) == []

@@ -239,12 +239,15 @@ def test_each_spelling_of_a_text_is_forgotten(memory_file: Path, cli: Cli) -> No
     spelled = ["Zoë Müller", "Zoe\u0308 Mu\u0308ller", "ZOË\n  MÜLLER", "zoë\u00a0müller"]
     for number, name in enumerate(spelled):
         put(memory_file, a_memory(f"m{number}", f"Call {name} today."))
-    put(memory_file, a_memory("kept", "Call Zoë today."))
+    put(memory_file, a_memory("kept", "Call Zoë today.", source="Grüße: HAUPTSTRASSE, oﬃce"))
     execute(memory_file, "CREATE TABLE notes (body TEXT)")
     execute(memory_file, "INSERT INTO notes VALUES (?)", f"ask {spelled[1]}")
     done = cli("forget", memory_file, "--matching", "zoë  müller", "--yes", "--json")
     assert (done.code, done.json["left"]) == (3, ["notes.body"])
     assert states(memory_file) == {"kept": "active"}
+    # "ß" is "ss" in upper case, and a ligature is its letters.
+    assert cli("forget", memory_file, "--matching", "hauptstraße, office", "--yes").code == 0
+    assert rows(memory_file, "SELECT source FROM memories")[0]["source"] == "Grüße: [forgotten]"
     # A letter with an accent is another letter, however it is written.
     put(memory_file, a_memory("accent", "Buy cafe\u0301."))
     put(memory_file, a_memory("plain", "Sell cafe."))

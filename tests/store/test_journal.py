@@ -43,6 +43,7 @@ from slowwave.store.memories import read_memory
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, to_row
 from slowwave.store.undo.undo import undo_proposal, undo_runs
+from slowwave.store.undo.undoable import find_undoable_since
 from slowwave.store.vectors import keep_vectors, to_blob
 
 RUN = "run-1"
@@ -572,7 +573,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
             keep_vectors(file, "m", [(memory_id, str(run), VECTOR) for memory_id in ids], run)
     steps = []
     with open_writing(path) as file:
-        file.db.conn.set_progress_handler(lambda: steps.append(1), 100)
+        file.conn.set_progress_handler(lambda: steps.append(1), 100)
         undo_runs(file, ["run-1"], LATER)
     return len(steps)
 
@@ -785,6 +786,16 @@ def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
     a_run(memory_file)
     with pytest.raises(StoreError, match="does not have the row"), changing(memory_file) as file:
         by(PROPOSAL, file).update_memory("nobody", {"trust": 1})
+
+
+def test_later_runs_are_undone_although_the_first_is_undone(memory_file: Path) -> None:
+    first, second = a_run(memory_file, "run-00001"), a_run(memory_file, "run-00002")
+    with open_writing(memory_file) as file:
+        undo_runs(file, [first], LATER)
+        assert [run.id for run in find_undoable_since(file, first).runs] == [second]
+        undo_runs(file, [second], LATER)
+        with pytest.raises(StoreError, match=f"All runs since {first} are already undone"):
+            find_undoable_since(file, first)
 
 
 def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> None:

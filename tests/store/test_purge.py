@@ -187,7 +187,7 @@ def test_what_an_agent_took_up_again_meanwhile_stays(path: Path) -> None:
 def test_all_that_was_found_in_it_goes_along(path: Path) -> None:
     a_run(path)
     with changing(path) as file:
-        conn = file.db.conn
+        conn = file.conn
         conn.execute("INSERT INTO entities VALUES (1, 'default', 'Anna', 'run-0')")
         conn.execute("INSERT INTO entities VALUES (2, 'default', 'Given', NULL)")
         conn.execute("INSERT INTO memory_entities VALUES ('old', 1, 'run-0'), ('old', 2, NULL)")

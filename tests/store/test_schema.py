@@ -30,7 +30,7 @@ from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.extension_points import extension_tables, run_script
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
 from slowwave.store.migrate import apply_steps
-from slowwave.store.records import content_hash
+from slowwave.store.records import UNDATED, content_hash
 from slowwave.store.schema_of_file import fresh_parts
 
 # Those of version 1, and those that came later.
@@ -199,6 +199,7 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-03-10T12:30:00-0500", "2026-03-10T17:30:00+00:00"),
         ("2026-03-10 at noon", "2026-03-10T00:00:00+00:00"),
         ("0001-01-01T00:00:00+05:00", "0001-01-01T00:00:00+00:00"),
+        ("0000-02-29T00:00:00Z", UNDATED),
     ],
 )
 def test_any_time_format_is_read_in_utc(memory_file: Path, written: str, read: str) -> None:
@@ -308,10 +309,10 @@ def test_what_stood_between_a_memory_and_its_successor_can_be_deleted(memory_fil
 
 def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_file: Path) -> None:
     with changing(memory_file) as file:
-        file.db.conn.execute(
+        file.conn.execute(
             "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'x', 'm-2')"
         )
-        file.db.conn.execute("INSERT INTO memories (id, content) VALUES ('m-2', 'y')")
+        file.conn.execute("INSERT INTO memories (id, content) VALUES ('m-2', 'y')")
     assert len(all_memories(memory_file)) == 2
 
 
@@ -329,31 +330,31 @@ def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> Non
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
     before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
     with open_writing(memory_file) as file:
-        apply_steps(file.db)
+        apply_steps(file.conn)
         assert schema_version(file) == len(schema_of_file.STEPS)
     assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
 
 
 def version_next(db: Any) -> None:
-    db.conn.execute("ALTER TABLE memories ADD COLUMN colour TEXT")
-    db.conn.execute("UPDATE memories SET colour = 'blue'")
+    db.execute("ALTER TABLE memories ADD COLUMN colour TEXT")
+    db.execute("UPDATE memories SET colour = 'blue'")
 
 
 def version_that_loses(db: Any) -> None:
-    db.conn.execute("DELETE FROM memories WHERE id = (SELECT min(id) FROM memories)")
+    db.execute("DELETE FROM memories WHERE id = (SELECT min(id) FROM memories)")
 
 
 def version_that_tears(db: Any) -> None:
-    db.conn.execute("UPDATE proposals SET run_id = 'nowhere'")
+    db.execute("UPDATE proposals SET run_id = 'nowhere'")
 
 
 def version_that_breaks(db: Any) -> None:
-    db.conn.execute("DROP TABLE answers")
+    db.execute("DROP TABLE answers")
     raise sqlite3.IntegrityError("in the middle")
 
 
 def version_that_is_interrupted(db: Any) -> None:
-    db.conn.execute("DROP TABLE answers")
+    db.execute("DROP TABLE answers")
     raise KeyboardInterrupt
 
 
@@ -453,7 +454,7 @@ def test_new_extension_tables_equal_the_kept_ones(tmp_path: Path, memory_file: P
     assert parts_in(memory_file).items() < kept.items()
     with changing(memory_file) as file:
         for tables in extension_tables():
-            run_script(file.db, tables.script)
+            run_script(file.conn, tables.script)
     assert parts_in(memory_file) == kept
 
 

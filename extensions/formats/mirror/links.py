@@ -14,7 +14,7 @@ from .tables import INHERITS, SCRIPT, TABLE
 
 def format_of(file: MemoryFile) -> str | None:
     """Return the format that a mirror mirrors; None for a file that is not a mirror."""
-    if not has_table(file.db, TABLE):
+    if not has_table(file.conn, TABLE):
         return None
     name = file.value("SELECT format FROM mirrored")
     return None if name is None else str(name)
@@ -22,8 +22,8 @@ def format_of(file: MemoryFile) -> str | None:
 
 def keep_format(file: MemoryFile, name: str) -> None:
     """Make a new file a mirror, in the caller's transaction."""
-    run_script(file.db, SCRIPT)
-    file.db.conn.execute("INSERT INTO mirrored (id, format) VALUES (1, ?)", [name])
+    run_script(file.conn, SCRIPT)
+    file.conn.execute("INSERT INTO mirrored (id, format) VALUES (1, ?)", [name])
 
 
 def read_links(file: MemoryFile) -> dict[str, str]:
@@ -38,12 +38,12 @@ def read_hidden(file: MemoryFile) -> dict[str, Image]:
 
 
 def _links(file: MemoryFile) -> dict[str, str]:
-    return dict(file.db.conn.execute("SELECT memory_id, key FROM links ORDER BY 1").fetchall())
+    return dict(file.conn.execute("SELECT memory_id, key FROM links ORDER BY 1").fetchall())
 
 
 def link(file: MemoryFile, keys: Mapping[str, str]) -> None:
     """Store the entries of memories, in the caller's transaction."""
-    file.db.conn.executemany("INSERT OR REPLACE INTO links VALUES (?, ?)", keys.items())
+    file.conn.executemany("INSERT OR REPLACE INTO links VALUES (?, ?)", keys.items())
 
 
 def unlink(file: MemoryFile, memory_ids: Iterable[str]) -> None:
@@ -89,20 +89,20 @@ def drop_images(file: MemoryFile, memory_ids: Iterable[str]) -> None:
 
 def read_images(file: MemoryFile) -> dict[str, Image]:
     """Return the images of removed entries, by memory."""
-    rows = file.db.conn.execute(f"SELECT memory_id, image FROM images WHERE NOT ({INHERITS})")
+    rows = file.conn.execute(f"SELECT memory_id, image FROM images WHERE NOT ({INHERITS})")
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
 def read_own_marks(file: MemoryFile) -> dict[str, Image]:
     """Return the entries of successors before they inherited marks, by memory."""
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         f"SELECT memory_id, image -> '$.standing' FROM images WHERE {INHERITS}"
     )
     return {memory: json.loads(image) for memory, image in rows.fetchall()}
 
 
 def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
-    file.db.conn.executemany(
+    file.conn.executemany(
         "INSERT INTO images SELECT id, ? FROM memories WHERE id = ? "
         f"ON CONFLICT (memory_id) DO UPDATE SET image = excluded.image {where}",
         [(json.dumps(image), memory) for memory, image in images.items()],
@@ -111,4 +111,4 @@ def _write(file: MemoryFile, images: Mapping[str, Image], where: str) -> None:
 
 def _delete(file: MemoryFile, table: str, memory_ids: Iterable[str]) -> None:
     rows = [(memory_id,) for memory_id in memory_ids]
-    file.db.conn.executemany(f"DELETE FROM {table} WHERE memory_id = ?", rows)
+    file.conn.executemany(f"DELETE FROM {table} WHERE memory_id = ?", rows)

@@ -147,7 +147,7 @@ class Mirror:
                     open_any_version(self.state) as file,
                     open_database(copy.state, "rwc") as target,
                 ):
-                    file.db.conn.backup(target)
+                    file.conn.backup(target)
             copy.make()
             with self.format.opened(self.path, writes=False) as opened:
                 copy.pull(opened, now)

@@ -132,7 +132,7 @@ def _archive_deleted(
                 pass  # a later run depends on it: its text stays, as after any run
     unlink(file, gone)
     active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]
-    file.db.conn.executemany(
+    file.conn.executemany(
         "UPDATE memories SET status = 'archived', updated_at = ? WHERE id = ?",
         [(timestamp(now), memory_id) for memory_id in active],
     )
@@ -145,7 +145,7 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
     What a run has changed stays as it left it, so that it can be undone.
     """
     changed = "SELECT row_key ->> '$.id' FROM journal WHERE table_name = 'memories'"
-    journaled = {memory_id for (memory_id,) in file.db.conn.execute(changed)}
+    journaled = {memory_id for (memory_id,) in file.conn.execute(changed)}
     links = read_links(file)
     for memory in read_memories(file, sorted(links.keys() - journaled)):
         record = entries.get(links[memory.id])
@@ -155,13 +155,13 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
         wanted = int(record.pinned), json_text(own | _marks_of(record))
         if wanted != (int(memory.pinned), json_text(memory.metadata)):
             sql = "UPDATE memories SET pinned = ?, metadata = ? WHERE id = ?"
-            file.db.conn.execute(sql, [*wanted, memory.id])
+            file.conn.execute(sql, [*wanted, memory.id])
 
 
 def _follow_names(file: MemoryFile, entries: Mapping[str, Record]) -> None:
     """Update the names of files: those that a run has written get theirs now."""
     links = read_links(file).items()
-    file.db.conn.executemany(
+    file.conn.executemany(
         "UPDATE memories SET source = ?1 WHERE id = ?2 AND source IS NOT ?1",
         [
             (entries[key].file, memory_id)
@@ -176,7 +176,7 @@ def _without_source(
 ) -> Iterator[tuple[str, str]]:
     """Yield the proposals with a deleted source whose text is not in the other file yet."""
     texts = {(entry.tenant, entry.text) for entry in entries.values()}
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT p.run_id, p.key, m.tenant, m.content, l.key FROM proposals p "
         "JOIN memories m ON m.id = coalesce(p.derived, p.survivor) "
         "LEFT JOIN links l ON l.memory_id = m.id "
@@ -205,7 +205,7 @@ def _without_successor(
             memory_id = successors[memory_id]
         if key in entries and memory_id in active:
             without |= set(chain)
-    yield from file.db.conn.execute(
+    yield from file.conn.execute(
         "SELECT p.run_id, p.key FROM journal j "
         "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
         "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') IN "

@@ -100,7 +100,7 @@ def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
 def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:
     """Return the keys of removed entries whose value another one replaced."""
     sql = "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
-    replaced = {source for (source,) in file.db.conn.execute(sql)}
+    replaced = {source for (source,) in file.conn.execute(sql)}
     return frozenset(key for key, memory in retire.items() if memory in replaced)
 
 
@@ -163,7 +163,7 @@ def _final_successors(
 def read_successors(file: MemoryFile) -> dict[str, str]:
     """Return the memory that supersedes each superseded memory."""
     sql = "SELECT id, superseded_by FROM memories WHERE superseded_by IS NOT NULL"
-    return dict(file.db.conn.execute(sql).fetchall())
+    return dict(file.conn.execute(sql).fetchall())
 
 
 def undo_latest(file: MemoryFile, now: datetime) -> str | None:
@@ -171,7 +171,7 @@ def undo_latest(file: MemoryFile, now: datetime) -> str | None:
 
     Proposals that only add a text come first. Returns its key; None if there is none.
     """
-    rows = file.db.conn.execute(
+    rows = file.conn.execute(
         "SELECT p.run_id, p.key FROM proposals p JOIN memories m ON m.id = p.derived "
         "LEFT JOIN links l ON l.memory_id = m.id "
         "WHERE p.state = 'applied' AND m.status = 'active' AND l.memory_id IS NULL "

@@ -29,7 +29,7 @@ def renew(
     entries: their texts, by key. run_id: an ended run; None for one of its own. Returns the keys.
     No entry is renewed twice with the same text, so that what was undone stays.
     """
-    asked = {key for (key,) in file.db.conn.execute("SELECT key FROM proposals")}
+    asked = {key for (key,) in file.conn.execute("SELECT key FROM proposals")}
     found = {
         key: (memory, proposal)
         for key, memory in _changeable(file, entries).items()

@@ -41,9 +41,9 @@ def erase(file: MemoryFile, ids: Sequence[str], eraser: Eraser) -> int:
 
     The caller's transaction deletes the images with the memories.
     """
-    if not has_table(file.db, TABLE):
+    if not has_table(file.conn, TABLE):
         return 0
-    conn, chosen = file.db.conn, [json_text(ids)]
+    conn, chosen = file.conn, [json_text(ids)]
     memories = "memory_id IN (SELECT value FROM json_each(?))"
     named = conn.execute(
         f"SELECT key FROM links WHERE {memories} UNION SELECT coalesce(image ->> '$.key', "

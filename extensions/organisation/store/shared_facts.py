@@ -196,7 +196,7 @@ def _write_memory(
 def _end_memory(
     file: MemoryFile, last: SharedEntry, status: str, successor: str | None, now: str
 ) -> None:
-    file.db.conn.execute(
+    file.conn.execute(
         "UPDATE memories SET status = ?, superseded_by = ?, superseded_at = ?, updated_at = ? "
         "WHERE id = ?",
         [status, successor, None if successor is None else now, now, last.memory_id],

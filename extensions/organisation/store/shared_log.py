@@ -73,12 +73,12 @@ def broken_log(file: MemoryFile) -> str | None:
 
 def append(file: MemoryFile, entry: SharedEntry) -> None:
     """Add a row behind the others, within the transaction of the caller."""
-    if not has_table(file.db, TABLE):
-        run_script(file.db, SCRIPT)
+    if not has_table(file.conn, TABLE):
+        run_script(file.conn, SCRIPT)
     before = file.value("SELECT digest FROM shared_log ORDER BY sequence DESC LIMIT 1")
     values = [*astuple(entry), _digest(before, entry)]
     marks = ", ".join("?" * len(values))
-    file.db.conn.execute(f"INSERT INTO shared_log ({_COLUMNS}, digest) VALUES ({marks})", values)
+    file.conn.execute(f"INSERT INTO shared_log ({_COLUMNS}, digest) VALUES ({marks})", values)
 
 
 def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
@@ -87,7 +87,7 @@ def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
     The only change of rows that ever happens: the digests are computed again.
     """
     read_log(file)  # refuses a changed one
-    conn = file.db.conn
+    conn = file.conn
     conn.execute("DROP TRIGGER shared_log_stays")
     rows = eraser.update(file, TABLE, ["content", "reason"])
     before: str | None = None
@@ -95,7 +95,7 @@ def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
         entry = SharedEntry(*values)
         before = _digest(before, entry)
         conn.execute(f"UPDATE {TABLE} SET digest = ? WHERE sequence = ?", [before, entry.sequence])
-    run_script(file.db, SCRIPT)
+    run_script(file.conn, SCRIPT)
     return rows
 
 
@@ -113,7 +113,7 @@ def _read(file: MemoryFile) -> tuple[list[SharedEntry], str | None]:
     if not has_log(file):
         return entries, None
     before: str | None = None
-    rows = file.db.conn.execute(f"SELECT {_COLUMNS}, digest FROM shared_log ORDER BY sequence")
+    rows = file.conn.execute(f"SELECT {_COLUMNS}, digest FROM shared_log ORDER BY sequence")
     for number, (*values, digest) in enumerate(rows, start=1):
         entry = SharedEntry(*values)
         if entry.sequence != number or digest != _digest(before, entry):

@@ -20,7 +20,7 @@ def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
         yield "damaged log", broken
     elif has_log(file):
         facts = {entry.memory_id: entry.content for entry in snapshot(read_log(file))}
-        rows = file.db.conn.execute(
+        rows = file.conn.execute(
             "SELECT id, content FROM memories WHERE tenant = ? AND status = 'active'",
             [SHARED_TENANT],
         )

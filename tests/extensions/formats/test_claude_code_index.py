@@ -188,7 +188,7 @@ def test_undo_restores_any_index_to_the_byte(lines: list[str], end: str, is_ende
         assert all(line in rest for line in lines if MORE in line or "Title" not in line)
         assert fitted(mirror) == ()
         with open_writing(mirror.state) as file:
-            (run,) = file.db.conn.execute("SELECT max(id) FROM runs").fetchone()
+            (run,) = file.conn.execute("SELECT max(id) FROM runs").fetchone()
             if shortened:
                 undo_runs(file, [run], timestamp(NOW + timedelta(hours=1)))
         mirror.settle(NOW)
