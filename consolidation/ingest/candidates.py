@@ -20,7 +20,6 @@ from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.writing.program_check import find_text_faults
-from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.intake import KeptMessage
 from slowwave.store.records import UNDATED
 
@@ -149,12 +148,10 @@ def within_limits(
 def check_stated(stated: StatedMemory, part: Part) -> Candidate:
     """Return a stated memory as a candidate, with its faults or what a model must confirm."""
     citations = tuple(_cited(stated.quotes, part))
-    text, subject, *tags = (
-        replace_half_pairs(text).strip() for text in (stated.content, stated.subject, *stated.tags)
-    )
-    content = with_day(_BLANKS.sub(" ", text), latest_moment(citations))
-    kept_tags = tuple(filter(None, dict.fromkeys(tags)))[:_MAX_TAGS]
-    candidate = Candidate(content, stated.kind, stated.importance, kept_tags, citations, subject)
+    content = with_day(_BLANKS.sub(" ", stated.content.strip()), latest_moment(citations))
+    tags = tuple(filter(None, dict.fromkeys(tag.strip() for tag in stated.tags)))[:_MAX_TAGS]
+    subject = stated.subject.strip()
+    candidate = Candidate(content, stated.kind, stated.importance, tags, citations, subject)
     if fault := _fault_of_form(stated, candidate):
         return replace(candidate, why=fault)
     sources = [_source(number, citation) for number, citation in enumerate(citations)]

@@ -90,9 +90,9 @@ def keep(
     conversation_of(messages, name)
     # Nothing but the call tells when a message without a time was said.
     keyed = [
-        (str(each.get("id")), message)
-        for each in messages
-        for message in conversation_of([{"at": timestamp(now), **each}], name).messages
+        (_id_of(passed), replace(message, said_at=message.said_at or timestamp(now)))
+        for passed in messages
+        for message in conversation_of([passed], name).messages
     ]
     conversation = Conversation(name, tuple(message for _, message in keyed), name, FORMAT)
     secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
@@ -100,14 +100,18 @@ def keep(
     if not options.allow_secrets:
         safe, kinds = mask_secrets(conversation, secrets)
         conversation = replace(conversation, messages=safe.messages)
-    ids = [str(each["id"]) for each in messages if each.get("id") is not None]
+    ids = [key for passed in messages if (key := _id_of(passed)) is not None]
     if not options.allow_secrets:  # masked, two could be the same
         ids = [key for key in ids if mask_name(key, secrets) == key]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
         chains = [chain for row in rows for chain in row.content["chains"]]
-        new = [place for place, (key, _) in enumerate(keyed, start=1) if key not in known]
+        new_ids, new = [key for key in ids if key not in known], []
+        for place, (key, _) in enumerate(keyed, start=1):
+            if key is None or key not in known:
+                new.append(place)
+                known.add(key)
         passed = [conversation.messages[place - 1] for place in new]
         repeated = _count_repeated(passed, chains) if can_repeat else 0
         conversation = replace(conversation, messages=tuple(passed[repeated:]))
@@ -117,13 +121,17 @@ def keep(
         found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": [key for key in ids if key not in known],
+            "ids": new_ids,
         }
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
     return Kept(found, turns_before, turns)
+
+
+def _id_of(message: Mapping[str, Any]) -> str | None:
+    return None if message.get("id") is None else str(message["id"])
 
 
 def close(path: Path, name: str, tenant: str) -> None:

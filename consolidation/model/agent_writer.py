@@ -8,6 +8,7 @@ from typing import Any
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import AGENT, Job
+from slowwave.store.conversations.messages import replace_half_pairs
 
 from .interface import Models
 from .question import Dialogue, Made, Question, Reply, resume
@@ -86,10 +87,9 @@ class AgentWriter:
         kept = answers.find(question.id)
         if kept is not None and question.is_answered_by(kept.answer):
             return kept.answer
-        text = self._given.get(question.id)
-        if text is None:
+        if question.id not in self._given:
             return None
-        text = answers.masked(text, question.messages)
+        text = answers.masked(replace_half_pairs(self._given[question.id]), question.messages)
         fault = question.fault_of(text)
         if fault is not None:
             self.faults[question.id] = fault

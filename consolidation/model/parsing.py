@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from slowwave.store.conversations.messages import replace_half_pairs
+
 from .answer_forms import AnswerForm, Shape
 from .unanswered import UnreadableAnswer
 
@@ -45,7 +47,7 @@ def parse_answer(shape: type[Parsed], text: str) -> Parsed:
     why = None
     for value in reversed(objects):
         try:
-            return shape.model_validate(_with_plain_keys(value))
+            return shape.model_validate(_cleaned(value))
         except ValidationError as error:
             why = why or first_fault(error)
     why = why or "it contains no JSON object"
@@ -93,14 +95,16 @@ def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
     return error.msg.startswith("Unterminated string") or within_token
 
 
-def _with_plain_keys(value: Any) -> Any:
-    """Return a value with its keys in snake case."""
+def _cleaned(value: Any) -> Any:
+    """Return a value with its keys in snake case, and texts that UTF-8 can encode."""
+    if isinstance(value, str):
+        return replace_half_pairs(value)
     if isinstance(value, list):
-        return [_with_plain_keys(item) for item in value]
+        return list(map(_cleaned, value))
     if isinstance(value, dict):
         return {
-            re.sub(r"[\s-]+", "_", key.strip()).lower(): _with_plain_keys(item)
-            for key, item in value.items()
+            re.sub(r"[\s-]+", "_", key.strip()).lower(): _cleaned(part)
+            for key, part in value.items()
         }
     return value
 

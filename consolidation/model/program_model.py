@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .interface import Terms, limit_with_reasoning
@@ -108,15 +109,15 @@ class ProgramModel:
         """
         call.permit()
         program = self._parts[0]
-        folder = Path(tempfile.mkdtemp(prefix="slowwave-cli-"))
         try:
-            found = program.read(self._run(call, folder))
+            with tempfile.TemporaryDirectory(
+                prefix="slowwave-cli-", ignore_cleanup_errors=True
+            ) as folder:
+                found = program.read(self._run(call, Path(folder)))
         except OSError as error:
             raise ModelRefuses(
                 f"{program.command} cannot be run: {error.strerror or error}"
             ) from error
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         answer = self._answer(call, found)
         if found.text is not None:
             return answer
@@ -162,7 +163,7 @@ class ProgramModel:
     def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
-        text = "" if found.text is None else without_secrets(found.text)
+        text = without_secrets(replace_half_pairs(found.text or ""))
         prompt = token_count_of(found.prompt_tokens, expected.prompt)
         answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
         cost = cost_of(found.cost_usd)

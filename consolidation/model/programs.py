@@ -159,7 +159,8 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     if not result.is_error and text:
         model = max(used, key=lambda name: used[name].outputTokens, default=None)
         return ProgramAnswer(text, "", prompt, answer, cost, model)
-    why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
+    subtype = result.subtype.removeprefix("success")
+    why = "; ".join(result.errors) or result.result or subtype or "it has no answer"
     status = result.api_error_status
     failure = ModelRefuses if status in REFUSAL_STATUSES else _failure_of(why)
     if result.subtype == "error_max_budget_usd":

@@ -9,6 +9,8 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from slowwave.store.conversations.messages import replace_half_pairs
+
 from .litellm_client import status_of
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
@@ -79,8 +81,8 @@ def _text_of(message: Any) -> str:
     """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []
     content = message.content or (calls[0].function.arguments if calls else "")
-    # Unpaired surrogates are not UTF-8, so neither a file nor a question could hold them.
-    return str(content or "").encode(errors="replace").decode()
+    # Neither a file nor a question can hold what UTF-8 cannot encode.
+    return replace_half_pairs(str(content or ""))
 
 
 def _why_unusable(choice: Any, content: str) -> str | None:

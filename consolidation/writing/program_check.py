@@ -50,9 +50,12 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     """Return the faults of any text, as sentences.
 
-    They are facts that are in no source, and orders to the reader.
+    They are facts that are in no source, broken letters, and orders to the reader.
     """
     faults = [fault.why for fault in find_unsupported(text, sources)]
+    # What is left of a letter that a model wrote as half a surrogate pair.
+    if "\ufffd" in text and not any("\ufffd" in source.text for source in sources):
+        faults.append("it has a broken letter, <U+FFFD>")
     if commands(text):
         faults.append("it gives orders to its reader")
     return faults

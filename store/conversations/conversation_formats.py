@@ -134,13 +134,15 @@ def _clean(conversation: Conversation, format: str, dates: Dates) -> Conversatio
     messages = tuple(
         replace(
             message,
-            text=replace_half_pairs(message.text),
-            speaker=message.speaker and replace_half_pairs(message.speaker),
             said_at=message.said_at or dates.said_at,
         )
         for message in conversation.messages
     )
-    name = replace_half_pairs(conversation.name)
     return replace(
-        conversation, name=name, messages=messages, format=format, saved_at=dates.saved_at
+        conversation,
+        name=replace_half_pairs(conversation.name),
+        messages=messages,
+        session=conversation.session and replace_half_pairs(conversation.session),
+        format=format,
+        saved_at=dates.saved_at,
     )

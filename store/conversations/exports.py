@@ -65,27 +65,33 @@ class _Export:
 
 def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
     for node in _branch(value):
-        message = node.get("message")
-        if not isinstance(message, dict):
-            continue
-        author, content = message.get("author") or {}, message.get("content") or {}
-        role = author.get("role") if isinstance(author, dict) else None
-        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        message = _object(node, "message")
+        author, content, metadata = (
+            _object(message, key) for key in ("author", "content", "metadata")
+        )
+        hidden = metadata.get("is_visually_hidden_from_conversation")
         # A message to a tool is not an answer to the user.
-        if hidden or message.get("recipient", "all") != "all":
+        if hidden or message.get("recipient") not in (None, "all"):
             continue
-        kind = content.get("content_type", "text") if isinstance(content, dict) else None
-        if kind not in ("text", "multimodal_text"):
+        if content.get("content_type", "text") not in ("text", "multimodal_text"):
             continue
-        found = to_message(role, content.get("parts"), message.get("create_time"))
-        if found is not None:
+        fields = author.get("role"), content.get("parts"), message.get("create_time")
+        if (found := to_message(*fields, ("text", "audio_transcription"))) is not None:
             yield found
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key; {} if there is none."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the nodes from the root to the last one that the user saw."""
     mapping = value["mapping"]
-    at = value.get("current_node") or next(reversed(mapping), None)
+    at = value.get("current_node")
+    if not isinstance(at, str) or at not in mapping:
+        at = next(reversed(mapping), None)
     found: dict[str, dict[str, Any]] = {}
     while isinstance(at, str) and at not in found and isinstance(mapping.get(at), dict):
         found[at] = mapping[at]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -124,7 +125,8 @@ def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
     texts = [
         part if isinstance(part, str) else part.get("text")
         for part in content or ()
-        if isinstance(part, str) or (isinstance(part, dict) and part.get("type") in kinds)
+        if isinstance(part, str)
+        or (isinstance(part, dict) and part.get("type", part.get("content_type")) in kinds)
     ]
     invalid = [part for part in texts if part is not None and not isinstance(part, str)]
     if invalid:
@@ -138,17 +140,15 @@ def parse_time(value: Any) -> str | None:
     value: ISO 8601, in UTC if it has no offset, or a number since 1970, perhaps as text, in seconds
     or, if it is too large for that, in milliseconds or less.
     """
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else _since_1970(value)
-    except ValueError:
-        moment = _since_1970(value)
-    if moment is None or moment.year <= _EPOCH:
-        return None
-    try:
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat(timespec="seconds")
-    except OverflowError:
-        return None
+    # A number first: some milliseconds read as a day and a time of the 18th century.
+    moment = _since_1970(value)
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str) and (moment is None or moment.year <= _EPOCH):
+            moment = datetime.fromisoformat(value)
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        if moment is not None and moment.year > _EPOCH:
+            return moment.isoformat(timespec="seconds")
+    return None
 
 
 def _since_1970(value: Any) -> datetime | None:
@@ -169,7 +169,7 @@ def to_message(
     None for systems and tools, and for a content without a text. Raises `InvalidContent`.
     """
     known = to_role(role)
-    text = text_of(content, kinds) if known else ""
+    text = replace_half_pairs(text_of(content, kinds)) if known else ""
     return Message(known, text, parse_time(time)) if known and text else None
 
 

@@ -20,6 +20,7 @@ from .messages import (
     first_objects,
     json_lines,
     parse_time,
+    replace_half_pairs,
     to_message,
 )
 
@@ -77,7 +78,8 @@ def messages_of(values: Iterable[Any]) -> Iterable[Message]:
         found = to_message(value.get("role"), value.get("content"), time, _TEXTS)
         if found is not None:
             name = value.get("name")
-            yield replace(found, speaker=name if isinstance(name, str) else None)
+            speaker = replace_half_pairs(name) if isinstance(name, str) else None
+            yield replace(found, speaker=speaker)
 
 
 def _is_message(value: Any) -> bool:

@@ -32,6 +32,8 @@ _TURN = re.compile(
     r"(?P<speaker>[^\W\d_][\w.'-]*(?: [^\W\d_][\w.'-]*){0,2})"
     r"(?: ?[\[(](?P<behind>\d[^)\]]*)[\])])?(?:\*\*:|:\*\*|:|>)(?: +|$)(?P<text>.*)$"
 )
+# Between a day and an hour.
+_GAP = re.compile(r"[T ,]+(\d{1,2}):")
 # Words before a colon that are not speakers.
 _NOBODY = _words(
     "note todo ps re subject date from to cc http https example warning error info fix update "
@@ -127,8 +129,13 @@ def _message(found: re.Match[str], text: str) -> Message:
     speaker = found["speaker"]
     role: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
     named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
+    return Message(role, text, _time_of(found), named)
+
+
+def _time_of(found: re.Match[str]) -> str | None:
+    """Return the time of a turn in ISO 8601, as in "2026-05-01, 9:30"; None without one."""
     time = found["time"] or found["behind"]
-    return Message(role, text, parse_time(time.replace(", ", "T")) if time else None, named)
+    return parse_time(_GAP.sub(lambda gap: f"T{gap[1]:0>2}:", time or ""))
 
 
 TEXT = ConversationFormat("text", lambda text: bool(_speakers(text)), _read)

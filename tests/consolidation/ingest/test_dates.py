@@ -13,6 +13,7 @@ from conversations import contents, repeating
 from model_server import ModelServer
 from nights import rows
 
+from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.conversations.messages import parse_time
 
 
@@ -39,12 +40,24 @@ def count_queued(path: Path) -> int:
         (1_772_359_200_123, "2026-03-01"),
         (1_772_359_200_123_456, "2026-03-01"),
         ("1772359200123", "2026-03-01"),
+        # In ISO 8601, this would be a day of 1712.
+        ("1712010112345", "2024-04-01"),
         ("20260301", "2026-03-01"),
         ("2026-03-01T23:30:00-05:00", "2026-03-02"),
     ],
 )
 def test_a_time_is_read_in_whatever_unit_it_is(value: object, day: str) -> None:
     assert str(parse_time(value)).startswith(day)
+
+
+@pytest.mark.parametrize(
+    "spelled", ["2026-05-01 9:30", "2026-05-01,  09:30:00", "2026-05-01T9:30Z"]
+)
+def test_a_speaker_may_have_a_time_in_front_or_behind(spelled: str) -> None:
+    text = f"[{spelled}] Marta: I live in Lyon.\nJonas ({spelled}): I do, too.\n" * 2
+    (conversation,) = read_conversations(text.encode(), "talk.txt")
+    times = [message.said_at for message in conversation.messages]
+    assert times == ["2026-05-01T09:30:00+00:00"] * 4
 
 
 @pytest.mark.parametrize(

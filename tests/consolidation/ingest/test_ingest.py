@@ -522,6 +522,28 @@ def test_text_of_one_speaker_is_read_if_its_format_is_named(
     assert "behind the school" in str(rows(memory_file, "SELECT content FROM waiting_messages"))
 
 
+TOLD = {"author": {"role": "user"}, "content": {"parts": ["I own a red van."]}}
+SPOKEN = {"content_type": "audio_transcription", "text": "I own a red van."}
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        (TOLD, {}),
+        (TOLD, {"current_node": "gone"}),
+        (TOLD | {"metadata": [], "recipient": None}, {}),
+        (TOLD | {"content": {"content_type": "multimodal_text", "parts": [SPOKEN]}}, {}),
+    ],
+    ids=["typed", "without its last node", "odd fields", "spoken"],
+)
+def test_a_message_in_an_export_of_chatgpt_is_read(
+    message: dict[str, Any], more: dict[str, Any]
+) -> None:
+    export = [{"mapping": {"n-1": {"message": message}}, "current_node": "n-1"} | more]
+    (conversation,) = read_conversations(json.dumps(export).encode(), "conversations.json")
+    assert [message.text for message in conversation.messages] == ["I own a red van."]
+
+
 VAN, BUS = "I own a red van.", "The bus leaves at nine from the mill."
 
 
@@ -799,8 +821,11 @@ def _wait_for(path: Path, content: str) -> None:
 def test_half_a_surrogate_pair_does_not_end_a_sentence(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
-    server.responder = repeating
-    assert ask(talk(tmp_path, "I live in \ud800 Bern and work as a baker.")).code == 0
+    message = {"role": "user", "content": "I live in \ud800 Bern and work as a baker."}
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps({"id": "\ud800", "messages": [message | {"name": "\ud800"}]}))
+    server.responder = remembering(stated(message["content"], message["content"]))
+    assert ask(path).code == 0
     assert contents(memory_file) == ["I live in \ufffd Bern and work as a baker."]
 
 
@@ -812,7 +837,7 @@ def test_a_memory_with_half_a_surrogate_pair_is_rejected(
     stored, rejected = ask(chat).json["memories"]
     assert stored["content"] == COFFEE["content"]
     assert rejected["content"] == "User lives in Lyon \ufffd."
-    assert rejected["why"] == "it has an invisible character: <U+D800>"
+    assert rejected["why"] == "it has a broken letter, <U+FFFD>"
 
 
 def test_why_a_model_chose_and_how_much_was_known_is_kept_with_the_run(

@@ -133,7 +133,8 @@ def test_an_agent_is_asked_about_its_own_conversations_once_they_are_over(
     asked = [str(each.messages[-1]["content"]) for each in agent.questions().questions]
     words = ("Lyon", "Brompton", "Graz", "oboe")
     assert [sum(f"{word}" in text for text in asked) for word in words] == [2, 1, 1, 0]
-    nothing = json.dumps({"memories": [], "reasoning": "Nothing lasts."})
+    # Half of a surrogate pair, which no file can hold.
+    nothing = json.dumps({"memories": [], "reasoning": "Nothing \ud800."}, ensure_ascii=False)
     given = agent.answer({each.id: nothing for each in agent.questions().questions})
     assert given.read is not None and given.outcome is not None
     assert (given.read.read, given.read.waiting, given.outcome.run_id) == (3, 0, None)

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,6 +127,7 @@ FAILURES: list[tuple[str, dict[str, Any], str, bool]] = [
     ("claude", {"result": "You've hit your session limit · resets 3pm"}, "resets 3pm", True),
     ("claude", {"result": "Credit balance is too low"}, "Credit balance", True),
     ("claude", {"result": "Overloaded", "api_error_status": 529}, "Overloaded (HTTP 529)", False),
+    ("claude", {"result": "", "subtype": "success"}, "claude: it has no answer", False),
     ("codex", {"message": "unexpected status 401 Unauthorized"}, "401 Unauthorized", True),
     ("codex", {"message": "You’ve hit your usage limit. Try again later."}, "usage limit", True),
     (
@@ -248,8 +250,14 @@ def test_a_missing_program_is_refused_before_anything_is_read(
     assert ended.out == ""
 
 
-def test_a_program_that_cannot_run_is_refused_once(agent: Agent, programs: StandIns) -> None:
-    (programs.folder / "bin" / "claude").write_text("#!/no/such/interpreter\n")
+@pytest.mark.parametrize("lacking", ["its interpreter", "a folder for temporary files"])
+def test_a_program_that_cannot_run_is_refused_once(
+    agent: Agent, programs: StandIns, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    if lacking == "its interpreter":
+        (programs.folder / "bin" / "claude").write_text("#!/no/such/interpreter\n")
+    else:
+        monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     agent.remember(facts(2))
     asking = writer("cli:claude")
     outcome = agent.sleep(asking)
