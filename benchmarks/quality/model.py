@@ -100,7 +100,7 @@ def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQ
     readings: list[tuple[str, ...] | None] = [None] * len(drafts)
     try:
         found = yield from check_drafts(checker, drafts, bill)
-        readings = [(*each.reasons, *each.lost_reasons) for each in found]
+        readings = [(*each.reasons, *(why for _, why in each.lost)) for each in found]
     except Unanswered as error:
         why = str(error)
     judged = (

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from slowwave.store.conversations.messages import replace_half_pairs
 
 from .answer_forms import AnswerForm, Shape
 from .unanswered import UnreadableAnswer
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
 
 # Models write unescaped line breaks into strings.
 _DECODER = json.JSONDecoder(strict=False)
@@ -36,7 +34,7 @@ def read_answer(form: AnswerForm[Shape], text: str) -> Shape:
     return parse_answer(form.shape, text)
 
 
-def parse_answer(shape: type[Parsed], text: str) -> Parsed:
+def parse_answer(shape: type[Shape], text: str) -> Shape:
     """Return the last JSON object of a shape in an answer. Raises `UnreadableAnswer`.
 
     The last, because a model that reasons aloud corrects itself.
