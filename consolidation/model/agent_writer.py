@@ -70,17 +70,16 @@ class AgentWriter:
 
     def _answered(self, dialogue: Dialogue[Made], answers: AnswerStore) -> list[Made] | None:
         """Return the results of a dialogue; None if a question is open."""
-        results: list[Made]
-        more: list[Made]
+        found: list[Made]
         results, question = resume(dialogue)
         while question is not None:
             text = self._answer(question, answers)
             if text is None:
-                if question.id not in (each.id for each in self.open):
+                if question.id not in {asked.id for asked in self.open}:
                     self.open.append(question)
                 return None
-            more, question = resume(dialogue, Reply(text, Usage(cached=1)))
-            results += more
+            found, question = resume(dialogue, Reply(text, Usage(cached=1)))
+            results += found
         return results
 
     def _answer(self, question: Question[Any], answers: AnswerStore) -> str | None:

@@ -109,8 +109,9 @@ class ServedModel:
         self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
         self._style = RequestStyle(has_temperature=not self._reasons)
         self._timeout_s = endpoint.timeout_s * (REASONING_FACTOR if self._reasons else 1)
-        # Looked up once: it takes as long as a price.
-        self._has_price = self._litellm_price(1, 1) is not None
+        # Looked up once: that there is no price takes as long as a price.
+        self._has_price = True
+        self._has_price = self._price(1, 1) is not None
 
     @property
     def terms(self) -> Terms:
@@ -121,9 +122,8 @@ class ServedModel:
         return Terms(self._price, self._limit, patience_s)
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        return self._litellm_price(prompt_tokens, answer_tokens) if self._has_price else None
-
-    def _litellm_price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        if not self._has_price:
+            return None
         try:
             prompt, answer = self._litellm.cost_per_token(
                 model=self._endpoint.model,
@@ -194,7 +194,7 @@ class ServedModel:
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if requested is None else requested
-            left = call.seconds_left()
+            left = call.meter.seconds_left()
             # Do not wait beyond the deadline.
             return seconds if left is None else max(0.0, min(seconds, left))
 
@@ -275,7 +275,7 @@ class ServedModel:
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
     def _timeout(self, call: PendingCall) -> float:
-        left = call.seconds_left()
+        left = call.meter.seconds_left()
         if left is None:
             return self._timeout_s
         return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, left))

@@ -170,7 +170,7 @@ class _Session(Generic[Made]):
 
     def _begin(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> None:
         """Begin dialogues until enough questions are queued."""
-        while self._dispatcher.waiting < ahead and len(self._replied) < ahead:
+        while self._dispatcher.queued < ahead and len(self._replied) < ahead:
             dialogue = next(dialogues, None)
             if dialogue is None:
                 return

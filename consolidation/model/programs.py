@@ -107,7 +107,7 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
     of an administrator run. A version that does not know it refuses to start.
     """
     system = folder / "system.md"
-    messages, budget_usd = call.question.messages, call.cost_left()
+    messages, budget_usd = call.question.messages, call.meter.cost_left(call)
     instructions = [each["content"] for each in messages if each["role"] == "system"]
     system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
     arguments = [*_CLAUDE, "--json-schema", json_line(call.question.schema)]

@@ -51,9 +51,6 @@ class _RecordedLine(BaseModel):
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
 
-    def recorded(self) -> Answer:
-        return Answer(self.answer, self.prompt_tokens, self.completion_tokens, self.cost_usd)
-
 
 @dataclass(frozen=True)
 class Recording:
@@ -91,7 +88,9 @@ def read_recording(path: Path) -> Recording:
         for number, line in enumerate(lines, start=1):
             read = _read(line, number, path)
             if read is not None:
-                answers[question_key(read.model, read.messages)] = read.recorded()
+                tokens = read.prompt_tokens, read.completion_tokens
+                answer = Answer(read.answer, *tokens, read.cost_usd)
+                answers[question_key(read.model, read.messages)] = answer
                 models.add(read.model)
     return Recording(path, answers, frozenset(models))
 

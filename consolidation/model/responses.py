@@ -87,20 +87,16 @@ def _text_of(message: Any) -> str:
 
 def _why_unusable(choice: Any, content: str) -> str | None:
     """Return why an answer is unusable; None if it may be used."""
-    refusal = _refusal(choice.message)
-    if refusal:
+    refusal = getattr(choice.message, "refusal", None) or (
+        getattr(choice.message, "provider_specific_fields", None) or {}
+    ).get("refusal")
+    if refusal := str(refusal or "").strip():
         return f"the model will not answer: {refusal.splitlines()[0][:_MAX_SHOWN]}"
     if choice.finish_reason == "content_filter":
         return "the provider's filter withheld the answer"
     if not content.strip() and choice.finish_reason != "length":
         return "the model's answer is empty"
     return None
-
-
-def _refusal(message: Any) -> str:
-    refusal = getattr(message, "refusal", None)
-    refusal = refusal or (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-    return str(refusal or "").strip()
 
 
 def retry_after(error: BaseException | None) -> float | None:

@@ -82,7 +82,7 @@ class PendingCall:
 
     def __init__(self, meter: UsageMeter, question: Question[Any], max_tokens: int) -> None:
         """Take the question, and the token limit of the answer."""
-        self._meter = meter
+        self.meter = meter
         self.question = question
         self.estimate = question.estimate
         self.max_tokens = max_tokens
@@ -118,7 +118,7 @@ class PendingCall:
         # The first request was counted when the call began.
         if self.requests:
             try:
-                self._meter.take(self)
+                self.meter.take(self)
             except LimitReached as reached:
                 raise self.ended_by(str(reached)) from None
         self.requests += 1
@@ -133,7 +133,7 @@ class PendingCall:
         """Add the usage of an unusable answer, in any thread."""
         used = usage_of(answer)
         self.wasted += used
-        self._meter.charge(used)
+        self.meter.charge(used)
 
     def raise_limit(self) -> None:
         """Double the token limit, and restart the time limit."""
@@ -146,21 +146,13 @@ class PendingCall:
     def lose(self) -> None:
         """Record a lost answer, which may be charged, in any thread."""
         self.lost += self.estimated
-        self._meter.lose(self.estimate)
+        self.meter.lose(self.estimate)
 
     def abandon(self, why: str) -> None:
         """Permit no further request, and end the one in flight, in any thread."""
         self.abandoned = why
         if self.stop is not None:
             self.stop()
-
-    def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None means unlimited."""
-        return self._meter.seconds_left()
-
-    def cost_left(self) -> float | None:
-        """Return the USD that this call may cost; None means unlimited."""
-        return self._meter.cost_left(self)
 
 
 def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
