@@ -107,7 +107,8 @@ def mask_text(text: str, known: Mapping[str, str], shown: str = "") -> str:
     known: those masked elsewhere, with their kinds. shown: a text whose secrets are not masked.
     """
     found = [*_secrets_in(text), *_repeated(known)(text)]
-    return _masked(text, [each for each in found if text[each.start : each.end] not in shown])[0]
+    new = [secret for secret in found if text[secret.start : secret.end] not in shown]
+    return _masked(text, new)[0]
 
 
 def mask_known(text: str, known: Mapping[str, str]) -> str:
@@ -135,9 +136,9 @@ def _mask_strings(value: Any, shown: str) -> Any:
     if isinstance(value, str):
         return mask_text(value, {}, shown)
     if isinstance(value, list):
-        return [_mask_strings(each, shown) for each in value]
+        return [_mask_strings(part, shown) for part in value]
     if isinstance(value, dict):
-        return {name: _mask_strings(each, shown) for name, each in value.items()}
+        return {name: _mask_strings(part, shown) for name, part in value.items()}
     return value
 
 
@@ -145,7 +146,7 @@ def _repeated(known: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
     """Return what finds known secrets in a text."""
     longest_first = sorted(known, key=len, reverse=True)
     echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
-    return lambda text: (_Found(*each.span(), known[each[0]]) for each in echo.finditer(text))
+    return lambda text: (_Found(*match.span(), known[match[0]]) for match in echo.finditer(text))
 
 
 def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]:

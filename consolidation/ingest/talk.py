@@ -15,7 +15,6 @@ from slowwave.store.conversations.messages import (
     InvalidContent,
     Message,
     parse_time,
-    replace_half_pairs,
 )
 from slowwave.store.conversations.openai_messages import messages_of
 from slowwave.store.errors import StoreError
@@ -65,11 +64,10 @@ def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Convers
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
         raise StoreError(f"Expected the text of a message, found {error}.", _HINT) from None
-    for each in given:
-        if each.at is not None and parse_time(each.at) is None:
-            raise StoreError(f"'{each.at}' is not a time in ISO 8601.", _HINT)
-    whole = (replace(message, text=replace_half_pairs(message.text)) for message in found)
-    return Conversation(name, tuple(whole), name, FORMAT)
+    for message in given:
+        if message.at is not None and parse_time(message.at) is None:
+            raise StoreError(f"'{message.at}' is not a time in ISO 8601.", _HINT)
+    return Conversation(name, found, name, FORMAT)
 
 
 def keep(
@@ -88,30 +86,35 @@ def keep(
     `StoreError` if nothing was kept.
     """
     conversation_of(messages, name)
-    # Nothing but the call tells when a message without a time was said.
+    # Only the time of the call is known of a message without a time.
     keyed = [
-        (_id_of(passed), replace(message, said_at=message.said_at or timestamp(now)))
+        (
+            None if passed.get("id") is None else str(passed["id"]),
+            replace(message, said_at=message.said_at or timestamp(now)),
+        )
         for passed in messages
         for message in conversation_of([passed], name).messages
     ]
+    keys = [key for key, _ in keyed]
     conversation = Conversation(name, tuple(message for _, message in keyed), name, FORMAT)
     secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
     # Also those in messages that are skipped below, and before agents wait for the file.
     if not options.allow_secrets:
         safe, kinds = mask_secrets(conversation, secrets)
         conversation = replace(conversation, messages=safe.messages)
-    ids = [key for passed in messages if (key := _id_of(passed)) is not None]
-    if not options.allow_secrets:  # masked, two could be the same
-        ids = [key for key in ids if mask_name(key, secrets) == key]
+        # Masked, two could be the same.
+        keys = [key if key and mask_name(key, secrets) == key else None for key in keys]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
         chains = [chain for row in rows for chain in row.content["chains"]]
-        new_ids, new = [key for key in ids if key not in known], []
-        for place, (key, _) in enumerate(keyed, start=1):
-            if key is None or key not in known:
+        new, ids = [], []
+        for place, key in enumerate(keys, start=1):
+            if key not in known:
                 new.append(place)
-                known.add(key)
+                if key is not None:
+                    known.add(key)
+                    ids.append(key)
         passed = [conversation.messages[place - 1] for place in new]
         repeated = _count_repeated(passed, chains) if can_repeat else 0
         conversation = replace(conversation, messages=tuple(passed[repeated:]))
@@ -121,17 +124,13 @@ def keep(
         found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": new_ids,
+            "ids": ids,
         }
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
     return Kept(found, turns_before, turns)
-
-
-def _id_of(message: Mapping[str, Any]) -> str | None:
-    return None if message.get("id") is None else str(message["id"])
 
 
 def close(path: Path, name: str, tenant: str) -> None:

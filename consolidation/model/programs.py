@@ -93,8 +93,10 @@ class Program:
 def as_text(messages: Messages) -> str:
     """Return messages as one text: neither program takes a conversation."""
     return "\n\n".join(
-        f"You answered:\n{each['content']}" if each["role"] == "assistant" else each["content"]
-        for each in messages
+        f"You answered:\n{message['content']}"
+        if message["role"] == "assistant"
+        else message["content"]
+        for message in messages
     )
 
 
@@ -108,7 +110,7 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
     """
     system = folder / "system.md"
     messages, budget_usd = call.question.messages, call.meter.cost_left(call)
-    instructions = [each["content"] for each in messages if each["role"] == "system"]
+    instructions = [message["content"] for message in messages if message["role"] == "system"]
     system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
     arguments = [*_CLAUDE, "--json-schema", json_line(call.question.schema)]
     arguments += ["--system-prompt-file", str(system)]
@@ -117,7 +119,7 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
     if budget_usd is not None:
         arguments += ["--max-budget-usd", f"{max(budget_usd, 0.0001):.4f}"]
     kept = {name: value for name, value in os.environ.items() if name not in _CLAUDE_SESSION}
-    conversation = [each for each in messages if each["role"] != "system"]
+    conversation = [message for message in messages if message["role"] != "system"]
     return arguments, kept | _CLAUDE_SETTINGS, as_text(conversation)
 
 
@@ -193,8 +195,8 @@ def _prepare_codex(call: PendingCall, folder: Path, model: str | None) -> Start:
         home.mkdir()
         if login.is_file():
             # The lock, too: two that renew a login at one time would lose it.
-            for each in (login.resolve(), login.resolve().with_name("auth.json.lock")):
-                (home / each.name).symlink_to(each)
+            for path in (login.resolve(), login.resolve().with_name("auth.json.lock")):
+                (home / path.name).symlink_to(path)
         environment["CODEX_HOME"] = str(home)
     return [*arguments, "-"], environment, as_text(call.question.messages)
 

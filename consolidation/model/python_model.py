@@ -113,4 +113,4 @@ def _names_of(served: CompletesMessages) -> Iterable[str]:
     models = getattr(served, "model_list", None)
     if not isinstance(models, list):
         return ()
-    return [each["model_name"] for each in models if isinstance(each, dict)]
+    return [model["model_name"] for model in models if isinstance(model, dict)]

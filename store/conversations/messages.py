@@ -19,6 +19,11 @@ from .inserted import without_inserted
 # Half a surrogate pair, which JSON can spell but UTF-8 cannot encode.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
+# The roles by the names that programs have for them; those of systems and tools are missing.
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "model", "ai"), "assistant"),
+}
 # The latest time in seconds: a larger number, which is beyond the year 5000, has a smaller unit.
 _LATEST = 1e11
 _EPOCH = 1970
@@ -112,7 +117,7 @@ def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
     return found[:limit]
 
 
-def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
+def _text_of(content: Any, kinds: tuple[str, ...]) -> str:
     """Return the text of a message's content, without what programs put into it.
 
     The content is a string or a list of parts; null, that of a tool call, gives an empty text.
@@ -168,13 +173,6 @@ def to_message(
 
     None for systems and tools, and for a content without a text. Raises `InvalidContent`.
     """
-    known = to_role(role)
-    text = replace_half_pairs(text_of(content, kinds)) if known else ""
+    known = _ROLES.get(role) if isinstance(role, str) else None
+    text = replace_half_pairs(_text_of(content, kinds)) if known else ""
     return Message(known, text, parse_time(time)) if known and text else None
-
-
-def to_role(role: Any) -> Role | None:
-    """Return the role that a program's name for it means; None for systems and tools."""
-    if role in ("user", "human"):
-        return "user"
-    return "assistant" if role in ("assistant", "model", "ai") else None
