@@ -170,17 +170,16 @@ class ServedModel:
         """Ask, and again with twice the limit if the answer is cut off."""
         # Refused styles are not tried again for this call.
         styles = [self._style]
-        answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if is_cut_off:
-            call.waste(answer)
-            call.raise_limit()
+        for is_last in (False, True):
             answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if is_cut_off:
+            if not is_cut_off:
+                return answer
             call.waste(answer)
-            raise CallFailed(
-                f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
-            )
-        return answer
+            if not is_last:
+                call.raise_limit()
+        raise CallFailed(
+            f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
+        )
 
     def _retrying(self, call: PendingCall) -> tenacity.Retrying:
         import tenacity

@@ -145,18 +145,18 @@ def _split(whole: int, count: int) -> list[int]:
 def ask(question: Question[Shape], bill: Bill) -> Asking[Shape]:
     """Ask, and once more if the answer is unreadable. Raises `Unanswered`."""
     try:
-        return read_answer(question.form, (yield from _text_of_answer(question, bill)))
+        return (yield from _ask_once(question, bill))
     except UnreadableAnswer as error:
         again = question.corrected(error)
-    return read_answer(question.form, (yield from _text_of_answer(again, bill)))
+    return (yield from _ask_once(again, bill))
 
 
-def _text_of_answer(question: Question[Any], bill: Bill) -> Asking[str]:
+def _ask_once(question: Question[Shape], bill: Bill) -> Asking[Shape]:
     reply = yield question
     bill.add(reply.usage)
     if isinstance(reply.outcome, Unanswered):
         raise reply.outcome
-    return reply.outcome
+    return read_answer(question.form, reply.outcome)
 
 
 def resume(
