@@ -30,7 +30,7 @@ from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import AnswerStore
 from slowwave.store.file import open_writing
 
 from . import life

@@ -20,8 +20,7 @@ from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import Writer
+from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading

@@ -21,7 +21,7 @@ from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import AnswerStore
 
 from .candidates import PartRead, check_stated, within_limits
 from .known import KnownMemories

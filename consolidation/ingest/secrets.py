@@ -193,7 +193,7 @@ def _keys_in(text: str) -> Iterator[_Found]:
 
 
 def _named_in(text: str) -> Iterator[_Found]:
-    """Yield the values behind the names of secrets."""
+    """Yield the values after the names of secrets."""
     at = 0
     while match := _detectors().named.search(text, at):
         at = match.end("name")
@@ -218,9 +218,9 @@ def _value_of(match: re.Match[str]) -> str | None:
     """Return which group is the value of a named secret; None if it is a mere word."""
     from detect_secrets.filters import heuristic
 
-    behind = _WORD.search(match["gap"])
+    after = _WORD.search(match["gap"])
     # "The password manager is ..." is about something else.
-    if behind and is_content(behind[0].lower()):
+    if after and is_content(after[0].lower()):
         return None
     group = "quoted" if match["quoted"] else "value"
     value = match[group].strip(_AROUND)

@@ -1,4 +1,4 @@
-"""Keep what is said in a conversation at once, in parts that wait in the file to be read."""
+"""Store the messages of an ongoing conversation immediately, in parts queued for a model."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def keep(
 
 
 def close(path: Path, name: str, tenant: str) -> None:
-    """Let the queued part of a conversation grow no longer. Raises `StoreError`."""
+    """Stop adding messages to the queued part of a conversation. Raises `StoreError`."""
     with open_writing(path) as file, file.transaction():
         for row in _rows(file, tenant, name)[-1:]:
             write_part(file, replace(row, content=row.content | {GROWING: False}))

@@ -1,4 +1,4 @@
-"""The writer whose model is an agent: it answers from what is given and kept, and asks nobody."""
+"""The writer for an agent that is the model: it makes no calls, and uses the agent's answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import AGENT, Job
+from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job
 from slowwave.store.conversations.messages import replace_half_pairs
 
 from .interface import Models

@@ -59,7 +59,7 @@ class Endpoint:
     first_wait_s: float = FIRST_WAIT_S
     # Servers answer under names of their own choice.
     answered_as: str | None = field(default=None, init=False)
-    # Calls at one time.
+    # Concurrent calls.
     concurrency: ClassVar = 4
 
     def open(self) -> ServedModel:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import BATCH, Job
+from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job
 from slowwave.store.model_answers import Answer
 
 from .dispatcher import CompletedCall, Dispatcher

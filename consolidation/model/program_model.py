@@ -54,7 +54,7 @@ class ProgramModel:
 
     model: str
     timeout_s: float = _TIMEOUT_S
-    # Programs at one time.
+    # Concurrent programs.
     concurrency: ClassVar = CONCURRENCY
     # The names that answers gave the model.
     _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)

@@ -22,7 +22,7 @@ from .responses import REFUSAL_STATUSES, REFUSAL_WORDS
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
-# Programs at one time, unless the user says otherwise.
+# The default number of concurrent programs.
 CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
@@ -71,7 +71,7 @@ class ProgramAnswer:
     answer_tokens: int = 0
     cost_usd: float | None = None
     model: str | None = None
-    # What it means that there is none.
+    # How to treat a missing answer.
     failure: type[Unanswered] = CallFailed
 
 

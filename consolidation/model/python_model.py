@@ -43,7 +43,7 @@ class FunctionModel:
     model: str
     # Makes an answer to a call.
     respond: Callable[[PendingCall], Answer]
-    # Calls at one time: functions are called one after another.
+    # Concurrent calls; a function may not be thread-safe.
     concurrency: int = 1
     answered_as: str | None = field(default=None, init=False)
 

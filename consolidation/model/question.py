@@ -2,7 +2,7 @@
 
 A dialogue is a generator that does no I/O. It yields questions and results; a driver sends it a
 `Reply` to each question. So anybody can answer, in any order: a served model, a recording, or the
-answers that a file keeps. A dialogue that is begun again with the same answers goes the same way.
+answers that a file keeps. A dialogue that is restarted with the same answers takes the same path.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Reply:
     usage: Usage
 
 
-# Yields questions, to each of which it is sent a reply, and results.
+# Yields questions and results, and is sent a reply to each question.
 Dialogue = Generator[Question[Any] | Made, Reply, None]
 # A part of a dialogue, which returns something.
 Asking = Generator[Question[Any], Reply, Made]

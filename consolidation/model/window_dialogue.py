@@ -79,7 +79,7 @@ class WrittenGroups(NamedTuple):
 
 
 class WindowDialogue:
-    """What is asked about a window, and what comes of it."""
+    """The questions about a window, and their results."""
 
     def __init__(self, job: Job, models: Models) -> None:
         """Take the window with its sources."""

@@ -29,7 +29,7 @@ _NAMES = ", ".join(format.name for format in FORMATS)
 class Dates:
     """The times of a conversation whose messages have none. ISO 8601 in UTC."""
 
-    # When they were said, by the user's word.
+    # When they were said, according to the user.
     said_at: str | None = None
     # When their file was last changed.
     saved_at: str | None = None
