@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from slowwave.consolidation.planning.estimates import estimate_check
 
@@ -47,9 +49,13 @@ def check_drafts(
     messages = ask_to_check(drafts)
     estimate = estimate_check(messages[-1]["content"], len(drafts))
     answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
-    by_number = {stated.n: stated for stated in answer.groups}
+    # A second answer about a draft does not take back the objections of the first.
+    by_number: defaultdict[int, list[StatedCheck | None]] = defaultdict(list)
+    for stated in answer.groups:
+        by_number[stated.n].append(stated)
     return [
-        objections_of(by_number.get(number), draft) for number, draft in enumerate(drafts, start=1)
+        reduce(Objections.plus, [objections_of(stated, draft) for stated in by_number[n] or [None]])
+        for n, draft in enumerate(drafts, start=1)
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
-from conversations import contents, repeating
+from conversations import contents, remembering, repeating, stated
 from model_server import ModelServer
 from nights import rows
 
@@ -83,15 +83,34 @@ def test_messages_without_a_time_have_that_of_the_option_or_of_their_file(
     assert days(memory_file) == ["2026-03-01", "2026-01-20", "2025-12-24"]
 
 
-def test_only_a_known_day_is_written_in_front_of_a_text(
-    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
+TEXT = "Marit is on leave since yesterday."
+DATED = {"timestamp": "2026-03-10T09:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "stated_as", "kept"),
+    [
+        # Its file has a time, too.
+        ({}, (), TEXT, TEXT),
+        ({}, ("--date", "2026-01-20"), TEXT, f"[2026-01-20] {TEXT}"),
+        (DATED, (), TEXT, f"[2026-03-10] {TEXT}"),
+        (DATED, (), f"[2026-03-10] {TEXT}", f"[2026-03-10] {TEXT}"),
+    ],
+    ids=["unknown", "of the option", "of the message", "of the model"],
+)
+def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
+    memory_file: Path,
+    tmp_path: Path,
+    ask: Cli,
+    server: ModelServer,
+    fields: dict[str, str],
+    options: tuple[str, ...],
+    stated_as: str,
+    kept: str,
 ) -> None:
-    server.responder = repeating
-    text = "My sister has been on leave since yesterday in Bergen."
-    talk = write(tmp_path / "talk.jsonl", text)
-    ask(talk)
-    ask(talk, "--date", "2026-01-20", "--again")
-    assert contents(memory_file) == [text, f"[2026-01-20] {text}"]
+    server.responder = remembering(stated(stated_as, TEXT))
+    assert ask(write(tmp_path / "talk.jsonl", TEXT, **fields), *options).code == 0
+    assert contents(memory_file) == [kept]
 
 
 def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its_file_says(

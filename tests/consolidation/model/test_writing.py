@@ -429,6 +429,17 @@ def test_a_text_that_still_says_what_nothing_supports_after_its_repair_falls(
     assert wiki.picture() == before
 
 
+def test_an_objection_is_not_taken_back_by_a_second_answer_about_the_draft(wiki: Agent) -> None:
+    objecting_first = objecting(unsupported=["by a cron job"])
+    wiki.server.responder = answering(
+        saying(WHOLE),
+        lambda asked: {
+            "groups": [*objecting_first(asked)["groups"], *approval(asked)["groups"]],
+        },
+    )
+    assert states(wiki.sleep()) == {"rejected": 1}
+
+
 @pytest.mark.parametrize("words", MISQUOTED.values(), ids=MISQUOTED.keys())
 def test_an_objection_that_quotes_nothing_is_none(wiki: Agent, words: str) -> None:
     objections = objecting(unsupported=[words], lost=[("m1", "nowhere"), ("m9", "The wiki")])
