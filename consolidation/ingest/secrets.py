@@ -181,6 +181,7 @@ def _secrets_in(text: str) -> Iterator[_Found]:
 def _keys_in(text: str) -> Iterator[_Found]:
     """Yield what has the form of a service's key, and what is random."""
     detectors = _detectors()
+    randomness = detectors.randomness
     for first in range(0, len(text), _PIECE):
         for pattern, kind in detectors.patterns:
             for match in pattern.finditer(text, first, first + _PIECE + _OVERLAP):
@@ -188,7 +189,7 @@ def _keys_in(text: str) -> Iterator[_Found]:
                 letters = _TOKEN_LETTERS.match(text, end)
                 yield _trimmed(text, start, letters.end() if letters else end, kind)
     for match in _RUN.finditer(text):
-        if detectors.randomness.calculate_shannon_entropy(match[0]) > detectors.limit:
+        if randomness.calculate_shannon_entropy(match[0]) > randomness.entropy_limit:
             yield _Found(*match.span(), _RANDOM)
 
 
@@ -253,7 +254,6 @@ class _Detectors(NamedTuple):
     named: re.Pattern[str]
     odd: re.Pattern[str]
     randomness: Base64HighEntropyString
-    limit: float
 
 
 @cache
@@ -275,11 +275,9 @@ def _detectors() -> _Detectors:
         for pattern in plugin.denylist
     ]
     names = "|".join((*DENYLIST, _MORE_NAMES)).replace("_?", "[ _-]?")
-    randomness = Base64HighEntropyString()
     return _Detectors(
         tuple(patterns),
         re.compile(_NAMED.format(names=names), re.IGNORECASE),
         re.compile(_ODD.format(names=names), re.IGNORECASE),
-        randomness,
-        randomness.entropy_limit,
+        Base64HighEntropyString(),
     )

@@ -193,9 +193,8 @@ class ServedModel:
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if requested is None else requested
-            left = call.meter.seconds_left()
             # Do not wait beyond the deadline.
-            return seconds if left is None else max(0.0, min(seconds, left))
+            return max(0.0, min(seconds, call.meter.seconds_left()))
 
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_worth_waiting),
@@ -274,10 +273,7 @@ class ServedModel:
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
     def _timeout(self, call: PendingCall) -> float:
-        left = call.meter.seconds_left()
-        if left is None:
-            return self._timeout_s
-        return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, left))
+        return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, call.meter.seconds_left()))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Return the price of a call in USD; None if litellm does not know it.

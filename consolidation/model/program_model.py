@@ -132,8 +132,7 @@ class ProgramModel:
         work = folder / "empty"
         work.mkdir()
         arguments, environment, question = program.prepare(call, folder, wanted)
-        left = call.meter.seconds_left()
-        seconds = self.timeout_s if left is None else min(self.timeout_s, max(0.0, left))
+        seconds = min(self.timeout_s, max(0.0, call.meter.seconds_left()))
         with tempfile.TemporaryFile() as stdin:  # without a name
             stdin.write(question.encode(errors="replace"))
             stdin.seek(0)

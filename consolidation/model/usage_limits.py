@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -225,11 +226,10 @@ class UsageMeter:
             # A recorded answer took no request.
             self._calls -= not pending.requests
 
-    def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None means unlimited."""
-        if self._limits.seconds is None:
-            return None
-        return self._limits.seconds - (time.monotonic() - self._began)
+    def seconds_left(self) -> float:
+        """Return the seconds left to send requests; infinite without a limit."""
+        limit = inf if self._limits.seconds is None else self._limits.seconds
+        return limit - (time.monotonic() - self._began)
 
     def cost_left(self, pending: PendingCall) -> float | None:
         """Return the USD that the other calls in flight leave for a call; None means unlimited."""
@@ -243,8 +243,7 @@ class UsageMeter:
 
     def out_of_time(self) -> str | None:
         """Return the reason if the time is over; None if not."""
-        left = self.seconds_left()
-        if left is None or left > 0:
+        if self.seconds_left() > 0:
             return None
         return f"the budget of {self._limits.seconds:g} seconds is used up"
 

@@ -7,7 +7,6 @@ branch that the user saw last ends in `current_node`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -22,45 +21,43 @@ from .messages import (
 )
 
 
-@dataclass(frozen=True)
-class _Export:
-    """The export of a program."""
+def _export_format(
+    name: str,
+    program: str,
+    key: str,
+    shape: type,
+    title: str,
+    ids: tuple[str, ...],
+    messages_of: Callable[[dict[str, Any]], Iterator[Message]],
+) -> ConversationFormat:
+    """Return the format of a program's exports.
 
-    program: str
-    # The key of a conversation's messages, and their type.
-    key: str
-    shape: type
-    # The keys of its title and of its id.
-    title: str
-    ids: tuple[str, ...]
-    messages: Callable[[dict[str, Any]], Iterator[Message]]
+    key, shape: where a conversation has its messages, and their type. title, ids: the keys of its
+    title and of its id.
+    """
 
-    def conversations(self, text: str) -> list[dict[str, Any]]:
-        """Return the conversations in a text; [] if it has another format."""
-        value = read_json(text) if f'"{self.key}"' in text else None
+    def conversations_in(text: str) -> list[dict[str, Any]]:
+        value = read_json(text) if f'"{key}"' in text else None
         return [
-            item
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, dict) and isinstance(item.get(self.key), self.shape)
+            conversation
+            for conversation in (value if isinstance(value, list) else [value])
+            if isinstance(conversation, dict) and isinstance(conversation.get(key), shape)
         ]
 
-    def recognises(self, text: str) -> bool:
-        """Whether a text has this format."""
-        return bool(self.conversations(text))
-
-    def read(self, text: str, name: str) -> list[Conversation]:
-        """Return the conversations in a text. Raises `UnreadableConversation`."""
-        values = self.conversations(text)
+    def read(text: str, file: str) -> list[Conversation]:
+        values = conversations_in(text)
         if not values:
-            raise UnreadableConversation(f"{name} is not a {self.program} export.")
+            raise UnreadableConversation(f"{file} is not a {program} export.")
         return [
             Conversation(
-                f"{name}#{value.get(self.title) or number}",
-                tuple(self.messages(value)),
-                next((value[key] for key in self.ids if isinstance(value.get(key), str)), None),
+                f"{file}#{value.get(title) or number}",
+                tuple(messages_of(value)),
+                next((value[key] for key in ids if isinstance(value.get(key), str)), None),
             )
             for number, value in enumerate(values, start=1)
         ]
+
+    return ConversationFormat(name, lambda text: bool(conversations_in(text)), read)
 
 
 def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
@@ -110,9 +107,10 @@ def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
         yield from islice(filter(None, found), 1)
 
 
-_CHATGPT = _Export(
-    "ChatGPT", "mapping", dict, "title", ("conversation_id", "id"), _messages_of_chatgpt
+_CHATGPT_IDS = ("conversation_id", "id")
+CHATGPT = _export_format(
+    "chatgpt", "ChatGPT", "mapping", dict, "title", _CHATGPT_IDS, _messages_of_chatgpt
 )
-_CLAUDE = _Export("Claude", "chat_messages", list, "name", ("uuid",), _messages_of_claude)
-CHATGPT = ConversationFormat("chatgpt", _CHATGPT.recognises, _CHATGPT.read)
-CLAUDE = ConversationFormat("claude", _CLAUDE.recognises, _CLAUDE.read)
+CLAUDE = _export_format(
+    "claude", "Claude", "chat_messages", list, "name", ("uuid",), _messages_of_claude
+)

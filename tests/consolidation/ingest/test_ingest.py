@@ -792,25 +792,19 @@ def _wait_for(path: Path, content: str) -> None:
     pytest.fail(f"it was not queued: {content}")
 
 
-def test_half_a_surrogate_pair_does_not_end_a_sentence(
+def test_half_a_surrogate_pair_ends_nothing_and_no_memory_is_worded_with_one(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
-    message = {"role": "user", "content": "I live in \ud800 Bern and work as a baker."}
+    text = "I live in \ud800 Bern near the river."
     path = tmp_path / "talk.json"
-    path.write_text(json.dumps({"id": "\ud800", "messages": [message | {"name": "\ud800"}]}))
-    server.responder = remembering(stated(message["content"], message["content"]))
-    assert ask(path).code == 0
-    assert contents(memory_file) == ["I live in \ufffd Bern and work as a baker."]
-
-
-def test_a_memory_with_half_a_surrogate_pair_is_rejected(
-    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
-) -> None:
-    odd = stated("User lives in Lyon \ud800.", "I live in Lyon", tags=["\ud800"], subject="\ud800")
-    server.responder = remembering(odd, COFFEE)
-    stored, rejected = ask(chat).json["memories"]
-    assert stored["content"] == COFFEE["content"]
-    assert rejected["content"] == "User lives in Lyon \ufffd."
+    user = {"role": "user", "name": "\ud800"}
+    messages = [user | {"content": text}, {"role": "user", "content": "I work as a baker."}]
+    path.write_text(json.dumps({"id": "\ud800", "messages": messages}))
+    odd = stated("User is a baker \ud83d.", "a baker", tags=["\ud800"], subject="\ud800")
+    server.responder = remembering(stated(text, text), odd)
+    kept, rejected = ask(path).json["memories"]
+    assert contents(memory_file) == [kept["content"]] == [text.replace("\ud800", "\ufffd")]
+    assert rejected["content"] == "User is a baker \ufffd."
     assert rejected["why"] == "it has a broken letter, <U+FFFD>"
 
 

@@ -289,20 +289,6 @@ def test_only_a_run_with_the_phase_consolidate_reads_waiting_parts(
     assert (every.code, every.json["conversations"]["read"]) == (0, 1)
 
 
-def test_answers_about_waiting_parts_are_recorded_and_replayed(
-    memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer, tmp_path: Path
-) -> None:
-    queue()
-    copy = tmp_path / "copy.db"
-    copy.write_bytes(memory_file.read_bytes())
-    server.responder = remembering(LYON)
-    record = tmp_path / "answers.jsonl"
-    assert night(setting("record", record)).code == 0
-    asked = len(server.asked)
-    again = maintain(cli, copy, setting("replay", record), "--json")
-    assert (again.code, contents(copy), len(server.asked)) == (0, [LYON["content"]], asked)
-
-
 @pytest.fixture
 def _signals() -> Iterator[None]:
     """Restore the handlers of signals, which an interrupted command leaves ignored."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_calls import Cli
 from commands import setting
-from conversations import asking, batch, contents, stated
+from conversations import asking, contents, remembering, stated
 from mcp import Client
 from mcp_client import ask, in_this_process
 from model_server import ModelServer, says
@@ -50,7 +50,7 @@ def queued(path: Path) -> str:
 def test_a_masked_secret_is_in_no_table_question_recording_or_report(
     memory_file: Path, talk: Path, cli: Cli, server: ModelServer, is_read: bool
 ) -> None:
-    server.responder = lambda asked: batch(stated("User pushes from the laptop.", "the laptop"))
+    server.responder = remembering(stated("User pushes from the laptop.", "the laptop"))
     recording = ("--record", talk.with_name("recording.jsonl"))
     options = (*asking(server), *recording) if is_read else ("--json",)
     ended = cli("ingest", memory_file, talk, *options)
