@@ -249,8 +249,7 @@ def _read_codex(ended: CompletedProcess[bytes]) -> ProgramAnswer:
 def _message_in(text: str) -> str:
     """Return the message in a server's error, which is JSON or the message itself."""
     try:
-        found = json.loads(text)
-        return str(found["error"]["message"])
+        return str(json.loads(text)["error"]["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return text
 

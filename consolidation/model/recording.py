@@ -24,7 +24,7 @@ from slowwave.consolidation.errors import RecordingError
 from slowwave.store.errors import file_errors
 from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
-from slowwave.store.records import json_text
+from slowwave.store.records import json_text, read_json
 
 from .interface import Model, Terms
 from .parsing import first_fault
@@ -114,13 +114,8 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
 
 def _breaks_off(line: bytes) -> bool:
     begun = line.rstrip(b"\n")
-    if begun[: len(_HEAD)] != _HEAD[: len(begun)]:
-        return False
-    try:
-        json.loads(begun)
-    except ValueError:
-        return True
-    return False
+    is_own = begun[: len(_HEAD)] == _HEAD[: len(begun)]
+    return is_own and read_json(begun.decode(errors="replace")) is None
 
 
 class Recorder:

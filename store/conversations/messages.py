@@ -109,12 +109,9 @@ def replace_half_pairs(text: str) -> str:
 
 def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
     """Return the JSON objects among the first lines, at most `limit`."""
-    found: list[dict[str, Any]] = []
-    for line in text.split("\n", 2 * limit)[: 2 * limit]:
-        value = read_json(line) if line.lstrip().startswith("{") else None
-        if isinstance(value, dict):
-            found.append(value)
-    return found[:limit]
+    lines = text.split("\n", 2 * limit)[: 2 * limit]
+    values = (read_json(line) for line in lines if line.lstrip().startswith("{"))
+    return [value for value in values if isinstance(value, dict)][:limit]
 
 
 def _text_of(content: Any, kinds: tuple[str, ...]) -> str:
