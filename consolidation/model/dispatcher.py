@@ -52,7 +52,7 @@ class Dispatcher:
         self._queue: deque[Question[Any]] = deque()
         self._in_flight: set[PendingCall] = set()
         self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
-        # Why no more calls are made.
+        # Why calls have stopped.
         self.refused: str | None = None
         self._closed = False
 

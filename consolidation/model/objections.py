@@ -49,7 +49,7 @@ def check_drafts(
     messages = ask_to_check(drafts)
     estimate = estimate_check(messages[-1]["content"], len(drafts))
     answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
-    # A second answer about a draft does not take back the objections of the first.
+    # A second answer about a draft does not cancel the objections of the first.
     by_number: defaultdict[int, list[StatedCheck | None]] = defaultdict(list)
     for stated in answer.groups:
         by_number[stated.n].append(stated)

@@ -429,7 +429,7 @@ def test_a_text_that_still_says_what_nothing_supports_after_its_repair_falls(
     assert wiki.picture() == before
 
 
-def test_an_objection_is_not_taken_back_by_a_second_answer_about_the_draft(wiki: Agent) -> None:
+def test_an_objection_is_not_cancelled_by_a_second_answer_about_the_draft(wiki: Agent) -> None:
     objecting_first = objecting(unsupported=["by a cron job"])
     wiki.server.responder = answering(
         saying(WHOLE),
