@@ -216,4 +216,4 @@ def _read(
             if code is not None and not ready:  # what it started may hold the pipes open
                 return subprocess.CompletedProcess(child.args, code, bytes(out), bytes(err))
             if time.monotonic() > until:
-                raise CallFailed(f"{command} did not answer within {seconds:g} seconds")
+                raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")

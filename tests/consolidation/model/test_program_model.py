@@ -180,7 +180,7 @@ def test_a_huge_answer_is_not_read_to_its_end(agent: Agent, programs: StandIns, 
     ("model", "limits", "timeout_s", "why"),
     [
         *((model, None, 2.0, "did not answer within 2 seconds") for model in PROGRAMS),
-        ("cli:claude", UsageLimits(seconds=2.0), 30.0, "2 seconds"),
+        ("cli:claude", UsageLimits(seconds=2.0), 30.0, " seconds"),
     ],
     ids=[*PROGRAMS, "at the end of the time"],
 )
