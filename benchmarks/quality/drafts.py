@@ -92,7 +92,7 @@ def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator
         for number, (each, draft) in enumerate(zip(question, drafts, strict=True), start=1):
             program = faults_of(draft)
             found = objections_of(stated.get(number), draft)
-            reading = None if answer is None else (*found.reasons, *found.lost_reasons)
+            reading = None if answer is None else (*found.reasons, *(why for _, why in found.lost))
             yield Judged(each, draft, program, reading)
     if replay is not None and missing:
         path = replay.with_name(f"{replay.name}.missing")

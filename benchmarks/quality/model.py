@@ -30,7 +30,7 @@ from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.answer_store import AnswerStore
+from slowwave.consolidation.writing.writer import AnswerStore
 from slowwave.store.file import open_writing
 
 from . import life
@@ -100,7 +100,7 @@ def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQ
     readings: list[tuple[str, ...] | None] = [None] * len(drafts)
     try:
         found = yield from check_drafts(checker, drafts, bill)
-        readings = [(*each.reasons, *each.lost_reasons) for each in found]
+        readings = [(*each.reasons, *(why for _, why in each.lost)) for each in found]
     except Unanswered as error:
         why = str(error)
     judged = (

@@ -15,7 +15,7 @@ from typing import Any
 from slowwave.consolidation.model.agent_writer import AGENTS
 from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.model.question import Dialogue, Question, Reply, resume
-from slowwave.consolidation.model.window_dialogue import WindowDialogue, WrittenGroups
+from slowwave.consolidation.model.window_dialogue import WindowDialogue
 from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.planning.windows import shown_memories, window_of
 from slowwave.consolidation.progress import Progress
@@ -71,13 +71,13 @@ class OwnGroup(WindowDialogue):
 
         stated: with the memories' own ids. Raises `Unanswered`.
         """
-        candidates, unproposed = self._propose([stated], {})
-        if not candidates:
-            yield OwnProposal(tuple(refused.why for refused in unproposed) or (_DECIDED,))
+        written = self._propose([stated], {})
+        if not written.candidates:
+            yield OwnProposal(tuple(group.why for group in written.unproposed) or (_DECIDED,))
             return
-        group = candidates[0]
+        (group,) = written.candidates
         if not group.faults:
-            (group,) = yield from self._check(WrittenGroups((group,), (), ()))
+            (group,) = yield from self._check(written)
         if group.reasons:
             yield OwnProposal(group.reasons)
             return

@@ -1,1 +1,1 @@
-"""Memories from conversations: what is read, what is believed, and what comes of it."""
+"""Read conversations, check what a model wants to remember of them, and store it."""

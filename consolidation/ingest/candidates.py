@@ -16,11 +16,11 @@ import numpy as np
 
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.answer_forms import StatedMemory
+from slowwave.consolidation.model.objections import plain
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.writing.program_check import find_text_faults
-from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.intake import KeptMessage
 from slowwave.store.records import UNDATED
 
@@ -37,7 +37,6 @@ _AROUND = 2
 # A shorter quote is found as whole words only: "uv" is within many.
 _MIN_PIECE = 6
 _BLANKS = re.compile(r"\s+")
-_SPELLINGS = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"'})
 _MAX_TAGS = 5
 
 
@@ -149,18 +148,16 @@ def within_limits(
 def check_stated(stated: StatedMemory, part: Part) -> Candidate:
     """Return a stated memory as a candidate, with its faults or what a model must confirm."""
     citations = tuple(_cited(stated.quotes, part))
-    text, subject, *tags = (
-        replace_half_pairs(text).strip() for text in (stated.content, stated.subject, *stated.tags)
-    )
-    content = with_day(_BLANKS.sub(" ", text), latest_moment(citations))
-    kept_tags = tuple(filter(None, dict.fromkeys(tags)))[:_MAX_TAGS]
-    candidate = Candidate(content, stated.kind, stated.importance, kept_tags, citations, subject)
+    content = with_day(_BLANKS.sub(" ", stated.content.strip()), latest_moment(citations))
+    tags = tuple(filter(None, dict.fromkeys(tag.strip() for tag in stated.tags)))[:_MAX_TAGS]
+    subject = stated.subject.strip()
+    candidate = Candidate(content, stated.kind, stated.importance, tags, citations, subject)
     if fault := _fault_of_form(stated, candidate):
         return replace(candidate, why=fault)
     sources = [_source(number, citation) for number, citation in enumerate(citations)]
     if faults := find_text_faults(content, sources):
         return replace(candidate, why="; ".join(faults))
-    if any(_plain(content).strip(".") in _plain(source.text) for source in sources):
+    if any(plain(content).strip(".") in plain(source.text) for source in sources):
         return candidate
     return replace(candidate, draft=DraftToCheck("merge", sources, content))
 
@@ -183,9 +180,9 @@ def _fault_of_form(stated: StatedMemory, candidate: Candidate) -> str | None:
 
 def _cited(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
     """Yield the messages that contain a quote."""
-    quoted = {quote: words for quote in quotes if (words := _plain(quote).strip(" .\"'"))}
+    quoted = {quote: words for quote in quotes if (words := plain(quote).strip(" .\"'"))}
     for placed in part.new:
-        text = _plain(placed.message.text)
+        text = plain(placed.message.text)
         own = tuple(quote for quote, words in quoted.items() if _is_quoted(words, text))
         if own:
             yield Citation(placed, own)
@@ -195,10 +192,6 @@ def _is_quoted(words: str, text: str) -> bool:
     if len(words) >= _MIN_PIECE:
         return words in text
     return re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", text) is not None
-
-
-def _plain(text: str) -> str:
-    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()
 
 
 def _source(number: int, citation: Citation) -> Source:
@@ -214,11 +207,10 @@ def _near_quotes(text: str, quotes: Sequence[str]) -> str:
     if len(text) <= _MAX_CHARACTERS:
         return text
     sentences = read(text).sentences
-    plain = [_plain(sentence) for sentence in sentences]
-    words = [_plain(quote) for quote in quotes]
+    words = list(map(plain, quotes))
     near = {
         place + step
-        for place, sentence in enumerate(plain)
+        for place, sentence in enumerate(map(plain, sentences))
         if any(word in sentence or sentence in word for word in words)
         for step in range(-_AROUND, _AROUND + 1)
     }

@@ -20,8 +20,7 @@ from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import Writer
+from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
@@ -97,9 +96,10 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
         outcome = intake.outcome
         if model is None or not inputs.options.ask:
             is_checked = model is None or model.checker is not None
-            for part in intake.parts:
-                tokens = estimate_tokens(part, intake.known, is_checked)
-                outcome.unread.append(PartRead(part, "planned", tokens=tokens))
+            outcome.unread = [
+                PartRead(part, "planned", tokens=estimate_tokens(part, intake.known, is_checked))
+                for part in intake.parts
+            ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
         for read in read_parts(intake.parts, model, intake.known, answers):
@@ -169,13 +169,12 @@ def _read_all(
     if intake.known.computed:
         run.keep_vectors(intake.known.computed)
     with run.writing() as file:
-        found: Iterator[PartRead]
-        if inputs.model is None:
-            why = "no model was specified"
-            found = (PartRead(part, "queued", why=why) for part in intake.parts)
-        else:
-            answers = AnswerStore(file, inputs.now, mask_answer)
-            found = read_parts(intake.parts, inputs.model, intake.known, answers)
+        answers = AnswerStore(file, inputs.now, mask_answer)
+        found: Iterator[PartRead] = (
+            (PartRead(part, "queued", why="no model was specified") for part in intake.parts)
+            if inputs.model is None
+            else read_parts(intake.parts, inputs.model, intake.known, answers)
+        )
         for number, read in enumerate(found, start=1):
             outcome.add_reading(read)
             if read.state == "read":

@@ -34,7 +34,7 @@ from .parts import Part, PlacedMessage
 
 # The key in a row's content of a part that gets the next messages of its conversation.
 GROWING = "growing"
-# A conversation in which nobody said anything for so long is over.
+# A conversation without a message for this long is over.
 _QUIET = timedelta(hours=1)
 # Selects all queued parts.
 EVERYTHING = "all"
@@ -124,7 +124,7 @@ def read_parts_to_read(
 
 
 def grows(row: PartRow, now: datetime) -> bool:
-    """Whether a queued part is of a conversation that goes on, and may get more messages."""
+    """Whether the conversation of a queued part goes on, so that it may get more messages."""
     if row.content.get(GROWING) is not True:
         return False
     times = (placed.message.said_at for placed in part_from_row(row).messages)

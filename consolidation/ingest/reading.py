@@ -21,8 +21,7 @@ from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.store.conversations.messages import replace_half_pairs
+from slowwave.consolidation.writing.writer import AnswerStore
 
 from .candidates import PartRead, check_stated, within_limits
 from .known import KnownMemories
@@ -96,14 +95,14 @@ def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRe
         answer = yield from ask(question, bill)
     except UnreadableAnswer as error:
         why = f"the model's answer cannot be read: {error}"
-        yield PartRead(part, raw=replace_half_pairs(error.text), why=why, usage=bill.total)
+        yield PartRead(part, raw=error.text, why=why, usage=bill.total)
         return
     except Unanswered as error:
         yield PartRead(part, error.state, why=str(error), usage=bill.total)
         return
     stated = [check_stated(memory, part) for memory in answer.memories]
     checked = list(within_limits(stated, part.options))
-    reasoning = replace_half_pairs(answer.reasoning).strip()
+    reasoning = answer.reasoning.strip()
     # What a model must confirm, by the places of the candidates.
     drafts = {
         place: candidate.draft

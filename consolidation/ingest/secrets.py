@@ -107,7 +107,8 @@ def mask_text(text: str, known: Mapping[str, str], shown: str = "") -> str:
     known: those masked elsewhere, with their kinds. shown: a text whose secrets are not masked.
     """
     found = [*_secrets_in(text), *_repeated(known)(text)]
-    return _masked(text, [each for each in found if text[each.start : each.end] not in shown])[0]
+    new = [secret for secret in found if text[secret.start : secret.end] not in shown]
+    return _masked(text, new)[0]
 
 
 def mask_known(text: str, known: Mapping[str, str]) -> str:
@@ -135,9 +136,9 @@ def _mask_strings(value: Any, shown: str) -> Any:
     if isinstance(value, str):
         return mask_text(value, {}, shown)
     if isinstance(value, list):
-        return [_mask_strings(each, shown) for each in value]
+        return [_mask_strings(part, shown) for part in value]
     if isinstance(value, dict):
-        return {name: _mask_strings(each, shown) for name, each in value.items()}
+        return {name: _mask_strings(part, shown) for name, part in value.items()}
     return value
 
 
@@ -145,7 +146,7 @@ def _repeated(known: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
     """Return what finds known secrets in a text."""
     longest_first = sorted(known, key=len, reverse=True)
     echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
-    return lambda text: (_Found(*each.span(), known[each[0]]) for each in echo.finditer(text))
+    return lambda text: (_Found(*match.span(), known[match[0]]) for match in echo.finditer(text))
 
 
 def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]:
@@ -180,6 +181,7 @@ def _secrets_in(text: str) -> Iterator[_Found]:
 def _keys_in(text: str) -> Iterator[_Found]:
     """Yield what has the form of a service's key, and what is random."""
     detectors = _detectors()
+    randomness = detectors.randomness
     for first in range(0, len(text), _PIECE):
         for pattern, kind in detectors.patterns:
             for match in pattern.finditer(text, first, first + _PIECE + _OVERLAP):
@@ -187,12 +189,12 @@ def _keys_in(text: str) -> Iterator[_Found]:
                 letters = _TOKEN_LETTERS.match(text, end)
                 yield _trimmed(text, start, letters.end() if letters else end, kind)
     for match in _RUN.finditer(text):
-        if detectors.randomness.calculate_shannon_entropy(match[0]) > detectors.limit:
+        if randomness.calculate_shannon_entropy(match[0]) > randomness.entropy_limit:
             yield _Found(*match.span(), _RANDOM)
 
 
 def _named_in(text: str) -> Iterator[_Found]:
-    """Yield the values behind the names of secrets."""
+    """Yield the values after the names of secrets."""
     at = 0
     while match := _detectors().named.search(text, at):
         at = match.end("name")
@@ -217,9 +219,9 @@ def _value_of(match: re.Match[str]) -> str | None:
     """Return which group is the value of a named secret; None if it is a mere word."""
     from detect_secrets.filters import heuristic
 
-    behind = _WORD.search(match["gap"])
+    after = _WORD.search(match["gap"])
     # "The password manager is ..." is about something else.
-    if behind and is_content(behind[0].lower()):
+    if after and is_content(after[0].lower()):
         return None
     group = "quoted" if match["quoted"] else "value"
     value = match[group].strip(_AROUND)
@@ -252,7 +254,6 @@ class _Detectors(NamedTuple):
     named: re.Pattern[str]
     odd: re.Pattern[str]
     randomness: Base64HighEntropyString
-    limit: float
 
 
 @cache
@@ -274,11 +275,9 @@ def _detectors() -> _Detectors:
         for pattern in plugin.denylist
     ]
     names = "|".join((*DENYLIST, _MORE_NAMES)).replace("_?", "[ _-]?")
-    randomness = Base64HighEntropyString()
     return _Detectors(
         tuple(patterns),
         re.compile(_NAMED.format(names=names), re.IGNORECASE),
         re.compile(_ODD.format(names=names), re.IGNORECASE),
-        randomness,
-        randomness.entropy_limit,
+        Base64HighEntropyString(),
     )

@@ -1,4 +1,4 @@
-"""Keep what is said in a conversation at once, in parts that wait in the file to be read."""
+"""Store the messages of an ongoing conversation immediately, in parts queued for a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from slowwave.store.conversations.messages import (
     InvalidContent,
     Message,
     parse_time,
-    replace_half_pairs,
 )
 from slowwave.store.conversations.openai_messages import messages_of
 from slowwave.store.errors import StoreError
@@ -65,11 +64,10 @@ def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Convers
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
         raise StoreError(f"Expected the text of a message, found {error}.", _HINT) from None
-    for each in given:
-        if each.at is not None and parse_time(each.at) is None:
-            raise StoreError(f"'{each.at}' is not a time in ISO 8601.", _HINT)
-    whole = (replace(message, text=replace_half_pairs(message.text)) for message in found)
-    return Conversation(name, tuple(whole), name, FORMAT)
+    for message in given:
+        if message.at is not None and parse_time(message.at) is None:
+            raise StoreError(f"'{message.at}' is not a time in ISO 8601.", _HINT)
+    return Conversation(name, found, name, FORMAT)
 
 
 def keep(
@@ -88,26 +86,35 @@ def keep(
     `StoreError` if nothing was kept.
     """
     conversation_of(messages, name)
-    # Nothing but the call tells when a message without a time was said.
+    # Only the time of the call is known of a message without a time.
     keyed = [
-        (str(each.get("id")), message)
-        for each in messages
-        for message in conversation_of([{"at": timestamp(now), **each}], name).messages
+        (
+            None if passed.get("id") is None else str(passed["id"]),
+            replace(message, said_at=message.said_at or timestamp(now)),
+        )
+        for passed in messages
+        for message in conversation_of([passed], name).messages
     ]
+    keys = [key for key, _ in keyed]
     conversation = Conversation(name, tuple(message for _, message in keyed), name, FORMAT)
     secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
     # Also those in messages that are skipped below, and before agents wait for the file.
     if not options.allow_secrets:
         safe, kinds = mask_secrets(conversation, secrets)
         conversation = replace(conversation, messages=safe.messages)
-    ids = [str(each["id"]) for each in messages if each.get("id") is not None]
-    if not options.allow_secrets:  # masked, two could be the same
-        ids = [key for key in ids if mask_name(key, secrets) == key]
+        # Masked, two could be the same.
+        keys = [key if key and mask_name(key, secrets) == key else None for key in keys]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
         known = {key for row in rows for key in row.content["ids"]}
         chains = [chain for row in rows for chain in row.content["chains"]]
-        new = [place for place, (key, _) in enumerate(keyed, start=1) if key not in known]
+        new, ids = [], []
+        for place, key in enumerate(keys, start=1):
+            if key not in known:
+                new.append(place)
+                if key is not None:
+                    known.add(key)
+                    ids.append(key)
         passed = [conversation.messages[place - 1] for place in new]
         repeated = _count_repeated(passed, chains) if can_repeat else 0
         conversation = replace(conversation, messages=tuple(passed[repeated:]))
@@ -117,7 +124,7 @@ def keep(
         found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": [key for key in ids if key not in known],
+            "ids": ids,
         }
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
@@ -127,7 +134,7 @@ def keep(
 
 
 def close(path: Path, name: str, tenant: str) -> None:
-    """Let the queued part of a conversation grow no longer. Raises `StoreError`."""
+    """Stop adding messages to the queued part of a conversation. Raises `StoreError`."""
     with open_writing(path) as file, file.transaction():
         for row in _rows(file, tenant, name)[-1:]:
             write_part(file, replace(row, content=row.content | {GROWING: False}))

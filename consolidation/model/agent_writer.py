@@ -1,4 +1,4 @@
-"""The writer whose model is an agent: it answers from what is given and kept, and asks nobody."""
+"""The writer for an agent that is the model: it makes no calls, and uses the agent's answers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import AGENT, Job
+from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job
+from slowwave.store.conversations.messages import replace_half_pairs
 
 from .interface import Models
 from .question import Dialogue, Made, Question, Reply, resume
@@ -69,27 +69,25 @@ class AgentWriter:
 
     def _answered(self, dialogue: Dialogue[Made], answers: AnswerStore) -> list[Made] | None:
         """Return the results of a dialogue; None if a question is open."""
-        results: list[Made]
-        more: list[Made]
+        found: list[Made]
         results, question = resume(dialogue)
         while question is not None:
             text = self._answer(question, answers)
             if text is None:
-                if question.id not in (each.id for each in self.open):
+                if question.id not in {asked.id for asked in self.open}:
                     self.open.append(question)
                 return None
-            more, question = resume(dialogue, Reply(text, Usage(cached=1)))
-            results += more
+            found, question = resume(dialogue, Reply(text, Usage(cached=1)))
+            results += found
         return results
 
     def _answer(self, question: Question[Any], answers: AnswerStore) -> str | None:
         kept = answers.find(question.id)
         if kept is not None and question.is_answered_by(kept.answer):
             return kept.answer
-        text = self._given.get(question.id)
-        if text is None:
+        if question.id not in self._given:
             return None
-        text = answers.masked(text, question.messages)
+        text = answers.masked(replace_half_pairs(self._given[question.id]), question.messages)
         fault = question.fault_of(text)
         if fault is not None:
             self.faults[question.id] = fault

@@ -1,23 +1,20 @@
-"""The forms of a model's answers, their JSON schemas, and how a server is asked for them."""
+"""The forms of a model's answers, their JSON schemas, and how a server is asked for them.
+
+Keys that are not asked for are ignored.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from slowwave.consolidation.proposals import Operation
 from slowwave.store.records import Kind as MemoryKind
 
 
-class Stated(BaseModel):
-    """A part of an answer. Keys that are not asked for are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class StatedLeftOut(Stated):
+class StatedLeftOut(BaseModel):
     """What a text leaves out of a memory on purpose."""
 
     id: str
@@ -25,7 +22,7 @@ class StatedLeftOut(Stated):
     why: Literal["said elsewhere", "trivia", "outdated"]
 
 
-class StatedGroup(Stated):
+class StatedGroup(BaseModel):
     """Memories that belong together, and the text that replaces them."""
 
     operation: Operation
@@ -34,14 +31,14 @@ class StatedGroup(Stated):
     left_out: list[StatedLeftOut] = []
 
 
-class WriteAnswer(Stated):
+class WriteAnswer(BaseModel):
     """The answer about a window, or about groups of it once more."""
 
     groups: list[StatedGroup]
     conflicts: list[list[str]] = []
 
 
-class StatedUnsupported(Stated):
+class StatedUnsupported(BaseModel):
     """Words of a text that its memories do not say."""
 
     words: str
@@ -54,14 +51,14 @@ class StatedLost(StatedUnsupported):
     id: str
 
 
-class StatedWrongJoin(Stated):
+class StatedWrongJoin(BaseModel):
     """Memories that do not belong to the others."""
 
     ids: list[str]
     why: str = ""
 
 
-class StatedCheck(Stated):
+class StatedCheck(BaseModel):
     """What a reader objects to in one group; `confirms` only of an extraction."""
 
     n: int
@@ -71,13 +68,13 @@ class StatedCheck(Stated):
     confirms: list[str] = []
 
 
-class CheckAnswer(Stated):
+class CheckAnswer(BaseModel):
     """The answer about drafts."""
 
     groups: list[StatedCheck]
 
 
-class StatedMemory(Stated):
+class StatedMemory(BaseModel):
     """A memory to keep of a conversation, and the words that support it."""
 
     content: str
@@ -88,14 +85,14 @@ class StatedMemory(Stated):
     quotes: list[str]
 
 
-class MemoriesAnswer(Stated):
+class MemoriesAnswer(BaseModel):
     """The answer about a conversation."""
 
     memories: list[StatedMemory]
     reasoning: str = ""
 
 
-Shape = TypeVar("Shape", bound=Stated)
+Shape = TypeVar("Shape", bound=BaseModel)
 
 
 @dataclass(frozen=True)

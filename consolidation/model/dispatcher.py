@@ -49,25 +49,22 @@ class Dispatcher:
         self._meter = meter
         self._max_calls = max_calls
         self._lock = Lock()
-        self._waiting: deque[Question[Any]] = deque()
+        self._queue: deque[Question[Any]] = deque()
         self._in_flight: set[PendingCall] = set()
         self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
-        # Why calls are not made any longer.
+        # Why calls have stopped.
         self.refused: str | None = None
         self._closed = False
 
     @property
-    def waiting(self) -> int:
+    def queued(self) -> int:
         """The number of queued questions."""
-        return len(self._waiting)
+        return len(self._queue)
 
     def ask(self, question: Question[Any], first: bool = False) -> None:
         """Queue a question, first or last."""
         with self._lock:
-            if first:
-                self._waiting.appendleft(question)
-            else:
-                self._waiting.append(question)
+            (self._queue.appendleft if first else self._queue.append)(question)
             self._send()
 
     def completed(self, seconds: float) -> Iterator[CompletedCall]:
@@ -114,8 +111,8 @@ class Dispatcher:
 
     def _next(self) -> PendingCall | None:
         """Return the next call, now in flight, or None. The caller holds the lock."""
-        while self._waiting and len(self._in_flight) < self._max_calls and not self._closed:
-            question = self._waiting[0]
+        while self._queue and len(self._in_flight) < self._max_calls and not self._closed:
+            question = self._queue[0]
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
@@ -124,9 +121,9 @@ class Dispatcher:
                 # Calls in flight count with their maximum, so they may leave room.
                 if self._in_flight:
                     return None
-                self._completed.put(CompletedCall(self._waiting.popleft(), spent, Usage()))
+                self._completed.put(CompletedCall(self._queue.popleft(), spent, Usage()))
             else:
-                self._waiting.popleft()
+                self._queue.popleft()
                 self._in_flight.add(pending)
                 return pending
         return None

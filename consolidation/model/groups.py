@@ -86,28 +86,22 @@ class WindowGroups:
         """Return the sources with these ids, in the order in which they are shown."""
         return [source for source in self._source.values() if source.id in ids]
 
-    def propose(self, group: Group, staying: Collection[str] = ()) -> Proposal:
-        """Return a group's proposal. staying: memories that stay active. Raises `Unusable`."""
+    def propose(self, group: Group, kept: Collection[str] = ()) -> Proposal:
+        """Return a group's proposal. kept: memories that stay active. Raises `Unusable`."""
         self._refuse(group)
-        willing = self._window.may_leave.difference(staying)
-        operation, survivor = self._outcome(group, willing)
+        replaceable = self._window.may_leave.difference(kept)
+        operation, survivor = self._outcome(group, replaceable)
         if survivor is None:
-            rest = set(group.ids).difference(staying)
+            rest = set(group.ids).difference(kept)
             linked = {memory_id for memory_id in rest if self._source[memory_id].is_linked}
             # A new text takes the place of a linked memory.
-            willing = willing.union(linked if len(linked) == 1 else ())
-        leaving = tuple(
-            sorted(
-                memory_id
-                for memory_id in group.ids
-                if memory_id in willing and memory_id != survivor
-            )
-        )
+            replaceable = replaceable.union(linked if len(linked) == 1 else ())
+        leaving = tuple(sorted(replaceable.intersection(group.ids).difference([survivor])))
         if not leaving:
             raise Unusable("none of its memories may be superseded")
         # A merge only has its survivor and memories that leave.
-        staying_out = set(group.ids).difference(leaving, [survivor]) if operation == "merge" else ()
-        ids = tuple(sorted(set(group.ids).difference(staying_out)))
+        members = {*leaving, survivor} if operation == "merge" else group.ids
+        ids = tuple(sorted(set(group.ids).intersection(members)))
         sources = self.sources(ids)
         by_id = {source.id: source for source in sources}
         if len(ids) > 1:
@@ -164,26 +158,30 @@ class WindowGroups:
             return False
         return self._source[group.ids[0]].is_note and group.ids[0] not in self._window.derived
 
-    def _outcome(self, group: Group, willing: Collection[str]) -> tuple[Operation, str | None]:
+    def _outcome(self, group: Group, replaceable: Collection[str]) -> tuple[Operation, str | None]:
         """Return the operation of a group, and the memory that stays or grows.
 
         A memory whose text equals the group's stays unchanged, unless it is trusted less than
         another. Else a single derived memory grows. Else a new memory is written.
         """
         trust = max(self._trust[memory_id] for memory_id in group.ids)
-        same = [memory_id for memory_id in group.ids if self._source[memory_id].text == group.text]
-        same = [memory_id for memory_id in same if self._trust[memory_id] >= trust]
-        if group.operation == "extract":
+        same = [
+            memory_id
+            for memory_id in group.ids
+            if self._source[memory_id].text == group.text
+            and self._trust[memory_id] >= trust
             # A rule is a core memory, so only an existing one can take in support.
-            same = [memory_id for memory_id in same if memory_id in self._window.derived]
+            and (group.operation != "extract" or memory_id in self._window.derived)
+        ]
         if same:
-            survivor = next((memory_id for memory_id in same if memory_id not in willing), same[-1])
+            kept = (memory_id for memory_id in same if memory_id not in replaceable)
+            survivor = next(kept, same[-1])
             is_joined = group.operation in ("merge", "synthesize")
             return ("merge" if is_joined else group.operation), survivor
         if group.operation not in ("merge", "synthesize"):
             return group.operation, None
         derived = [memory_id for memory_id in group.ids if memory_id in self._window.derived]
-        grows = len(derived) == 1 and derived[0] in willing
+        grows = len(derived) == 1 and derived[0] in replaceable
         return "synthesize", derived[0] if grows else None
 
 

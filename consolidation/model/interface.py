@@ -112,5 +112,4 @@ class ModelWithChecker:
 
     def ask(self, call: PendingCall) -> Answer:
         """Ask the model that the question is for. Raises what that model raises."""
-        model = self.checker if call.question.kind == "check" else self.writer
-        return model.ask(call)
+        return (self.checker if call.question.kind == "check" else self.writer).ask(call)

@@ -24,7 +24,7 @@ EXAMPLES = ("anthropic/claude-haiku-4-5", "openai/gpt-5-mini", "gemini/gemini-2.
 def refuse_unready(endpoint: Endpoint) -> None:
     """Refuse a model that litellm does not know, or whose key is not set.
 
-    litellm is only imported if its tables and the environment leave a doubt. Raises `ModelError`.
+    Imports litellm only if its tables and the environment are inconclusive. Raises `ModelError`.
     """
     provider = _provider_of(endpoint.model)
     has_key = bool(os.environ.get(key_variable(provider or ""), "").strip())
@@ -54,7 +54,7 @@ def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None
 
 
 def _provider_of(model: str) -> str | None:
-    """Return the provider that a name certainly has; None leaves a doubt."""
+    """Return the provider of a name; None if litellm's tables are inconclusive."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         provider = _entry_of(model).get("litellm_provider")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Their logs contain whole requests, with the headers that hold the key.
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpcore")
 _LOADING = Lock()
-# What it reads from the environment at its import, also in a program of the user's.
+# Read from the environment when litellm is imported, also by a program of the user's.
 _ENVIRONMENT = {
     # Otherwise it downloads a price list and reads any .env that it finds.
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",

@@ -59,7 +59,7 @@ class Endpoint:
     first_wait_s: float = FIRST_WAIT_S
     # Servers answer under names of their own choice.
     answered_as: str | None = field(default=None, init=False)
-    # Calls at one time.
+    # Concurrent calls.
     concurrency: ClassVar = 4
 
     def open(self) -> ServedModel:
@@ -109,8 +109,9 @@ class ServedModel:
         self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
         self._style = RequestStyle(has_temperature=not self._reasons)
         self._timeout_s = endpoint.timeout_s * (REASONING_FACTOR if self._reasons else 1)
-        # Looked up once: it takes as long as a price.
-        self._has_price = self._litellm_price(1, 1) is not None
+        # Looked up once: that there is no price takes as long as a price.
+        self._has_price = True
+        self._has_price = self._price(1, 1) is not None
 
     @property
     def terms(self) -> Terms:
@@ -121,9 +122,8 @@ class ServedModel:
         return Terms(self._price, self._limit, patience_s)
 
     def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
-        return self._litellm_price(prompt_tokens, answer_tokens) if self._has_price else None
-
-    def _litellm_price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        if not self._has_price:
+            return None
         try:
             prompt, answer = self._litellm.cost_per_token(
                 model=self._endpoint.model,
@@ -170,17 +170,16 @@ class ServedModel:
         """Ask, and again with twice the limit if the answer is cut off."""
         # Refused styles are not tried again for this call.
         styles = [self._style]
-        answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if is_cut_off:
-            call.waste(answer)
-            call.raise_limit()
+        for is_last in (False, True):
             answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
-        if is_cut_off:
+            if not is_cut_off:
+                return answer
             call.waste(answer)
-            raise CallFailed(
-                f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
-            )
-        return answer
+            if not is_last:
+                call.raise_limit()
+        raise CallFailed(
+            f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
+        )
 
     def _retrying(self, call: PendingCall) -> tenacity.Retrying:
         import tenacity
@@ -194,9 +193,8 @@ class ServedModel:
         def waiting(state: tenacity.RetryCallState) -> float:
             requested = retry_after(state.outcome.exception() if state.outcome else None)
             seconds = growing(state) if requested is None else requested
-            left = call.seconds_left()
             # Do not wait beyond the deadline.
-            return seconds if left is None else max(0.0, min(seconds, left))
+            return max(0.0, min(seconds, call.meter.seconds_left()))
 
         return tenacity.Retrying(
             retry=tenacity.retry_if_exception(is_worth_waiting),
@@ -275,10 +273,7 @@ class ServedModel:
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
     def _timeout(self, call: PendingCall) -> float:
-        left = call.seconds_left()
-        if left is None:
-            return self._timeout_s
-        return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, left))
+        return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, call.meter.seconds_left()))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
         """Return the price of a call in USD; None if litellm does not know it.

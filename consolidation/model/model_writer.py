@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import BATCH, Job
+from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job
 from slowwave.store.model_answers import Answer
 
 from .dispatcher import CompletedCall, Dispatcher
@@ -170,7 +169,7 @@ class _Session(Generic[Made]):
 
     def _begin(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> None:
         """Begin dialogues until enough questions are queued."""
-        while self._dispatcher.waiting < ahead and len(self._replied) < ahead:
+        while self._dispatcher.queued < ahead and len(self._replied) < ahead:
             dialogue = next(dialogues, None)
             if dialogue is None:
                 return

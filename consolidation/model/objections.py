@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from slowwave.consolidation.planning.estimates import estimate_check
 
@@ -28,17 +30,15 @@ class Objections:
     reasons: tuple[str, ...] = ()
     # The ids of memories that do not belong in the group.
     strangers: frozenset[str] = frozenset()
-    # The ids of memories of which the draft loses something, and what, as sentences.
-    losing: frozenset[str] = frozenset()
-    lost_reasons: tuple[str, ...] = ()
+    # (memory id, what the draft loses of it, as a sentence).
+    lost: tuple[tuple[str, str], ...] = ()
 
     def plus(self, more: Objections) -> Objections:
         """Return these objections and more of them."""
         return Objections(
             (*self.reasons, *more.reasons),
             self.strangers | more.strangers,
-            self.losing | more.losing,
-            (*self.lost_reasons, *more.lost_reasons),
+            (*self.lost, *more.lost),
         )
 
 
@@ -49,9 +49,13 @@ def check_drafts(
     messages = ask_to_check(drafts)
     estimate = estimate_check(messages[-1]["content"], len(drafts))
     answer = yield from ask(Question(checker, CHECK, messages, estimate), bill)
-    by_number = {each.n: each for each in answer.groups}
+    # A second answer about a draft does not cancel the objections of the first.
+    by_number: defaultdict[int, list[StatedCheck | None]] = defaultdict(list)
+    for stated in answer.groups:
+        by_number[stated.n].append(stated)
     return [
-        objections_of(by_number.get(number), draft) for number, draft in enumerate(drafts, start=1)
+        reduce(Objections.plus, [objections_of(stated, draft) for stated in by_number[n] or [None]])
+        for n, draft in enumerate(drafts, start=1)
     ]
 
 
@@ -62,15 +66,16 @@ def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections
     by_short = short_ids(draft.sources)
     sources = {source.id: source for source in draft.sources}
     unsupported = [
-        f"no memory says: {found.words}" + _because(found.why)
-        for found in stated.unsupported
-        if _quotes(found.words, draft.text)
+        f"no memory says: {objection.words}" + _because(objection.why)
+        for objection in stated.unsupported
+        if _quotes(objection.words, draft.text)
     ]
-    lost = [
-        (by_short[found.id], f"lost: {found.words}" + _because(found.why))
-        for found in stated.lost
-        if found.id in by_short and _quotes(found.words, sources[by_short[found.id]].text)
-    ]
+    lost = tuple(
+        (by_short[objection.id], f"lost: {objection.words}" + _because(objection.why))
+        for objection in stated.lost
+        if objection.id in by_short
+        and _quotes(objection.words, sources[by_short[objection.id]].text)
+    )
     strangers: set[str] = set()
     wrong = []
     for join in stated.wrong_join:
@@ -82,12 +87,7 @@ def objections_of(stated: StatedCheck | None, draft: DraftToCheck) -> Objections
     confirming = {by_short[short] for short in stated.confirms if short in by_short}
     if draft.operation == "extract" and len(confirming) < _MIN_CONFIRMING:
         wrong.append(f"fewer than two of its {len(sources)} memories support it by themselves")
-    return Objections(
-        (*unsupported, *wrong),
-        frozenset(strangers),
-        frozenset(memory_id for memory_id, _ in lost),
-        tuple(why for _, why in lost),
-    )
+    return Objections((*unsupported, *wrong), frozenset(strangers), lost)
 
 
 def _because(why: str) -> str:
@@ -96,11 +96,10 @@ def _because(why: str) -> str:
 
 def _quotes(words: str, text: str) -> bool:
     """Whether words are quoted from a text, ignoring case, blanks and kinds of quotes."""
-    parts = [_plain(part) for part in _ELLIPSIS.split(words)]
-    parts = [part for part in parts if part]
-    plain = _plain(text)
-    return bool(parts) and all(part in plain for part in parts)
+    parts = [plain(part).strip(" .\"'") for part in _ELLIPSIS.split(words)]
+    return any(parts) and all(part in plain(text) for part in parts)
 
 
-def _plain(text: str) -> str:
-    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip(" .\"'").lower()
+def plain(text: str) -> str:
+    """Return a text in lower case, with single blanks and plain quotation marks."""
+    return _BLANKS.sub(" ", text.translate(_SPELLINGS)).strip().lower()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
+
+from slowwave.store.conversations.messages import replace_half_pairs
 
 from .answer_forms import AnswerForm, Shape
 from .unanswered import UnreadableAnswer
-
-Parsed = TypeVar("Parsed", bound=BaseModel)
 
 # Models write unescaped line breaks into strings.
 _DECODER = json.JSONDecoder(strict=False)
@@ -34,7 +34,7 @@ def read_answer(form: AnswerForm[Shape], text: str) -> Shape:
     return parse_answer(form.shape, text)
 
 
-def parse_answer(shape: type[Parsed], text: str) -> Parsed:
+def parse_answer(shape: type[Shape], text: str) -> Shape:
     """Return the last JSON object of a shape in an answer. Raises `UnreadableAnswer`.
 
     The last, because a model that reasons aloud corrects itself.
@@ -45,7 +45,7 @@ def parse_answer(shape: type[Parsed], text: str) -> Parsed:
     why = None
     for value in reversed(objects):
         try:
-            return shape.model_validate(_with_plain_keys(value))
+            return shape.model_validate(_cleaned(value))
         except ValidationError as error:
             why = why or first_fault(error)
     why = why or "it contains no JSON object"
@@ -93,14 +93,16 @@ def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
     return error.msg.startswith("Unterminated string") or within_token
 
 
-def _with_plain_keys(value: Any) -> Any:
-    """Return a value with its keys in snake case."""
+def _cleaned(value: Any) -> Any:
+    """Return a value with its keys in snake case, and texts that UTF-8 can encode."""
+    if isinstance(value, str):
+        return replace_half_pairs(value)
     if isinstance(value, list):
-        return [_with_plain_keys(item) for item in value]
+        return list(map(_cleaned, value))
     if isinstance(value, dict):
         return {
-            re.sub(r"[\s-]+", "_", key.strip()).lower(): _with_plain_keys(item)
-            for key, item in value.items()
+            re.sub(r"[\s-]+", "_", key.strip()).lower(): _cleaned(part)
+            for key, part in value.items()
         }
     return value
 

@@ -24,6 +24,7 @@ from typing import ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .interface import Terms, limit_with_reasoning
@@ -53,7 +54,7 @@ class ProgramModel:
 
     model: str
     timeout_s: float = _TIMEOUT_S
-    # Programs at one time.
+    # Concurrent programs.
     concurrency: ClassVar = CONCURRENCY
     # The names that answers gave the model.
     _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
@@ -108,15 +109,15 @@ class ProgramModel:
         """
         call.permit()
         program = self._parts[0]
-        folder = Path(tempfile.mkdtemp(prefix="slowwave-cli-"))
         try:
-            found = program.read(self._run(call, folder))
+            with tempfile.TemporaryDirectory(
+                prefix="slowwave-cli-", ignore_cleanup_errors=True
+            ) as folder:
+                found = program.read(self._run(call, Path(folder)))
         except OSError as error:
             raise ModelRefuses(
                 f"{program.command} cannot be run: {error.strerror or error}"
             ) from error
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
         answer = self._answer(call, found)
         if found.text is not None:
             return answer
@@ -131,8 +132,7 @@ class ProgramModel:
         work = folder / "empty"
         work.mkdir()
         arguments, environment, question = program.prepare(call, folder, wanted)
-        left = call.seconds_left()
-        seconds = self.timeout_s if left is None else min(self.timeout_s, max(0.0, left))
+        seconds = min(self.timeout_s, max(0.0, call.meter.seconds_left()))
         with tempfile.TemporaryFile() as stdin:  # without a name
             stdin.write(question.encode(errors="replace"))
             stdin.seek(0)
@@ -162,7 +162,7 @@ class ProgramModel:
     def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
-        text = "" if found.text is None else without_secrets(found.text)
+        text = without_secrets(replace_half_pairs(found.text or ""))
         prompt = token_count_of(found.prompt_tokens, expected.prompt)
         answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
         cost = cost_of(found.cost_usd)
@@ -216,4 +216,4 @@ def _read(
             if code is not None and not ready:  # what it started may hold the pipes open
                 return subprocess.CompletedProcess(child.args, code, bytes(out), bytes(err))
             if time.monotonic() > until:
-                raise CallFailed(f"{command} did not answer within {seconds:g} seconds")
+                raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")

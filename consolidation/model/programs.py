@@ -22,7 +22,7 @@ from .responses import REFUSAL_STATUSES, REFUSAL_WORDS
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
-# Programs at one time, unless the user says otherwise.
+# The default number of concurrent programs.
 CONCURRENCY = 2
 # What a program prints if every other call would end in the same way: no login, no such model, or
 # nothing left of a plan.
@@ -71,7 +71,7 @@ class ProgramAnswer:
     answer_tokens: int = 0
     cost_usd: float | None = None
     model: str | None = None
-    # What it means that there is none.
+    # How to treat a missing answer.
     failure: type[Unanswered] = CallFailed
 
 
@@ -93,8 +93,10 @@ class Program:
 def as_text(messages: Messages) -> str:
     """Return messages as one text: neither program takes a conversation."""
     return "\n\n".join(
-        f"You answered:\n{each['content']}" if each["role"] == "assistant" else each["content"]
-        for each in messages
+        f"You answered:\n{message['content']}"
+        if message["role"] == "assistant"
+        else message["content"]
+        for message in messages
     )
 
 
@@ -107,8 +109,8 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
     of an administrator run. A version that does not know it refuses to start.
     """
     system = folder / "system.md"
-    messages, budget_usd = call.question.messages, call.cost_left()
-    instructions = [each["content"] for each in messages if each["role"] == "system"]
+    messages, budget_usd = call.question.messages, call.meter.cost_left(call)
+    instructions = [message["content"] for message in messages if message["role"] == "system"]
     system.write_text("\n\n".join(instructions), "utf-8", errors="replace")
     arguments = [*_CLAUDE, "--json-schema", json_line(call.question.schema)]
     arguments += ["--system-prompt-file", str(system)]
@@ -117,7 +119,7 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
     if budget_usd is not None:
         arguments += ["--max-budget-usd", f"{max(budget_usd, 0.0001):.4f}"]
     kept = {name: value for name, value in os.environ.items() if name not in _CLAUDE_SESSION}
-    conversation = [each for each in messages if each["role"] != "system"]
+    conversation = [message for message in messages if message["role"] != "system"]
     return arguments, kept | _CLAUDE_SETTINGS, as_text(conversation)
 
 
@@ -159,7 +161,8 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     if not result.is_error and text:
         model = max(used, key=lambda name: used[name].outputTokens, default=None)
         return ProgramAnswer(text, "", prompt, answer, cost, model)
-    why = "; ".join(result.errors) or result.result or result.subtype or "it has no answer"
+    subtype = result.subtype.removeprefix("success")
+    why = "; ".join(result.errors) or result.result or subtype or "it has no answer"
     status = result.api_error_status
     failure = ModelRefuses if status in REFUSAL_STATUSES else _failure_of(why)
     if result.subtype == "error_max_budget_usd":
@@ -192,8 +195,8 @@ def _prepare_codex(call: PendingCall, folder: Path, model: str | None) -> Start:
         home.mkdir()
         if login.is_file():
             # The lock, too: two that renew a login at one time would lose it.
-            for each in (login.resolve(), login.resolve().with_name("auth.json.lock")):
-                (home / each.name).symlink_to(each)
+            for path in (login.resolve(), login.resolve().with_name("auth.json.lock")):
+                (home / path.name).symlink_to(path)
         environment["CODEX_HOME"] = str(home)
     return [*arguments, "-"], environment, as_text(call.question.messages)
 
@@ -246,8 +249,7 @@ def _read_codex(ended: CompletedProcess[bytes]) -> ProgramAnswer:
 def _message_in(text: str) -> str:
     """Return the message in a server's error, which is JSON or the message itself."""
     try:
-        found = json.loads(text)
-        return str(found["error"]["message"])
+        return str(json.loads(text)["error"]["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
         return text
 

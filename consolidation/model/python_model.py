@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .interface import Opener, Terms
@@ -42,7 +43,7 @@ class FunctionModel:
     model: str
     # Makes an answer to a call.
     respond: Callable[[PendingCall], Answer]
-    # Calls at one time: functions are called one after another.
+    # Concurrent calls; a function may not be thread-safe.
     concurrency: int = 1
     answered_as: str | None = field(default=None, init=False)
 
@@ -54,8 +55,7 @@ class FunctionModel:
             text = function(call.question.messages, call.question.schema)
             if not isinstance(text, str):
                 raise CallFailed(f"the function returned a {type(text).__name__}, not text")
-            # Unpaired surrogates are not UTF-8.
-            text = text.encode(errors="replace").decode()
+            text = replace_half_pairs(text)
             return Answer(text, call.estimate.prompt, count_tokens(text), None)
 
         named = getattr(function, "__qualname__", None) or type(function).__qualname__
@@ -113,4 +113,4 @@ def _names_of(served: CompletesMessages) -> Iterable[str]:
     models = getattr(served, "model_list", None)
     if not isinstance(models, list):
         return ()
-    return [each["model_name"] for each in models if isinstance(each, dict)]
+    return [model["model_name"] for model in models if isinstance(model, dict)]

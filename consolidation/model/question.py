@@ -2,7 +2,7 @@
 
 A dialogue is a generator that does no I/O. It yields questions and results; a driver sends it a
 `Reply` to each question. So anybody can answer, in any order: a served model, a recording, or the
-answers that a file keeps. A dialogue that is begun again with the same answers goes the same way.
+answers that a file keeps. A dialogue that is restarted with the same answers takes the same path.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Reply:
     usage: Usage
 
 
-# Yields questions, to each of which it is sent a reply, and results.
+# Yields questions and results, and is sent a reply to each question.
 Dialogue = Generator[Question[Any] | Made, Reply, None]
 # A part of a dialogue, which returns something.
 Asking = Generator[Question[Any], Reply, Made]
@@ -145,18 +145,18 @@ def _split(whole: int, count: int) -> list[int]:
 def ask(question: Question[Shape], bill: Bill) -> Asking[Shape]:
     """Ask, and once more if the answer is unreadable. Raises `Unanswered`."""
     try:
-        return read_answer(question.form, (yield from _text_of_answer(question, bill)))
+        return (yield from _ask_once(question, bill))
     except UnreadableAnswer as error:
         again = question.corrected(error)
-    return read_answer(question.form, (yield from _text_of_answer(again, bill)))
+    return (yield from _ask_once(again, bill))
 
 
-def _text_of_answer(question: Question[Any], bill: Bill) -> Asking[str]:
+def _ask_once(question: Question[Shape], bill: Bill) -> Asking[Shape]:
     reply = yield question
     bill.add(reply.usage)
     if isinstance(reply.outcome, Unanswered):
         raise reply.outcome
-    return reply.outcome
+    return read_answer(question.form, reply.outcome)
 
 
 def resume(

@@ -24,7 +24,7 @@ from slowwave.consolidation.errors import RecordingError
 from slowwave.store.errors import file_errors
 from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
-from slowwave.store.records import json_text
+from slowwave.store.records import json_text, read_json
 
 from .interface import Model, Terms
 from .parsing import first_fault
@@ -50,9 +50,6 @@ class _RecordedLine(BaseModel):
     prompt_tokens: int = Field(default=0, ge=0)
     completion_tokens: int = Field(default=0, ge=0)
     cost_usd: float | None = None
-
-    def recorded(self) -> Answer:
-        return Answer(self.answer, self.prompt_tokens, self.completion_tokens, self.cost_usd)
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,9 @@ def read_recording(path: Path) -> Recording:
         for number, line in enumerate(lines, start=1):
             read = _read(line, number, path)
             if read is not None:
-                answers[question_key(read.model, read.messages)] = read.recorded()
+                tokens = read.prompt_tokens, read.completion_tokens
+                answer = Answer(read.answer, *tokens, read.cost_usd)
+                answers[question_key(read.model, read.messages)] = answer
                 models.add(read.model)
     return Recording(path, answers, frozenset(models))
 
@@ -115,13 +114,8 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
 
 def _breaks_off(line: bytes) -> bool:
     begun = line.rstrip(b"\n")
-    if begun[: len(_HEAD)] != _HEAD[: len(begun)]:
-        return False
-    try:
-        json.loads(begun)
-    except ValueError:
-        return True
-    return False
+    is_own = begun[: len(_HEAD)] == _HEAD[: len(begun)]
+    return is_own and read_json(begun.decode(errors="replace")) is None
 
 
 class Recorder:

@@ -9,6 +9,8 @@ from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from slowwave.store.conversations.messages import replace_half_pairs
+
 from .litellm_client import status_of
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
@@ -79,26 +81,22 @@ def _text_of(message: Any) -> str:
     """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []
     content = message.content or (calls[0].function.arguments if calls else "")
-    # Unpaired surrogates are not UTF-8, so neither a file nor a question could hold them.
-    return str(content or "").encode(errors="replace").decode()
+    # Neither a file nor a question can hold what UTF-8 cannot encode.
+    return replace_half_pairs(str(content or ""))
 
 
 def _why_unusable(choice: Any, content: str) -> str | None:
     """Return why an answer is unusable; None if it may be used."""
-    refusal = _refusal(choice.message)
-    if refusal:
+    refusal = getattr(choice.message, "refusal", None) or (
+        getattr(choice.message, "provider_specific_fields", None) or {}
+    ).get("refusal")
+    if refusal := str(refusal or "").strip():
         return f"the model will not answer: {refusal.splitlines()[0][:_MAX_SHOWN]}"
     if choice.finish_reason == "content_filter":
         return "the provider's filter withheld the answer"
     if not content.strip() and choice.finish_reason != "length":
         return "the model's answer is empty"
     return None
-
-
-def _refusal(message: Any) -> str:
-    refusal = getattr(message, "refusal", None)
-    refusal = refusal or (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
-    return str(refusal or "").strip()
 
 
 def retry_after(error: BaseException | None) -> float | None:

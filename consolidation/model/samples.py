@@ -79,8 +79,7 @@ def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
     """Ask as a night does: once more if the answer is unreadable."""
 
     def dialogue() -> Dialogue[SampleAnswer]:
-        began, bill = time.monotonic(), Bill()
-        why: str | None = None
+        began, bill, why = time.monotonic(), Bill(), None
         try:
             yield from ask(question, bill)
         except Unanswered as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -82,7 +83,7 @@ class PendingCall:
 
     def __init__(self, meter: UsageMeter, question: Question[Any], max_tokens: int) -> None:
         """Take the question, and the token limit of the answer."""
-        self._meter = meter
+        self.meter = meter
         self.question = question
         self.estimate = question.estimate
         self.max_tokens = max_tokens
@@ -118,7 +119,7 @@ class PendingCall:
         # The first request was counted when the call began.
         if self.requests:
             try:
-                self._meter.take(self)
+                self.meter.take(self)
             except LimitReached as reached:
                 raise self.ended_by(str(reached)) from None
         self.requests += 1
@@ -133,7 +134,7 @@ class PendingCall:
         """Add the usage of an unusable answer, in any thread."""
         used = usage_of(answer)
         self.wasted += used
-        self._meter.charge(used)
+        self.meter.charge(used)
 
     def raise_limit(self) -> None:
         """Double the token limit, and restart the time limit."""
@@ -146,21 +147,13 @@ class PendingCall:
     def lose(self) -> None:
         """Record a lost answer, which may be charged, in any thread."""
         self.lost += self.estimated
-        self._meter.lose(self.estimate)
+        self.meter.lose(self.estimate)
 
     def abandon(self, why: str) -> None:
         """Permit no further request, and end the one in flight, in any thread."""
         self.abandoned = why
         if self.stop is not None:
             self.stop()
-
-    def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None means unlimited."""
-        return self._meter.seconds_left()
-
-    def cost_left(self) -> float | None:
-        """Return the USD that this call may cost; None means unlimited."""
-        return self._meter.cost_left(self)
 
 
 def usage_of(answer: Answer, calls: int = 0, cached: int = 0) -> Usage:
@@ -233,11 +226,10 @@ class UsageMeter:
             # A recorded answer took no request.
             self._calls -= not pending.requests
 
-    def seconds_left(self) -> float | None:
-        """Return the seconds left to send requests; None means unlimited."""
-        if self._limits.seconds is None:
-            return None
-        return self._limits.seconds - (time.monotonic() - self._began)
+    def seconds_left(self) -> float:
+        """Return the seconds left to send requests; infinite without a limit."""
+        limit = inf if self._limits.seconds is None else self._limits.seconds
+        return limit - (time.monotonic() - self._began)
 
     def cost_left(self, pending: PendingCall) -> float | None:
         """Return the USD that the other calls in flight leave for a call; None means unlimited."""
@@ -251,8 +243,7 @@ class UsageMeter:
 
     def out_of_time(self) -> str | None:
         """Return the reason if the time is over; None if not."""
-        left = self.seconds_left()
-        if left is None or left > 0:
+        if self.seconds_left() > 0:
             return None
         return f"the budget of {self._limits.seconds:g} seconds is used up"
 

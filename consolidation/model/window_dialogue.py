@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
@@ -43,8 +44,8 @@ class CheckedGroup:
         """What must be repaired, as sentences."""
         # Memories that say more than a rule stay as its evidence.
         is_rule = self.proposal.operation == "extract"
-        lost = () if is_rule else self.objections.lost_reasons
-        return (*self.faults, *self.objections.reasons, *lost)
+        lost = () if is_rule else self.objections.lost
+        return (*self.faults, *self.objections.reasons, *(why for _, why in lost))
 
     def without_strangers(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
@@ -68,18 +69,17 @@ class Unproposed:
 Faulty = CheckedGroup | Unproposed
 
 
-@dataclass(frozen=True)
-class WrittenGroups:
+class WrittenGroups(NamedTuple):
     """An answer of the writing model, checked by program."""
 
-    candidates: tuple[CheckedGroup, ...]
-    unproposed: tuple[Unproposed, ...]
+    candidates: list[CheckedGroup]
+    unproposed: list[Unproposed]
     # The ids of memories that cannot all be true.
-    conflicts: tuple[tuple[str, ...], ...]
+    conflicts: list[tuple[str, ...]]
 
 
 class WindowDialogue:
-    """What is asked about a window, and what comes of it."""
+    """The questions about a window, and their results."""
 
     def __init__(self, job: Job, models: Models) -> None:
         """Take the window with its sources."""
@@ -112,10 +112,10 @@ class WindowDialogue:
             checked = yield from self._check(first)
         except Unanswered as error:
             # An unchecked draft is not written.
-            yield from self._settle(_unanswered(each, error) for each in first.candidates)
+            yield from self._settle(_unanswered(group, error) for group in first.candidates)
             raise
-        yield from self._settle(self._conclude(each) for each in checked if not each.reasons)
-        faulty = [each.without_strangers() for each in checked if each.reasons]
+        yield from self._settle(self._conclude(group) for group in checked if not group.reasons)
+        faulty = [group.without_strangers() for group in checked if group.reasons]
         before: list[Faulty] = [*faulty, *self._repairable(first.unproposed)]
         if not before:
             return
@@ -125,19 +125,19 @@ class WindowDialogue:
         except Unanswered as error:
             yield from self._settle(self._without_repair(faulty, error))
             raise
-        self._turned_down += [each.why for each in second.unproposed]
+        self._turned_down += [group.why for group in second.unproposed]
         yield from self._settle(self._after_repair(repaired, before))
 
     def _write(self, faulty: Sequence[Faulty] = ()) -> Asking[WrittenGroups]:
         """Ask to write all groups, or to repair faulty ones, and check them by program."""
         derived, sources = self._window.derived, self._job.sources
         if faulty:
-            named = {memory_id for each in faulty for memory_id in each.group.ids}
+            named = {memory_id for checked in faulty for memory_id in checked.group.ids}
             sources = tuple(self._groups.sources(named))
         ids = prompts.short_ids(sources)
         if faulty:
             short = {memory_id: shown for shown, memory_id in ids.items()}
-            listed = [each.group.stated(short, each.reasons) for each in faulty]
+            listed = [checked.group.stated(short, checked.reasons) for checked in faulty]
             messages = prompts.ask_to_repair(sources, derived, listed)
             estimate = estimate_repair(sources, listed)
         else:
@@ -145,65 +145,53 @@ class WindowDialogue:
             estimate = estimate_window(sources)
         question = Question(self._models.writer, WRITE, messages, estimate)
         answer = yield from ask(question, self._bill)
-        conflicts = (
-            tuple(dict.fromkeys(ids.get(short_id, "") for short_id in shown))
-            for shown in answer.conflicts
-            if not faulty
-        )
-        candidates, unproposed = self._propose(answer.groups, ids)
-        return WrittenGroups(
-            tuple(candidates),
-            tuple(unproposed),
-            tuple(found for found in conflicts if len(found) > 1 and "" not in found),
-        )
+        written = self._propose(answer.groups, ids)
+        for shown in () if faulty else answer.conflicts:
+            named_ids = tuple(dict.fromkeys(ids.get(short_id, "") for short_id in shown))
+            if len(named_ids) > 1 and "" not in named_ids:
+                written.conflicts.append(named_ids)
+        return written
 
-    def _propose(
-        self, stated: Sequence[StatedGroup], ids: dict[str, str]
-    ) -> tuple[list[CheckedGroup], list[Unproposed]]:
+    def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
         """Return the groups with a proposal, checked by program, and those without."""
-        candidates: list[CheckedGroup] = []
-        unproposed: list[Unproposed] = []
+        written = WrittenGroups([], [], [])
         taken: set[str] = set()
         notes = [source.id for source in self._job.sources if source.is_note]
-        for each in stated:
-            group = Group.of(each, ids, notes)
+        for stated in answered:
+            group = Group.of(stated, ids, notes)
             try:
                 if not taken.isdisjoint(group.ids):
                     raise Unusable("one of its ids is in another group already")
                 proposal = self._groups.propose(group)
             except Unusable as error:
-                unproposed.append(Unproposed(group, str(error)))
+                written.unproposed.append(Unproposed(group, str(error)))
                 continue
             taken.update(group.ids)
             if self._groups.is_wanted(proposal):
                 sources = self._groups.sources(group.ids)
                 faults = tuple(find_faults(proposal, sources))
-                dropped = tuple(find_dropped(proposal, sources))
-                losing = frozenset(memory_id for memory_id, _ in dropped)
-                lost = Objections((), frozenset(), losing, tuple(why for _, why in dropped))
-                candidates.append(CheckedGroup(group, proposal, faults, lost))
-        return candidates, unproposed
+                dropped = Objections(lost=tuple(find_dropped(proposal, sources)))
+                written.candidates.append(CheckedGroup(group, proposal, faults, dropped))
+        return written
 
     def _check(self, written: WrittenGroups) -> Asking[list[CheckedGroup]]:
         """Ask whether drafts say what their sources say, and return them with the objections."""
         drafts = [
             DraftToCheck(
-                each.proposal.operation,
-                sources := self._groups.sources(each.group.ids),
-                each.group.text,
-                each.proposal.left_out,
-                find_hints(each.proposal, sources),
+                candidate.proposal.operation,
+                sources := self._groups.sources(candidate.group.ids),
+                candidate.group.text,
+                candidate.proposal.left_out,
+                find_hints(candidate.proposal, sources),
             )
-            for each in written.candidates
+            for candidate in written.candidates
         ]
         drafts += [
             DraftToCheck("conflict", self._groups.sources(ids), "") for ids in written.conflicts
         ]
-        if self._models.checker is None or not drafts:
-            for ids in written.conflicts:
-                self._add_conflicts(ids)
-            return list(written.candidates)
-        objections = yield from check_drafts(self._models.checker, drafts, self._bill)
+        objections = [Objections()] * len(drafts)
+        if self._models.checker is not None and drafts:
+            objections = yield from check_drafts(self._models.checker, drafts, self._bill)
         count = len(written.candidates)
         for ids, found in zip(written.conflicts, objections[count:], strict=True):
             if not found.reasons:
@@ -229,11 +217,11 @@ class WindowDialogue:
 
     def _repairable(self, unproposed: Sequence[Unproposed]) -> Iterator[Unproposed]:
         """Yield groups that can be repaired: those with memories that were shown."""
-        for each in unproposed:
-            if set(each.group.ids).isdisjoint(self._window.memories):
-                self._turned_down.append(each.why)
+        for unusable in unproposed:
+            if set(unusable.group.ids).isdisjoint(self._window.memories):
+                self._turned_down.append(unusable.why)
             else:
-                yield each
+                yield unusable
 
     def _settle(self, results: Iterator[Result]) -> Iterator[Result]:
         """Yield results with their share of the usage since the last ones.
@@ -261,11 +249,12 @@ class WindowDialogue:
         why = "; ".join((*candidate.faults, *objections.reasons))
         if why:
             return Result(candidate.proposal, "rejected", why)
-        if not objections.losing:
+        if not objections.lost:
             return Result(candidate.proposal, "planned")
-        lost = "; ".join(objections.lost_reasons)
+        lost = "; ".join(why for _, why in objections.lost)
+        losing = {memory_id for memory_id, _ in objections.lost}
         try:
-            proposal = self._groups.propose(candidate.group, staying=objections.losing)
+            proposal = self._groups.propose(candidate.group, losing)
         except Unusable as error:
             faults = [str(error)]
         else:
@@ -285,8 +274,7 @@ class WindowDialogue:
         The first text is used if only something is missing from it: the sources that it loses stay
         active.
         """
-        results = [self._conclude(each) for each in repaired]
-        second = list(results)
+        results = second = list(map(self._conclude, repaired))
         planned = {
             memory_id
             for result in second
@@ -305,7 +293,7 @@ class WindowDialogue:
             if first.state == "planned":
                 results = [result for result in results if result not in again]
             if first.state == "planned" or not again:
-                results.append(first)
+                results = [*results, first]
         yield from results
 
     def _without_repair(
@@ -316,9 +304,9 @@ class WindowDialogue:
         A first text that only loses something is used. The rest is not rejected, so that it can be
         asked about another night.
         """
-        for each in faulty:
-            first = self._conclude(each)
-            yield first if first.state == "planned" else _unanswered(each, error)
+        for candidate in faulty:
+            first = self._conclude(candidate)
+            yield first if first.state == "planned" else _unanswered(candidate, error)
 
 
 def _unanswered(candidate: CheckedGroup, error: Unanswered) -> Result:

@@ -21,8 +21,7 @@ from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import Job, Writer
+from slowwave.consolidation.writing.writer import AnswerStore, Job, Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes

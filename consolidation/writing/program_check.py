@@ -50,9 +50,12 @@ def find_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
 def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
     """Return the faults of any text, as sentences.
 
-    They are facts that are in no source, and orders to the reader.
+    They are facts that are in no source, broken letters, and orders to the reader.
     """
     faults = [fault.why for fault in find_unsupported(text, sources)]
+    # What is left of a letter that a model wrote as half a surrogate pair.
+    if "\ufffd" in text and not any("\ufffd" in source.text for source in sources):
+        faults.append("it has a broken letter, <U+FFFD>")
     if commands(text):
         faults.append("it gives orders to its reader")
     return faults
@@ -61,8 +64,11 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
 def find_dropped(proposal: Proposal, sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
     """Yield the facts that a merge without a new text drops, as (memory id, sentence)."""
     if proposal.keeps_text and proposal.operation == "merge":
-        staying = (source for source in sources if source.id not in proposal.leaving)
-        kept = [replace(source, observed_at=UNDATED) for source in staying]
+        kept = [
+            replace(source, observed_at=UNDATED)
+            for source in sources
+            if source.id not in proposal.leaving
+        ]
         for source in sources:
             if source.id in proposal.leaving:
                 for fact in find_unsupported(source.text, kept):
@@ -111,16 +117,16 @@ def find_hints(proposal: Proposal, sources: Sequence[Source]) -> list[tuple[str,
 
 def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
     """Whether a proposal shortens the file: fewer memories or characters, never more."""
-    length = {source.id: len(source.text) for source in sources}
-    going = [length[memory_id] for memory_id in proposal.leaving]
+    length_of = {source.id: len(source.text) for source in sources}
+    lengths = [length_of[memory_id] for memory_id in proposal.leaving]
     if proposal.keeps_text:
-        return bool(going)
+        return bool(lengths)
     if proposal.survivor is not None:
-        going.append(length[proposal.survivor])
+        lengths.append(length_of[proposal.survivor])
     written = len(proposal.draft.text)
-    if proposal.operation == "extract" and len(going) < _MIN_LEAVING:
+    if proposal.operation == "extract" and len(lengths) < _MIN_LEAVING:
         return False
-    return written < sum(going) or (written == sum(going) and len(going) > 1)
+    return written < sum(lengths) or (written == sum(lengths) and len(lengths) > 1)
 
 
 def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:

@@ -1,14 +1,16 @@
-"""The interface of a writer, which decides about windows: a model, or nobody."""
+"""The interface of writers, which turn windows into results, and where they keep answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage, Window
-
-from .answer_store import AnswerStore
+from slowwave.store.file import MemoryFile
+from slowwave.store.model_answers import Answer, KeptAnswer, keep_answers, read_answer
+from slowwave.store.records import timestamp
 
 # The number of results that are checked before they are applied.
 BATCH = 16
@@ -22,6 +24,37 @@ class Job:
 
     window: Window
     sources: tuple[Source, ...]
+
+
+class AnswerStore:
+    """Answers of models in the memory file, kept so that nothing is paid for twice."""
+
+    def __init__(
+        self,
+        file: MemoryFile,
+        now: datetime | None = None,
+        masked: Callable[[str, str], str] = lambda answer, _: answer,
+    ) -> None:
+        """Take the file, and the time of new answers; None keeps no new ones.
+
+        masked: returns an answer without the secrets that it was not shown, before it is used.
+        """
+        self._file = file
+        self._now = now
+        self._masked = masked
+
+    def masked(self, answer: str, asked: Sequence[Mapping[str, str]]) -> str:
+        """Return an answer as it may be kept. asked: the messages of its question."""
+        return self._masked(answer, "\n".join(message["content"] for message in asked))
+
+    def find(self, key: str) -> Answer | None:
+        """Return the kept answer to a question."""
+        return read_answer(self._file, key)
+
+    def keep(self, answers: Sequence[KeptAnswer]) -> None:
+        """Keep answers, all of them or none."""
+        if self._now is not None:
+            keep_answers(self._file, answers, timestamp(self._now))
 
 
 class Writer(Protocol):

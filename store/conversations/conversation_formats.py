@@ -29,7 +29,7 @@ _NAMES = ", ".join(format.name for format in FORMATS)
 class Dates:
     """The times of a conversation whose messages have none. ISO 8601 in UTC."""
 
-    # When they were said, by the user's word.
+    # When they were said, according to the user.
     said_at: str | None = None
     # When their file was last changed.
     saved_at: str | None = None
@@ -134,13 +134,15 @@ def _clean(conversation: Conversation, format: str, dates: Dates) -> Conversatio
     messages = tuple(
         replace(
             message,
-            text=replace_half_pairs(message.text),
-            speaker=message.speaker and replace_half_pairs(message.speaker),
             said_at=message.said_at or dates.said_at,
         )
         for message in conversation.messages
     )
-    name = replace_half_pairs(conversation.name)
     return replace(
-        conversation, name=name, messages=messages, format=format, saved_at=dates.saved_at
+        conversation,
+        name=replace_half_pairs(conversation.name),
+        messages=messages,
+        session=conversation.session and replace_half_pairs(conversation.session),
+        format=format,
+        saved_at=dates.saved_at,
     )

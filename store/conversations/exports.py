@@ -7,7 +7,6 @@ branch that the user saw last ends in `current_node`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -22,70 +21,74 @@ from .messages import (
 )
 
 
-@dataclass(frozen=True)
-class _Export:
-    """The export of a program."""
+def _export_format(
+    name: str,
+    program: str,
+    key: str,
+    shape: type,
+    title: str,
+    ids: tuple[str, ...],
+    messages_of: Callable[[dict[str, Any]], Iterator[Message]],
+) -> ConversationFormat:
+    """Return the format of a program's exports.
 
-    program: str
-    # The key of a conversation's messages, and their type.
-    key: str
-    shape: type
-    # The keys of its title and of its id.
-    title: str
-    ids: tuple[str, ...]
-    messages: Callable[[dict[str, Any]], Iterator[Message]]
+    key, shape: where a conversation has its messages, and their type. title, ids: the keys of its
+    title and of its id.
+    """
 
-    def conversations(self, text: str) -> list[dict[str, Any]]:
-        """Return the conversations in a text; [] if it has another format."""
-        value = read_json(text) if f'"{self.key}"' in text else None
+    def conversations_in(text: str) -> list[dict[str, Any]]:
+        value = read_json(text) if f'"{key}"' in text else None
         return [
-            item
-            for item in (value if isinstance(value, list) else [value])
-            if isinstance(item, dict) and isinstance(item.get(self.key), self.shape)
+            conversation
+            for conversation in (value if isinstance(value, list) else [value])
+            if isinstance(conversation, dict) and isinstance(conversation.get(key), shape)
         ]
 
-    def recognises(self, text: str) -> bool:
-        """Whether a text has this format."""
-        return bool(self.conversations(text))
-
-    def read(self, text: str, name: str) -> list[Conversation]:
-        """Return the conversations in a text. Raises `UnreadableConversation`."""
-        values = self.conversations(text)
+    def read(text: str, file: str) -> list[Conversation]:
+        values = conversations_in(text)
         if not values:
-            raise UnreadableConversation(f"{name} is not a {self.program} export.")
+            raise UnreadableConversation(f"{file} is not a {program} export.")
         return [
             Conversation(
-                f"{name}#{value.get(self.title) or number}",
-                tuple(self.messages(value)),
-                next((value[key] for key in self.ids if isinstance(value.get(key), str)), None),
+                f"{file}#{value.get(title) or number}",
+                tuple(messages_of(value)),
+                next((value[key] for key in ids if isinstance(value.get(key), str)), None),
             )
             for number, value in enumerate(values, start=1)
         ]
 
+    return ConversationFormat(name, lambda text: bool(conversations_in(text)), read)
+
 
 def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
     for node in _branch(value):
-        message = node.get("message")
-        if not isinstance(message, dict):
-            continue
-        author, content = message.get("author") or {}, message.get("content") or {}
-        role = author.get("role") if isinstance(author, dict) else None
-        hidden = (message.get("metadata") or {}).get("is_visually_hidden_from_conversation")
+        message = _object(node, "message")
+        author, content, metadata = (
+            _object(message, key) for key in ("author", "content", "metadata")
+        )
+        hidden = metadata.get("is_visually_hidden_from_conversation")
         # A message to a tool is not an answer to the user.
-        if hidden or message.get("recipient", "all") != "all":
+        if hidden or message.get("recipient") not in (None, "all"):
             continue
-        kind = content.get("content_type", "text") if isinstance(content, dict) else None
-        if kind not in ("text", "multimodal_text"):
+        if content.get("content_type", "text") not in ("text", "multimodal_text"):
             continue
-        found = to_message(role, content.get("parts"), message.get("create_time"))
-        if found is not None:
+        fields = author.get("role"), content.get("parts"), message.get("create_time")
+        if (found := to_message(*fields, ("text", "audio_transcription"))) is not None:
             yield found
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    """Return the object under a key; {} if there is none."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
 
 
 def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the nodes from the root to the last one that the user saw."""
     mapping = value["mapping"]
-    at = value.get("current_node") or next(reversed(mapping), None)
+    at = value.get("current_node")
+    if not isinstance(at, str) or at not in mapping:
+        at = next(reversed(mapping), None)
     found: dict[str, dict[str, Any]] = {}
     while isinstance(at, str) and at not in found and isinstance(mapping.get(at), dict):
         found[at] = mapping[at]
@@ -104,9 +107,10 @@ def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
         yield from islice(filter(None, found), 1)
 
 
-_CHATGPT = _Export(
-    "ChatGPT", "mapping", dict, "title", ("conversation_id", "id"), _messages_of_chatgpt
+_CHATGPT_IDS = ("conversation_id", "id")
+CHATGPT = _export_format(
+    "chatgpt", "ChatGPT", "mapping", dict, "title", _CHATGPT_IDS, _messages_of_chatgpt
 )
-_CLAUDE = _Export("Claude", "chat_messages", list, "name", ("uuid",), _messages_of_claude)
-CHATGPT = ConversationFormat("chatgpt", _CHATGPT.recognises, _CHATGPT.read)
-CLAUDE = ConversationFormat("claude", _CLAUDE.recognises, _CLAUDE.read)
+CLAUDE = _export_format(
+    "claude", "Claude", "chat_messages", list, "name", ("uuid",), _messages_of_claude
+)

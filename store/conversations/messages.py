@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
@@ -18,6 +19,11 @@ from .inserted import without_inserted
 # Half a surrogate pair, which JSON can spell but UTF-8 cannot encode.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
+# The roles by the names that programs have for them; those of systems and tools are missing.
+_ROLES: dict[str, Role] = {
+    **dict.fromkeys(("user", "human"), "user"),
+    **dict.fromkeys(("assistant", "model", "ai"), "assistant"),
+}
 # The latest time in seconds: a larger number, which is beyond the year 5000, has a smaller unit.
 _LATEST = 1e11
 _EPOCH = 1970
@@ -103,15 +109,12 @@ def replace_half_pairs(text: str) -> str:
 
 def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
     """Return the JSON objects among the first lines, at most `limit`."""
-    found: list[dict[str, Any]] = []
-    for line in text.split("\n", 2 * limit)[: 2 * limit]:
-        value = read_json(line) if line.lstrip().startswith("{") else None
-        if isinstance(value, dict):
-            found.append(value)
-    return found[:limit]
+    lines = text.split("\n", 2 * limit)[: 2 * limit]
+    values = (read_json(line) for line in lines if line.lstrip().startswith("{"))
+    return [value for value in values if isinstance(value, dict)][:limit]
 
 
-def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
+def _text_of(content: Any, kinds: tuple[str, ...]) -> str:
     """Return the text of a message's content, without what programs put into it.
 
     The content is a string or a list of parts; null, that of a tool call, gives an empty text.
@@ -124,7 +127,8 @@ def text_of(content: Any, kinds: tuple[str, ...] = ("text",)) -> str:
     texts = [
         part if isinstance(part, str) else part.get("text")
         for part in content or ()
-        if isinstance(part, str) or (isinstance(part, dict) and part.get("type") in kinds)
+        if isinstance(part, str)
+        or (isinstance(part, dict) and part.get("type", part.get("content_type")) in kinds)
     ]
     invalid = [part for part in texts if part is not None and not isinstance(part, str)]
     if invalid:
@@ -138,17 +142,15 @@ def parse_time(value: Any) -> str | None:
     value: ISO 8601, in UTC if it has no offset, or a number since 1970, perhaps as text, in seconds
     or, if it is too large for that, in milliseconds or less.
     """
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else _since_1970(value)
-    except ValueError:
-        moment = _since_1970(value)
-    if moment is None or moment.year <= _EPOCH:
-        return None
-    try:
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat(timespec="seconds")
-    except OverflowError:
-        return None
+    # A number first: some milliseconds read as a day and a time of the 18th century.
+    moment = _since_1970(value)
+    with suppress(ValueError, OverflowError):
+        if isinstance(value, str) and (moment is None or moment.year <= _EPOCH):
+            moment = datetime.fromisoformat(value)
+            moment = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        if moment is not None and moment.year > _EPOCH:
+            return moment.isoformat(timespec="seconds")
+    return None
 
 
 def _since_1970(value: Any) -> datetime | None:
@@ -168,13 +170,6 @@ def to_message(
 
     None for systems and tools, and for a content without a text. Raises `InvalidContent`.
     """
-    known = to_role(role)
-    text = text_of(content, kinds) if known else ""
+    known = _ROLES.get(role) if isinstance(role, str) else None
+    text = replace_half_pairs(_text_of(content, kinds)) if known else ""
     return Message(known, text, parse_time(time)) if known and text else None
-
-
-def to_role(role: Any) -> Role | None:
-    """Return the role that a program's name for it means; None for systems and tools."""
-    if role in ("user", "human"):
-        return "user"
-    return "assistant" if role in ("assistant", "model", "ai") else None

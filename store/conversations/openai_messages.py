@@ -20,6 +20,7 @@ from .messages import (
     first_objects,
     json_lines,
     parse_time,
+    replace_half_pairs,
     to_message,
 )
 
@@ -42,20 +43,15 @@ def _recognises(text: str) -> bool:
 
 def _read(text: str, name: str) -> list[Conversation]:
     value = read_json(text)
-    if isinstance(value, dict) and not _is_message(value):
-        return [_conversation(value, name)]
+    if isinstance(value, dict):
+        return [_conversation({"messages": [value]} if _is_message(value) else value, name)]
     values = list(json_lines(text, name)) if value is None else value
-    values = [values] if isinstance(values, dict) else values
-    conversations = (
-        [item for item in values if _has_messages(item)] if isinstance(values, list) else []
-    )
-    if not conversations:
-        return [_conversation({"messages": values}, name)]
-    if len(conversations) == 1:
-        return [_conversation(conversations[0], name)]
+    conversations = list(filter(_has_messages, values)) if isinstance(values, list) else []
+    if len(conversations) < 2:
+        return [_conversation((conversations or [{"messages": values}])[0], name)]
     return [
-        _conversation(item, f"{name}#{number}")
-        for number, item in enumerate(conversations, start=1)
+        _conversation(conversation, f"{name}#{number}")
+        for number, conversation in enumerate(conversations, start=1)
     ]
 
 
@@ -77,7 +73,8 @@ def messages_of(values: Iterable[Any]) -> Iterable[Message]:
         found = to_message(value.get("role"), value.get("content"), time, _TEXTS)
         if found is not None:
             name = value.get("name")
-            yield replace(found, speaker=name if isinstance(name, str) else None)
+            speaker = replace_half_pairs(name) if isinstance(name, str) else None
+            yield replace(found, speaker=speaker)
 
 
 def _is_message(value: Any) -> bool:

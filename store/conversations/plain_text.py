@@ -30,16 +30,18 @@ _TIME = r"\d{4}-\d\d-\d\d(?:[T ,]+\d{1,2}:\d\d(?::\d\d)?(?:Z|[+-]\d\d:?\d\d)?)?"
 _TURN = re.compile(
     rf"^(?:\[?(?P<time>{_TIME})\]?[ ,:-]*)?(?:\*\*|#{{1,4}} |<)?"
     r"(?P<speaker>[^\W\d_][\w.'-]*(?: [^\W\d_][\w.'-]*){0,2})"
-    r"(?: ?[\[(](?P<behind>\d[^)\]]*)[\])])?(?:\*\*:|:\*\*|:|>)(?: +|$)(?P<text>.*)$"
+    r"(?: ?[\[(](?P<after>\d[^)\]]*)[\])])?(?:\*\*:|:\*\*|:|>)(?: +|$)(?P<text>.*)$"
 )
+# Between a day and an hour.
+_GAP = re.compile(r"[T ,]+(\d{1,2}):")
 # Words before a colon that are not speakers.
 _NOBODY = _words(
     "note todo ps re subject date from to cc http https example warning error info fix update "
     "step question answer summary title"
 )
-# A name that appears once may be any word with a colon behind it.
+# A name that appears once may be any word before a colon.
 _MIN_TURNS = 2
-# It is a speaker all the same if its line is in the first person.
+# It is still a speaker if its line is in the first person.
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
 # A spoken sentence has lower-case words; a label is followed by numbers, names, a word or two.
 _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
@@ -102,11 +104,11 @@ def _names_in_same_layout(text: str, speakers: set[str]) -> set[str]:
     ]
     turns = [blank for found, blank in matches if found["speaker"].lower() in speakers]
     one_line_each = len(matches) == sum(bool(line.strip()) for line, _ in lines)
-    behind_blanks = all(turns)
+    after_blanks = all(turns)
     alike = (
         found["speaker"]
         for found, blank in matches
-        if (one_line_each or (behind_blanks and blank))
+        if (one_line_each or (after_blanks and blank))
         and len(_PLAIN_WORD.findall(found["text"])) >= _MIN_PLAIN_WORDS
     )
     return {
@@ -127,8 +129,13 @@ def _message(found: re.Match[str], text: str) -> Message:
     speaker = found["speaker"]
     role: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
     named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
-    time = found["time"] or found["behind"]
-    return Message(role, text, parse_time(time.replace(", ", "T")) if time else None, named)
+    return Message(role, text, _time_of(found), named)
+
+
+def _time_of(found: re.Match[str]) -> str | None:
+    """Return the time of a turn in ISO 8601, as in "2026-05-01, 9:30"; None without one."""
+    time = found["time"] or found["after"]
+    return parse_time(_GAP.sub(lambda gap: f"T{gap[1]:0>2}:", time or ""))
 
 
 TEXT = ConversationFormat("text", lambda text: bool(_speakers(text)), _read)

@@ -10,18 +10,16 @@ They are read without thoughts, tool calls and results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 from .messages import (
     Conversation,
     ConversationFormat,
-    Message,
     first_objects,
     json_lines,
     to_message,
 )
 
+# The marks of events that are not of the conversation.
+_INSERTED = ("isMeta", "isSidechain", "isCompactSummary")
 _CODEX_TEXTS = ("input_text", "output_text", "text")
 
 
@@ -32,18 +30,12 @@ def _is_claude_code(text: str) -> bool:
 def _read_claude_code(text: str, name: str) -> list[Conversation]:
     events = list(json_lines(text, name))
     ids = (event["sessionId"] for event in events if isinstance(event.get("sessionId"), str))
-    return [Conversation(name, tuple(_claude_code_messages(events)), next(ids, None))]
-
-
-def _claude_code_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
-    for event in events:
-        message = event.get("message")
-        is_inserted = any(map(event.get, ("isMeta", "isSidechain", "isCompactSummary")))
-        if not isinstance(message, dict) or is_inserted:
-            continue
-        found = to_message(event.get("type"), message.get("content"), event.get("timestamp"))
-        if found is not None:
-            yield found
+    messages = (
+        to_message(event.get("type"), event["message"].get("content"), event.get("timestamp"))
+        for event in events
+        if isinstance(event.get("message"), dict) and not any(map(event.get, _INSERTED))
+    )
+    return [Conversation(name, tuple(filter(None, messages)), next(ids, None))]
 
 
 def _is_codex(text: str) -> bool:
@@ -61,18 +53,17 @@ def _read_codex(text: str, name: str) -> list[Conversation]:
         event.get("payload") if event.get("type") == "session_meta" else event for event in events
     )
     ids = (meta.get("id") for meta in metas if isinstance(meta, dict))
-    session = next((found for found in ids if isinstance(found, str)), None)
-    return [Conversation(name, tuple(_codex_messages(events)), session)]
-
-
-def _codex_messages(events: list[dict[str, Any]]) -> Iterator[Message]:
-    for event in events:
-        item = event.get("payload") if event.get("type") == "response_item" else event
-        if not isinstance(item, dict) or item.get("type") != "message":
-            continue
-        fields = item.get("role"), item.get("content"), event.get("timestamp")
-        if (found := to_message(*fields, _CODEX_TEXTS)) is not None:
-            yield found
+    session = next((session for session in ids if isinstance(session, str)), None)
+    items = (
+        (event.get("payload") if event.get("type") == "response_item" else event, event)
+        for event in events
+    )
+    messages = (
+        to_message(item.get("role"), item.get("content"), event.get("timestamp"), _CODEX_TEXTS)
+        for item, event in items
+        if isinstance(item, dict) and item.get("type") == "message"
+    )
+    return [Conversation(name, tuple(filter(None, messages)), session)]
 
 
 CLAUDE_CODE = ConversationFormat("claude-code", _is_claude_code, _read_claude_code)

@@ -9,9 +9,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
-from slowwave.consolidation.model.answer_forms import AnswerForm, Stated
+from slowwave.consolidation.model.answer_forms import AnswerForm
 from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.prompts import DraftToCheck, Messages, fenced
@@ -37,7 +37,7 @@ from .compression import (
 from .traces import Worked
 
 
-class StatedClaim(Stated):
+class StatedClaim(BaseModel):
     """One sentence, and the short ids of the traces that say it."""
 
     text: str = Field(min_length=1)
@@ -50,7 +50,7 @@ class StatedDecision(StatedClaim):
     outcome: Literal["worked", "failed"]
 
 
-class ExperienceAnswer(Stated):
+class ExperienceAnswer(BaseModel):
     """The answer about the traces of a task."""
 
     decisions: list[StatedDecision]

@@ -18,8 +18,7 @@ from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interr
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.writing.answer_store import AnswerStore
-from slowwave.consolidation.writing.writer import Writer
+from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
-from conversations import contents, repeating
+from conversations import contents, remembering, repeating, stated
 from model_server import ModelServer
 from nights import rows
 
+from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.conversations.messages import parse_time
 
 
@@ -39,12 +40,24 @@ def count_queued(path: Path) -> int:
         (1_772_359_200_123, "2026-03-01"),
         (1_772_359_200_123_456, "2026-03-01"),
         ("1772359200123", "2026-03-01"),
+        # In ISO 8601, this would be a day of 1712.
+        ("1712010112345", "2024-04-01"),
         ("20260301", "2026-03-01"),
         ("2026-03-01T23:30:00-05:00", "2026-03-02"),
     ],
 )
 def test_a_time_is_read_in_whatever_unit_it_is(value: object, day: str) -> None:
     assert str(parse_time(value)).startswith(day)
+
+
+@pytest.mark.parametrize(
+    "spelled", ["2026-05-01 9:30", "2026-05-01,  09:30:00", "2026-05-01T9:30Z"]
+)
+def test_a_speaker_may_have_a_time_in_front_or_behind(spelled: str) -> None:
+    text = f"[{spelled}] Marta: I live in Lyon.\nJonas ({spelled}): I do, too.\n" * 2
+    (conversation,) = read_conversations(text.encode(), "talk.txt")
+    times = [message.said_at for message in conversation.messages]
+    assert times == ["2026-05-01T09:30:00+00:00"] * 4
 
 
 @pytest.mark.parametrize(
@@ -70,15 +83,34 @@ def test_messages_without_a_time_have_that_of_the_option_or_of_their_file(
     assert days(memory_file) == ["2026-03-01", "2026-01-20", "2025-12-24"]
 
 
-def test_only_a_known_day_is_written_in_front_of_a_text(
-    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
+TEXT = "Marit is on leave since yesterday."
+DATED = {"timestamp": "2026-03-10T09:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "stated_as", "kept"),
+    [
+        # Its file has a time, too.
+        ({}, (), TEXT, TEXT),
+        ({}, ("--date", "2026-01-20"), TEXT, f"[2026-01-20] {TEXT}"),
+        (DATED, (), TEXT, f"[2026-03-10] {TEXT}"),
+        (DATED, (), f"[2026-03-10] {TEXT}", f"[2026-03-10] {TEXT}"),
+    ],
+    ids=["unknown", "of the option", "of the message", "of the model"],
+)
+def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
+    memory_file: Path,
+    tmp_path: Path,
+    ask: Cli,
+    server: ModelServer,
+    fields: dict[str, str],
+    options: tuple[str, ...],
+    stated_as: str,
+    kept: str,
 ) -> None:
-    server.responder = repeating
-    text = "My sister has been on leave since yesterday in Bergen."
-    talk = write(tmp_path / "talk.jsonl", text)
-    ask(talk)
-    ask(talk, "--date", "2026-01-20", "--again")
-    assert contents(memory_file) == [text, f"[2026-01-20] {text}"]
+    server.responder = remembering(stated(stated_as, TEXT))
+    assert ask(write(tmp_path / "talk.jsonl", TEXT, **fields), *options).code == 0
+    assert contents(memory_file) == [kept]
 
 
 def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its_file_says(

@@ -23,6 +23,7 @@ from conversations import (
     asking,
     batch,
     contents,
+    remembering,
     repeating,
     stated,
 )
@@ -48,10 +49,9 @@ from slowwave.store.file import create_file, maintenance_lock
 CONVERSATIONS = FIXTURES / "conversations"
 
 
-def remembering(*memories: dict[str, object], is_supported: bool = True) -> Responder:
-    """Return a responder that states memories, and finds them supported, or none of them."""
-    check = approval if is_supported else disapproval
-    return lambda asked: says(check(asked)) if asked.drafts else batch(*memories)
+def disputed(memory: dict[str, object]) -> Responder:
+    """Return a responder that states a memory, and finds it unsupported."""
+    return lambda asked: says(disapproval(asked)) if asked.drafts else batch(memory)
 
 
 def shown_in(asked: Asked, name: str) -> list[Any]:
@@ -109,20 +109,6 @@ def test_without_a_model_what_people_say_is_queued_once_until_an_undo(
         True,
     )
     assert picture(memory_file, EVERY_TABLE) == empty
-
-
-def test_a_queued_conversation_is_read_as_the_options_of_its_ingest_say(
-    memory_file: Path, chat: Path, ingest: Cli, ask: Cli, server: ModelServer
-) -> None:
-    options = ("--instructions", "Remember coffee above all.", "--source", "kitchen")
-    ingest(chat, *options)
-    server.responder = remembering(LYON)
-    # The conversation itself is read with what is queued of it, under any name.
-    read = ask(chat.rename(chat.with_name("again.txt")))
-    assert (states(read), read.json["taken_up"]) == ([("stored", LYON["content"])], 1)
-    assert server.asked[0].messages[0]["content"].startswith("Remember coffee above all.")
-    assert rows(memory_file, "SELECT source FROM memories") == [{"source": "kitchen"}]
-    assert ingest(chat.with_name("again.txt")).json["run"] is None
 
 
 def test_a_message_that_is_read_again_changes_nothing(
@@ -234,7 +220,7 @@ def test_a_memory_that_the_checking_model_objects_to_is_rejected(
 ) -> None:
     text = "If the payment test fails twice, I'll postpone the launch."
     memory = "The payment test fails twice, so user postpones the launch."
-    server.responder = remembering(stated(memory, text), is_supported=False)
+    server.responder = disputed(stated(memory, text))
     (only,) = ask(talk(tmp_path, text)).json["memories"]
     assert (only["state"], only["why"]) == ("rejected", f"no memory says: {memory} (added)")
     assert contents(memory_file) == []
@@ -247,7 +233,7 @@ def test_verbatim_words_of_a_message_need_no_check(
     tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
     text = "The nightly export needs 4 GB."
-    server.responder = remembering(stated(text, text), is_supported=False)
+    server.responder = disputed(stated(text, text))
     assert states(ask(talk(tmp_path, text))) == [("stored", text)]
     assert len(server.asked) == 1
 
@@ -277,21 +263,6 @@ def test_the_checker_may_be_another_model_or_none(
     ended = cli("ingest", path, chat, *asking(server), setting("checker", "none"))
     assert states(ended) == [("stored", LYON["content"]), ("stored", roast["content"])]
     assert len(server.asked) == 3
-
-
-def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
-    memory_file: Path, tmp_path: Path, ask: Cli, cli: Cli, server: ModelServer
-) -> None:
-    text = "Marit is on leave since yesterday."
-    server.responder = remembering(stated(text, text))
-    assert states(ask(talk(tmp_path, text))) == [("stored", text)]
-    for number, spelled in enumerate((text, f"[2026-03-10] {text}")):
-        path = tmp_path / f"{number}.db"
-        create_file(path)
-        server.responder = remembering(stated(spelled, text))
-        dated = talk(tmp_path, text, at="2026-03-10T09:00:00Z")
-        assert cli("ingest", path, dated, *asking(server)).code == 0
-        assert contents(path) == [f"[2026-03-10] {text}"]
 
 
 def test_a_bare_list_is_an_answer_even_if_it_is_empty(
@@ -346,10 +317,12 @@ def test_a_waiting_part_is_not_read_twice_when_its_conversation_is_ingested_agai
     ask(chat, setting("max_calls", 0))
     assert server.asked == []
     server.responder = remembering(LYON)
-    both = ask(chat)
+    renamed = chat.rename(chat.with_name("again.txt"))
+    both = ask(renamed)
     assert [bool(asked.drafts) for asked in server.asked] == [False, True]
     assert (both.json["taken_up"], both.json["waiting"]) == (1, 0)
     assert contents(memory_file) == [LYON["content"]]
+    assert ask(renamed).json["run"] is None
 
 
 def test_a_restated_memory_becomes_more_important_and_lasts_longer(
@@ -522,6 +495,28 @@ def test_text_of_one_speaker_is_read_if_its_format_is_named(
     assert "behind the school" in str(rows(memory_file, "SELECT content FROM waiting_messages"))
 
 
+TOLD = {"author": {"role": "user"}, "content": {"parts": ["I own a red van."]}}
+SPOKEN = {"content_type": "audio_transcription", "text": "I own a red van."}
+
+
+@pytest.mark.parametrize(
+    ("message", "more"),
+    [
+        (TOLD, {}),
+        (TOLD, {"current_node": "gone"}),
+        (TOLD | {"metadata": [], "recipient": None}, {}),
+        (TOLD | {"content": {"content_type": "multimodal_text", "parts": [SPOKEN]}}, {}),
+    ],
+    ids=["typed", "without its last node", "odd fields", "spoken"],
+)
+def test_a_message_in_an_export_of_chatgpt_is_read(
+    message: dict[str, Any], more: dict[str, Any]
+) -> None:
+    export = [{"mapping": {"n-1": {"message": message}}, "current_node": "n-1"} | more]
+    (conversation,) = read_conversations(json.dumps(export).encode(), "conversations.json")
+    assert [message.text for message in conversation.messages] == ["I own a red van."]
+
+
 VAN, BUS = "I own a red van.", "The bus leaves at nine from the mill."
 
 
@@ -668,6 +663,7 @@ def test_a_locked_file_ends_with_11_and_a_missing_one_with_10(
 ) -> None:
     with maintenance_lock(memory_file):
         assert cli("ingest", memory_file, chat).code == 11
+        assert cli("ingest", memory_file, "--drop", "all").code == 11
     assert cli("ingest", memory_file.with_name("none.db"), chat).code == 10
     assert cli("ingest", chat, chat).code in (2, 10)
 
@@ -796,23 +792,20 @@ def _wait_for(path: Path, content: str) -> None:
     pytest.fail(f"it was not queued: {content}")
 
 
-def test_half_a_surrogate_pair_does_not_end_a_sentence(
+def test_half_a_surrogate_pair_ends_nothing_and_no_memory_is_worded_with_one(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
-    server.responder = repeating
-    assert ask(talk(tmp_path, "I live in \ud800 Bern and work as a baker.")).code == 0
-    assert contents(memory_file) == ["I live in \ufffd Bern and work as a baker."]
-
-
-def test_a_memory_with_half_a_surrogate_pair_is_rejected(
-    memory_file: Path, chat: Path, ask: Cli, server: ModelServer
-) -> None:
-    odd = stated("User lives in Lyon \ud800.", "I live in Lyon", tags=["\ud800"], subject="\ud800")
-    server.responder = remembering(odd, COFFEE)
-    stored, rejected = ask(chat).json["memories"]
-    assert stored["content"] == COFFEE["content"]
-    assert rejected["content"] == "User lives in Lyon \ufffd."
-    assert rejected["why"] == "it has an invisible character: <U+D800>"
+    text = "I live in \ud800 Bern near the river."
+    path = tmp_path / "talk.json"
+    user = {"role": "user", "name": "\ud800"}
+    messages = [user | {"content": text}, {"role": "user", "content": "I work as a baker."}]
+    path.write_text(json.dumps({"id": "\ud800", "messages": messages}))
+    odd = stated("User is a baker \ud83d.", "a baker", tags=["\ud800"], subject="\ud800")
+    server.responder = remembering(stated(text, text), odd)
+    kept, rejected = ask(path).json["memories"]
+    assert contents(memory_file) == [kept["content"]] == [text.replace("\ud800", "\ufffd")]
+    assert rejected["content"] == "User is a baker \ufffd."
+    assert rejected["why"] == "it has a broken letter, <U+FFFD>"
 
 
 def test_why_a_model_chose_and_how_much_was_known_is_kept_with_the_run(

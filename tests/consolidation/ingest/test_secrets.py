@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli_calls import Cli
 from commands import setting
-from conversations import asking, batch, contents, stated
+from conversations import asking, contents, remembering, stated
 from mcp import Client
 from mcp_client import ask, in_this_process
 from model_server import ModelServer, says
@@ -46,14 +46,14 @@ def queued(path: Path) -> str:
     return str(rows(path, "SELECT content FROM waiting_messages"))
 
 
-@pytest.mark.parametrize("max_calls", [0, 9])
+@pytest.mark.parametrize("is_read", [False, True], ids=["queued", "read"])
 def test_a_masked_secret_is_in_no_table_question_recording_or_report(
-    memory_file: Path, talk: Path, cli: Cli, server: ModelServer, max_calls: int
+    memory_file: Path, talk: Path, cli: Cli, server: ModelServer, is_read: bool
 ) -> None:
-    server.responder = lambda asked: batch(stated("User pushes from the laptop.", "the laptop"))
+    server.responder = remembering(stated("User pushes from the laptop.", "the laptop"))
     recording = ("--record", talk.with_name("recording.jsonl"))
-    limits = setting("max_calls", max_calls)
-    ended = cli("ingest", memory_file, talk, *asking(server), limits, *recording)
+    options = (*asking(server), *recording) if is_read else ("--json",)
+    ended = cli("ingest", memory_file, talk, *options)
     (read,) = ended.json["conversations"]
     assert [masked["message"] for masked in read["masked"]] == [1, 2, 3]
     assert read["masked"][2]["kinds"] == ["GitHub Token"]
@@ -63,17 +63,9 @@ def test_a_masked_secret_is_in_no_table_question_recording_or_report(
         assert PASSWORD not in text
         assert KEY not in text
     assert traces(talk.parent, talk) == []
-    assert bool(server.asked) == bool(max_calls)
-
-
-def test_without_a_model_the_message_is_queued_and_its_secret_is_not(
-    memory_file: Path, talk: Path, cli: Cli
-) -> None:
-    ended = cli("ingest", memory_file, talk)
-    assert ended.code == 0
-    assert "message 3 masked: GitHub Token" in ended.out
-    assert "[masked: GitHub Token]" in queued(memory_file)
-    assert traces(talk.parent, talk) == []
+    assert bool(server.asked) == is_read
+    assert ("[masked: GitHub Token]" in queued(memory_file)) != is_read
+    assert "message 3 masked: GitHub Token" in cli("ingest", memory_file, talk, "--again").out
 
 
 def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_ingest(

@@ -229,6 +229,17 @@ def test_however_often_and_in_what_pieces_messages_are_passed_each_is_kept_once_
     assert all(len(part.new) <= 24 for part in parts)
 
 
+def test_a_message_is_skipped_by_its_own_id_only(memory: AgentMemory, memory_file: Path) -> None:
+    talk = memory.conversation("s-1")
+    first, second, third = (turn(fact)[0] for fact in FACTS[:3])
+    talk.keep([first | {"id": "None"}, second | {"id": 7}, second | {"id": "7"}, third])
+    talk.keep([turn(FACTS[3])[0] | {"at": None}, second | {"id": 7}])
+    (row,) = rows(memory_file, "SELECT content FROM waiting_messages")
+    said = json.loads(row["content"])["said"]
+    assert [message["text"] for message in said] == list(FACTS[:4])
+    assert all(message["said_at"] for message in said)
+
+
 def test_a_whole_conversation_is_ingested_as_by_the_command(
     memory: AgentMemory, memory_file: Path, chat: Path, cli: Cli, tmp_path: Path
 ) -> None:

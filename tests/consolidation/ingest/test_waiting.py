@@ -24,8 +24,6 @@ from conversations import (
 from model_server import ModelServer, refuses
 from nights import picture, rows
 
-from slowwave.store.file import maintenance_lock
-
 Queue = Callable[..., None]
 TWINS = ["The wiki is backed up at night.", "The wiki is backed up at night"]
 
@@ -72,9 +70,7 @@ def test_parts_of_one_conversation_wait_in_their_order(
     assert (first, len(first)) == (sorted(first), 5)
 
 
-@pytest.mark.parametrize("by", ["id", "start", "name", "all"])
 def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
-    by: str,
     memory_file: Path,
     chat: Path,
     queue: Queue,
@@ -86,11 +82,11 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
     queue()
     before = picture(memory_file, EVERY_TABLE)
     (part,) = waiting(ingest)
-    named = {"id": part["id"], "start": part["id"][:8], "name": "chat.txt", "all": "all"}[by]
-    dry = ingest("--drop", named, "--dry-run").json
-    assert (dry["run"], [dropped["id"] for dropped in dry["dropped"]]) == (None, [part["id"]])
+    for named in (part["id"], part["id"][:8], "chat.txt", "all"):
+        dry = ingest("--drop", named, "--dry-run").json
+        assert (dry["run"], [dropped["id"] for dropped in dry["dropped"]]) == (None, [part["id"]])
     assert picture(memory_file, EVERY_TABLE) == before
-    done = ingest("--drop", named)
+    done = ingest("--drop", "chat.txt")
     assert (done.code, done.json["waiting"], waiting(ingest)) == (0, 0, [])
     server.responder = remembering(LYON)
     assert (night().code, ingest(chat, *asking(server)).code) == (0, 0)
@@ -154,15 +150,6 @@ def test_a_part_that_cannot_be_dropped_is_reported_and_nothing_is_changed(
     message = " ".join(ended.err.replace("\u2502", " ").split())
     assert (ended.code, sentence in message) == (code, True), message
     assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
-
-
-def test_nothing_is_dropped_while_another_run_locks_the_file(
-    memory_file: Path, queue: Queue, ingest: Cli
-) -> None:
-    queue()
-    with maintenance_lock(memory_file):
-        assert ingest("--drop", "all").code == 11
-    assert len(waiting(ingest)) == 1
 
 
 def test_each_failing_night_counts_the_tries_and_closes_no_gate(

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -85,21 +84,6 @@ def test_a_call_that_fails_permanently_changes_no_memory(
     assert len(agent.server.asked) == tries
     # stdout belongs to the report: litellm must not write there.
     assert capfd.readouterr().out == ""
-
-
-# A rate limit is tried with every provider.
-PASSING = {name: FAILURES[name][0] for name in ("server error", "connection closed")}
-
-
-@pytest.mark.parametrize("reply", PASSING.values(), ids=PASSING.keys())
-def test_a_transient_failure_is_retried_and_the_answer_is_applied(
-    agent: Agent, reply: Reply
-) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = in_turn(*[reply] * (ATTEMPTS - 1), then=oracle)
-    outcome = agent.sleep()
-    assert states(outcome) == {"applied": 1}
-    assert len(agent.server.asked) == ATTEMPTS
 
 
 def cut_off(length: int, reason: str) -> Responder:
@@ -266,21 +250,6 @@ def test_a_question_that_is_always_refused_costs_the_others_no_structured_output
     assert (states(outcome), answered(outcome)) == ({"applied": 3}, {"applied": 3, "failed": 1})
     forms = [asked.form for asked in agent.server.asked if "Jonah" not in asked.texts]
     assert forms == ["json_schema"] * 3
-
-
-SPELLED: dict[str, Callable[[str], str]] = {
-    "among sentences": lambda text: f"Here it is {{as JSON}}:\n{text}\nI hope {{it}} helps.",
-    "with other capitals": lambda text: text.replace('"groups"', '"Groups"').replace('"t', '"T'),
-    "with more keys": lambda text: f'{{"confidence": 0.9, {text[1:]}',
-}
-
-
-@pytest.mark.parametrize("spell", SPELLED.values(), ids=SPELLED.keys())
-def test_an_answer_is_read_in_other_spellings(agent: Agent, spell: Callable[[str], str]) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = lambda asked: says(spell(json.dumps(write(asked))))
-    assert states(agent.sleep()) == {"applied": 1}
-    assert len(agent.server.asked) == 1
 
 
 NOT_THE_FORM = {

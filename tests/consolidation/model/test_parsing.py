@@ -52,6 +52,11 @@ def test_an_answer_is_read_among_prose_and_behind_thoughts(
     assert read(f"{before}{thought_of}{after}{text}") == answer
 
 
+def test_keys_may_be_capitalized_and_more_than_were_asked_for() -> None:
+    spelled = '{"Claims": [{"TEXT": "a", " sources": [], "title": 1}], "confidence": 0.9}'
+    assert read(spelled) == {"claims": [{"text": "a", "sources": []}]}
+
+
 @given(answer=ANSWERS, data=st.data())
 def test_no_beginning_of_an_answer_is_an_answer(
     answer: dict[str, Any], data: st.DataObject

@@ -137,10 +137,10 @@ def test_a_fault_that_quotes_an_answer_cannot_leave_its_fence_either() -> None:
     assert "\\u003c/faults>" in again[-1]["content"]
 
 
-@pytest.mark.parametrize("tail", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent, tail: str) -> None:
+def test_a_memory_that_gives_orders_is_sent_to_no_model(agent: Agent) -> None:
     agent.remember(a_fact())
-    agent.remember(daily([f"{a_fact()[0]['content']} {tail}"], "hostile", first_day=9))
+    hostile = f"{a_fact()[0]['content']} {HOSTILE['opens another turn']}"
+    agent.remember(daily([hostile], "hostile", first_day=9))
     outcome = agent.sleep()
     assert [result.state for result in by_model(outcome)] == ["applied"]
     assert [found.memory for found in outcome.plan.suspicious] == ["hostile-00"]

@@ -12,7 +12,7 @@ from model_nights import LEASE, Agent, a_fact, answered, by_model, facts, texts_
 from model_server import Asked, honest
 from nights import NOW
 
-from slowwave.consolidation.agent import AgentMemory, open_memory
+from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.choosing import opener_of
 from slowwave.consolidation.model.model_writer import ModelWriter
@@ -150,9 +150,3 @@ def test_what_is_no_model_is_refused_before_anything_is_read(memory: AgentMemory
             memory.consolidate(model=wrong)  # type: ignore[arg-type]  # on purpose
     with pytest.raises(ModelError, match="or a writer"):
         memory.consolidate(checker=honestly)
-
-
-def test_a_memory_is_opened_in_one_line(tmp_path: Path) -> None:
-    memory = open_memory(tmp_path / "memory.db")
-    memory.add("Ines waters the plants.")
-    assert [each.memory.content for each in memory.recall("plants")] == ["Ines waters the plants."]
