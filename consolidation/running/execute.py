@@ -23,7 +23,7 @@ from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 from slowwave.consolidation.writing.answer_store import AnswerStore
 from slowwave.consolidation.writing.writer import Job, Writer
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
@@ -49,8 +49,8 @@ class ExecutionResult:
     asked: tuple[AskedWindow, ...]
     usage: Usage
     interrupted: bool = False
-    # Why the file could no longer be written, after something was applied.
-    broken_off: StoreError | None = None
+    # Why the run could not go on, after something was applied.
+    broken_off: SlowwaveError | None = None
     # The proposals that a real run would apply without review; only in a dry run.
     applicable: tuple[Proposal, ...] = ()
 
@@ -88,7 +88,7 @@ class Execution:
             return self._rehearse(plan)
         views = self._views
         interrupted = False
-        broken_off: StoreError | None = None
+        broken_off: SlowwaveError | None = None
         try:
             if not plan.is_empty:
                 self._execute(plan)
@@ -102,7 +102,7 @@ class Execution:
             interrupted = True
             with interruption.limited():
                 self._find_applied()
-        except StoreError as error:
+        except SlowwaveError as error:
             if not any(result.state == "applied" for result in self._results.values()):
                 raise
             # What was applied is reported.
@@ -185,6 +185,7 @@ class Execution:
             return
         for done in apply_in_batches(results, partial(self._apply, file)):
             self._add(done, self._views)
+            self._last = ()
             self._night.progress.stage("applying", len(self._results), total)
 
     def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
@@ -254,17 +255,16 @@ def _verified_drafts(
     The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
     `ModelError` before anything is applied if the model cannot be asked.
     """
-    yield [Result(proposal, "planned") for proposal in plan.proposals]
-    if not plan.windows:
-        return
     by_tenant = {view.tenant: view for view in views}
     jobs = [
         Job(window, tuple(by_tenant[window.tenant].sources(window.memories)))
         for window in plan.windows
     ]
-    # Vectors of another model are refused before anything is applied.
-    source = jobs[0].sources[0]
-    refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    if jobs:
+        # Vectors of another model are refused before anything is applied.
+        source = jobs[0].sources[0]
+        refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    yield [Result(proposal, "planned") for proposal in plan.proposals]
     for answered in writer.write(jobs, answers):
         results = [each for each in answered if isinstance(each, Result)]
         yield [

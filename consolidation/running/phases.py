@@ -22,7 +22,7 @@ from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.journal import journaled_ids
 from slowwave.store.memories import (
@@ -275,7 +275,8 @@ def _run_in_batches(
         try:
             with interruption.limited():
                 run.end(file, verdict, kept_report)
-        except (OutOfTime, FileHeld):
+        except (OutOfTime, StoreError):
+            # What was processed is reported.
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None
     return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)

@@ -51,7 +51,7 @@ def read_plan(path: Path) -> list[Result]:
     try:
         with file_errors("read", path):
             plan = json.loads(read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not valid JSON: {error}.") from error
     entries = plan.get("proposals") if isinstance(plan, dict) else None
     if not isinstance(entries, list) or plan.get("format") != FORMAT:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -194,8 +194,6 @@ def save_findings(
 def _wait_for(found: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
     while not interruption.asked:
-        try:
-            return found.result(_POLL_S)
-        except TimeoutError:
-            continue
+        if wait([found], _POLL_S).done:
+            return found.result()
     return None

@@ -117,7 +117,7 @@ class IdleMarks:
         for view in snapshot.views:
             plan = plans.get(view.tenant)
             if plan is not None and (plan.is_empty or _is_complete(view, plan)):
-                ends = [memory.expires_at for memory in view.memories]
+                ends = [memory.expires_at for memory in (*view.memories, *view.derived)]
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
                 applied = frozenset(proposal.id for proposal in plan.proposals)

@@ -8,6 +8,7 @@ import pytest
 from model_nights import Agent, a_fact, only_question
 from nights import NOW, TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
 
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld
@@ -59,19 +60,25 @@ def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
     assert picture(memory_file) == before
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
-def test_an_interruption_keeps_applied_proposals_and_the_next_run_continues(
-    memory_file: Path, agent: Agent
+@pytest.mark.parametrize(
+    ("error", "state", "verdict"),
+    [
+        (KeyboardInterrupt(), "skipped", "interrupted"),
+        (EmbedderError("The model is gone."), "failed", "partial"),
+    ],
+)
+def test_an_interruption_or_an_error_keeps_applied_proposals_and_the_next_run_continues(
+    memory_file: Path, agent: Agent, error: BaseException, state: str, verdict: str
 ) -> None:
+    def fail() -> None:
+        raise error
+
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
-    outcome = night(memory_file, SlowEmbedder(agent.embedder, interrupt), writer=agent.writer())
-    assert outcome.interrupted
+    outcome = night(memory_file, SlowEmbedder(agent.embedder, fail, 3), writer=agent.writer())
     assert [result.state for result in outcome.results] == ["applied"]
-    assert only_question(outcome).state == "skipped"
-    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+    assert only_question(outcome).state == state
+    assert outcome.verdict == verdict
+    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": verdict}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
     again = agent.sleep()
@@ -96,6 +103,15 @@ def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent
     assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 1
     execute(memory_file, "DROP TRIGGER full")
     assert [result.state for result in agent.sleep().results] == ["applied"]
+
+
+def test_vectors_of_another_model_are_refused_before_anything_is_applied(agent: Agent) -> None:
+    agent.remember([*daily(TWINS, "twin"), *a_fact()])
+    execute(agent.path, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
+    before = agent.picture()
+    with pytest.raises(EmbedderError, match="1 dimensions, but the model returns 384"):
+        agent.sleep()
+    assert agent.picture() == before
 
 
 def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
