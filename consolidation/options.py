@@ -74,7 +74,7 @@ class PlanOptions:
     # The keys of remembered decisions.
     remembered: frozenset[str] = frozenset()
     # The keys of pending proposals.
-    waiting: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
     # The windows answered earlier in this run; pairs across their cuts are shown again.
     answered: tuple[Window, ...] = ()
 

@@ -124,6 +124,16 @@ class SlowEmbedder:
         return self.embedder.encode(texts)
 
 
+@dataclass
+class NoEmbedder:
+    """An embedder that must not be asked, since all vectors are known."""
+
+    name: str
+
+    def encode(self, texts: object) -> Any:
+        raise AssertionError(f"encoded {texts}")
+
+
 def night(
     path: Path,
     embedder: Embedder,

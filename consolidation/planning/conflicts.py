@@ -8,8 +8,8 @@ from operator import attrgetter
 from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.rivals import Rivalry, find_rivalry
+from slowwave.consolidation.conflict_groups import Conflict
 from slowwave.consolidation.facts.reading import read
-from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound
@@ -73,7 +73,7 @@ def find_conflicts(
 
 
 def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
-    """Yield the pairs of which one has all content words of the other and hardly more.
+    """Yield the pairs in which a text has all content words of the other and hardly more.
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """

@@ -89,7 +89,7 @@ class Corrector:
             raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
         new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         near = find_similar(self.file, new.tenant, text, timestamp(self.now))
-        similar = tuple(each for each in near if each.memory.id not in leaving)
+        similar = tuple(found for found in near if found.memory.id not in leaving)
 
         def write(changes: ProposalChanges) -> None:
             changes.add_memory(new)
@@ -140,7 +140,7 @@ class Corrector:
 
     def _find(self, ids: Sequence[str]) -> list[Memory]:
         """Return active memories of one tenant, each once, in the order of their ids."""
-        whole = dict.fromkeys(find_id(self.file, each, self.tenant) for each in ids)
+        whole = dict.fromkeys(find_id(self.file, prefix, self.tenant) for prefix in ids)
         found = {memory.id: memory for memory in read_memories(self.file, list(whole))}
         memories = [found[memory_id] for memory_id in whole]
         for memory in memories:
@@ -240,7 +240,7 @@ class Corrector:
         numbers: recorded with the proposal.
         """
         run, now = RunRecord(new_id(), self.now), timestamp(self.now)
-        ids, tenant = tuple(each.id for each in about), about[0].tenant
+        ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
         named = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
@@ -258,8 +258,8 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        found = (each for gone in left for each in read_active_derived(self.file, gone.id))
-        derived = {each.id: each for each in found}
+        found = (below for gone in left for below in read_active_derived(self.file, gone.id))
+        derived = {ancestor.id: ancestor for ancestor in found}
         for gone in left:
             derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)

@@ -37,8 +37,10 @@ def to_json(kept: Result) -> dict[str, Any]:
         _TOPICS if name == "topics" else name: value
         for name, value in asdict(kept.proposal).items()
     }
+    # Older plans are sealed with the first, and without the second.
+    proposal["waits"] = False
     if not kept.proposal.include_protected:
-        del proposal["include_protected"]  # absent in older plans, and sealed so
+        del proposal["include_protected"]
     found = {"proposal": proposal, "usage": asdict(kept.usage)}
     found |= {name: getattr(kept, name) for name in _FIELDS[1:]}
     if kept.vector is not None:

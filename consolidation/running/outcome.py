@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.choosing import LayerScores
-from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
+from slowwave.consolidation.conflict_groups import Conflict
+from slowwave.consolidation.proposals import AskedWindow, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
@@ -148,11 +149,11 @@ class Outcome:
 
         It quotes no memory, as the reason for a rejection may.
         """
-        ended = [(each.state, each.why) for each in self.asked]
+        ended = [(asked.state, asked.why) for asked in self.asked]
         ended += [(result.state, result.why) for result in self.results]
         # What failed is the reason for what was skipped.
         left = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
-        whys = (*left, self.purged.why, *(each.why for each in self.aged))
+        whys = (*left, self.purged.why, *(aged.why for aged in self.aged))
         broken_off = None if self.broken_off is None else self.broken_off.message
         return next(filter(None, (broken_off, *whys, self.queued_parts.why)), None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -41,8 +41,8 @@ from slowwave.store.purge import (
 )
 from slowwave.store.records import new_id, timestamp
 
-from .night_inputs import NightInputs
-from .run_in_file import Preflight, RunRecord, Verdict
+from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .savings import changed_counts
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def choose_archived(
     limit = night.options.limit
     if limit is None:
         return None
-    leaving = {memory_id for each in proposals for memory_id in each.leaving}
+    leaving = {memory_id for proposal in proposals for memory_id in proposal.leaving}
     needed = {proposal.survivor for proposal in proposals if proposal.survivor is not None}
     for proposal in proposals:
         if proposal.operation == "extract":
@@ -208,13 +208,7 @@ def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[Leaving
     with open_reading(night.path) as file:
         memories = read_memories(file, [chosen.id for chosen in leaving])
         texts = [memory.content for memory in memories]
-    return replace(
-        counts,
-        active=counts.active - len(leaving),
-        layers={layer: layers[layer] for layer in counts.layers},
-        characters=counts.characters - sum(map(len, texts)),
-        tokens=counts.tokens - sum(map(count_tokens, texts)),
-    )
+    return changed_counts(counts, layers, counts.superseded, texts, [])
 
 
 def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -123,4 +122,4 @@ def _has_hash(content: object, planned: str) -> bool:
 
 
 def _seal(whole: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json_text(whole).encode()).hexdigest()
+    return content_hash(json_text(whole))

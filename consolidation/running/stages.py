@@ -19,7 +19,6 @@ from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
 from .execute import Execution, ExecutionResult
-from .night_inputs import NightInputs
 from .outcome import Outcome, QueuedPartsResult
 from .phases import (
     AgeingResult,
@@ -34,7 +33,7 @@ from .phases import (
     score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import Preflight, RunInFile
+from .run_in_file import NightInputs, Preflight, RunInFile
 from .survey import Survey, save_findings, survey_file
 
 if TYPE_CHECKING:
@@ -135,8 +134,8 @@ class Stages:
                 )
             # Its id must sort after those of the phases before it.
             self._run = self._new_run()
-            keeper = None if night.dry_run else self._run
-            return survey_file(night, keeper, leaving=self._leaving)
+            run = None if night.dry_run else self._run
+            return survey_file(night, run, leaving=self._leaving)
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan, after a backup if memories will be purged."""
@@ -144,19 +143,19 @@ class Stages:
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
             again = survey_file(night, run, cache, answered=answered)
-            return again.plan, again.views
+            return again.plan, again.snapshot.views
 
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
                 self._preflight.check_and_back_up()
-            execution = Execution(night, run, survey.views)
+            execution = Execution(night, run, survey.snapshot.views)
             return execution.execute(survey.plan, self._interruption, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""
         night, before = self._night, survey.snapshot.counts
         if night.dry_run:
-            after = expected_counts(before, executed.applicable, survey.views)
+            after = expected_counts(before, executed.applicable, survey.snapshot.views)
             after = counts_without(night, after, self._leaving)
         elif any(result.state == "applied" for result in executed.results):
             with self._interruption.limited():
@@ -298,16 +297,10 @@ class Stages:
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
-        outcome = Outcome(
-            Plan(),
-            (),
-            now,
-            now,
-            Usage(),
-            interrupted=error is None,
-            broken_off=error,
+        is_interrupt = error is None
+        return self._with_earlier(
+            Outcome(Plan(), (), now, now, Usage(), interrupted=is_interrupt, broken_off=error)
         )
-        return self._with_earlier(outcome)
 
     def _with_earlier(self, outcome: Outcome) -> Outcome:
         expired = self._expired

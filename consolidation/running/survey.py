@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LeavingMemory
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Window, join_plans
+from slowwave.consolidation.proposals import Plan, Window
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread, start_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import (
-    FindingsKeeper,
     Snapshot,
     compute_missing,
     read_snapshot,
@@ -26,10 +25,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
-from .night_inputs import NightInputs
 from .outcome import Outcome
 from .room import refuse_without_room
-from .run_in_file import RunInFile
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -49,24 +47,19 @@ class Survey:
     # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
 
-    @property
-    def views(self) -> Sequence[TenantView]:
-        """The contents of the tenants that are not idle."""
-        return self.snapshot.views
-
 
 def survey_file(
     night: NightInputs,
-    keeper: FindingsKeeper | None = None,
+    run: RunInFile | None = None,
     cache: Cache | None = None,
     leaving: Sequence[LeavingMemory] = (),
     answered: Sequence[Window] = (),
 ) -> Survey:
     """Read the file, compute what is missing, and plan.
 
-    keeper: saves what was computed. cache: of an earlier survey of this run. leaving: memories that
-    will have expired, in a dry run. answered: windows answered earlier in this run; a model is only
-    asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
+    run: keeps computed vectors and names. cache: of an earlier survey of this run. leaving:
+    memories that will have expired, in a dry run. answered: windows answered earlier in this run; a
+    model is only asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
     """
     options = night.options
     marks = idle_marks(night)
@@ -85,27 +78,39 @@ def survey_file(
         cache,
         gone,
     )
-    compute_missing(snapshot, night.embedder, keeper, night.progress)
+    keep = () if run is None else (run.keep_vectors, run.keep_names)
+    compute_missing(snapshot, night.embedder, night.progress, *keep)
     chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:
         chosen = replace(
             chosen,
             remembered=snapshot.remembered,
-            waiting=snapshot.waiting,
+            pending=snapshot.pending,
             asked=snapshot.asked,
         )
     plans = _plan_tenants(snapshot.views, chosen, night.progress) if options.consolidate else {}
     known = idle | plans
-    plan = join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
+    plan = _join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
     if options.approved is not None:
-        proposals = tuple(each for each in plan.proposals if each.id in options.approved)
-        plan = replace(plan, proposals=proposals, windows=())
+        approved = (found for found in plan.proposals if found.id in options.approved)
+        plan = replace(plan, proposals=tuple(approved), windows=())
     found = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:
         with open_reading(night.path) as file:
             purgeable = find_purgeable(file, snapshot.tenants, night.now)
     return Survey(snapshot, plan, found, purgeable)
+
+
+def _join_plans(plans: Iterable[Plan]) -> Plan:
+    """Join the plans of tenants."""
+    joined = list(plans)
+    return Plan(
+        *(
+            tuple(item for plan in joined for item in getattr(plan, part.name))
+            for part in fields(Plan)
+        )
+    )
 
 
 def idle_marks(night: NightInputs) -> IdleMarks:
@@ -155,8 +160,8 @@ def save_findings(
 ) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
-    first: the findings of the run's own survey; if the run made changes of which it did not know
-    what they would leave, the file is surveyed again. This only saves time, and the run has ended:
+    first: the findings of the run's own survey. If they do not tell what is left after the run's
+    changes, the file is surveyed again. This only saves time, and the run has ended:
     if the file cannot be written, the model cannot be loaded, or the user interrupts, it is left
     for the next run. The outcome says what went wrong.
     """
@@ -165,8 +170,8 @@ def save_findings(
     interruption.end()
     if not first.graphs and not first.whole:
         return outcome  # all tenants are idle
-    marks, cache = first.idle_marks, first.cache
-    applied = {each.proposal.id for each in outcome.results if each.state == "applied"}
+    marks, cache = idle_marks(night), first.cache
+    applied = {result.proposal.id for result in outcome.results if result.state == "applied"}
     is_known = len(first.rests) == len(first.graphs) and all(
         rest.applied.issubset(applied) for rest in first.rests
     )
