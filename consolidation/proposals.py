@@ -82,7 +82,7 @@ class Proposal:
     # that grows.
     survivor: str | None
     # Names that most of the sources mention.
-    topics: tuple[str, ...]
+    entities: tuple[str, ...]
     min_similarity: float
     mean_similarity: float
     reason: str

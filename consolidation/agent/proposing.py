@@ -144,7 +144,7 @@ class Proposer:
         snapshot = read_snapshot(
             self.path, options, self.embedder.name, AGENTS.key, now, self.progress
         )
-        compute_missing(snapshot, self.embedder, self.progress)
+        compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
         shown = {memory.id: memory for memory in shown_memories(view, ())}
         unfit = [memory_id for memory_id in ids if memory_id not in shown]

@@ -97,19 +97,16 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     """
     merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
 
-    def may_leave(row: int) -> bool:
-        return may_be_superseded(view, view.memories[row], include_protected)
-
     def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
         """Rank equal memories; the first stays.
 
-        Memories that may not leave come first, then the most trusted, a human's, those that others
-        were merged into (so that lineage does not grow by a step a night), those without an
-        introduction ("User said that"), and the newest.
+        That is one that may not leave; of several the most trusted one; then a human's; then one
+        that others were merged into, so that lineage does not grow by a step a night; then one
+        without an introduction ("User said that"); then the newest.
         """
         memory = view.memories[row]
         return (
-            may_leave(row),
+            may_be_superseded(view, memory, include_protected),
             -memory.trust,
             memory.origin != "human",
             memory.id not in merged,
@@ -123,6 +120,9 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         memory, text = group.memory, view.features(group.memory)
         human = memory.origin != "human"
         return group.may_leave, -memory.trust, human, -text.richness, text.form, memory.id
+
+    def may_leave(row: int) -> bool:
+        return may_be_superseded(view, view.memories[row], include_protected)
 
     def group_of(sameness: _Sameness, rows: list[int]) -> _Group:
         memory, leaving = view.memories[rows[0]], list(filter(may_leave, rows[1:]))

@@ -64,7 +64,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
         source_hashes=tuple(view.memory(source).content_hash for source in ids),
         leaving=tuple(sorted(memory.id for memory in leaving)),
         survivor=survivor.id,
-        topics=_shared_topics(view, rows),
+        entities=_shared_topics(view, rows),
         min_similarity=lowest,
         mean_similarity=mean,
         reason=f"{len(ids)} memories{what}",

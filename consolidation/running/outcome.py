@@ -120,11 +120,6 @@ class Outcome:
         return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
-    def retired(self) -> bool:
-        """Whether memories were archived or purged."""
-        return any((self.purged.run_id, self.archived and self.archived.run_id))
-
-    @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
         phases = (self.expired, self.archived)

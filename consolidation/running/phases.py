@@ -31,14 +31,7 @@ from slowwave.store.memories import (
     read_memories,
     select_consolidated_tenants,
 )
-from slowwave.store.purge import (
-    OPTION,
-    PORTION,
-    Blockers,
-    KeptCounts,
-    Purgeable,
-    purge,
-)
+from slowwave.store.purge import OPTION, PORTION, Blockers, KeptCounts, Purgeable, purge
 from slowwave.store.records import new_id, timestamp
 
 from .run_in_file import NightInputs, Preflight, RunRecord, Verdict

@@ -16,11 +16,7 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.vectors.embedder import (
-    Embedder,
-    encode_portions,
-    refuse_another_space,
-)
+from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import Memory

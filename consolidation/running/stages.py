@@ -134,8 +134,8 @@ class Stages:
                 )
             # Its id must sort after those of the phases before it.
             self._run = self._new_run()
-            run = None if night.dry_run else self._run
-            return survey_file(night, run, leaving=self._leaving)
+            keeper = None if night.dry_run else self._run
+            return survey_file(night, keeper, leaving=self._leaving)
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan, after a backup if memories will be purged."""

@@ -16,6 +16,7 @@ from slowwave.consolidation.runtime.threads import run_in_thread, start_in_threa
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.idle import Findings, IdleMarks
 from slowwave.consolidation.snapshot.snapshot import (
+    FindingsKeeper,
     Snapshot,
     compute_missing,
     read_snapshot,
@@ -50,16 +51,16 @@ class Survey:
 
 def survey_file(
     night: NightInputs,
-    run: RunInFile | None = None,
+    keeper: FindingsKeeper | None = None,
     cache: Cache | None = None,
     leaving: Sequence[LeavingMemory] = (),
     answered: Sequence[Window] = (),
 ) -> Survey:
     """Read the file, compute what is missing, and plan.
 
-    run: keeps computed vectors and names. cache: of an earlier survey of this run. leaving:
-    memories that will have expired, in a dry run. answered: windows answered earlier in this run; a
-    model is only asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
+    keeper: saves what was computed. cache: of an earlier survey of this run. leaving: memories that
+    will have expired, in a dry run. answered: windows answered earlier in this run; a model is only
+    asked about what lies across their cuts. Raises `StoreError` and `EmbedderError`.
     """
     options = night.options
     marks = idle_marks(night)
@@ -78,8 +79,7 @@ def survey_file(
         cache,
         gone,
     )
-    keep = () if run is None else (run.keep_vectors, run.keep_names)
-    compute_missing(snapshot, night.embedder, night.progress, *keep)
+    compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     if not options.reconsider:
         chosen = replace(
@@ -180,7 +180,8 @@ def save_findings(
             run.preflight.refuse_damaged()
             marks.save(first)
             # Expiry and ingest come before the survey.
-            if not outcome.retired and (is_known or outcome.run_id is None):
+            retired = (outcome.purged.run_id, outcome.archived and outcome.archived.run_id)
+            if not any(retired) and (is_known or outcome.run_id is None):
                 marks.save_idle_marks(first, applied, run.changes)
                 return outcome
         again = start_in_thread(lambda: survey_file(night, cache=cache).found)

@@ -105,10 +105,7 @@ class IdleMarks:
             }
 
     def collect_findings(
-        self,
-        snapshot: Snapshot,
-        plans: Mapping[str, Plan],
-        whole: bool,
+        self, snapshot: Snapshot, plans: Mapping[str, Plan], whole: bool
     ) -> Findings:
         """Return the findings of a survey."""
         rests = []

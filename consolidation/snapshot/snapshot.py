@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import STEP
@@ -16,7 +16,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
-from slowwave.consolidation.vectors.matrix import Keep, TextVectors
+from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes, read_cached, read_forest, read_parts
 from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
@@ -40,8 +40,15 @@ from .cache import Cache, code_version
 if TYPE_CHECKING:
     from .tenant_view import TenantView
 
-# Keeps (memory id, content hash, names) of a tenant.
-KeepNames = Callable[[str, Sequence[tuple[str, str, Sequence[str]]]], None]
+
+class FindingsKeeper(Protocol):
+    """Keeps computed vectors and names in the file."""
+
+    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Keep (memory id, content hash, blob)."""
+
+    def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
+        """Keep (memory id, content hash, names)."""
 
 
 @dataclass(frozen=True)
@@ -157,21 +164,25 @@ def read_sound(
 
 
 def compute_missing(
-    snapshot: Snapshot,
-    embedder: Embedder,
-    progress: Progress,
-    keep_vectors: Keep = lambda _: None,
-    keep_names: KeepNames = lambda _, __: None,
+    snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
 ) -> None:
-    """Compute missing vectors and names; each text is encoded once. Raises `EmbedderError`."""
-    snapshot.vectors.complete(embedder, keep_vectors, progress)
+    """Compute missing vectors and names, and keep them if there is a keeper.
+
+    A text that memories share is encoded once. Raises `EmbedderError`.
+    """
+
+    def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
+        if keeper is not None:
+            keeper.keep_vectors(rows)
+
+    snapshot.vectors.complete(embedder, keep, progress)
     for view in snapshot.views:
         new = [
             (memory.id, memory.content_hash, view.features(memory).names)
             for memory in (*view.memories, *view.derived)
             if view.scans.get(memory.id) != memory.content_hash
         ]
-        if new:
-            keep_names(view.tenant, new)
+        if keeper is not None and new:
+            keeper.keep_names(view.tenant, new)
         for memory_id, _, found in new:
             view.entities[memory_id] = sorted({*view.entities.get(memory_id, ()), *found})

@@ -1,4 +1,4 @@
-"""Nights while agents write, interruptions, errors, and undo."""
+"""Nights while agents write, interruptions, and errors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,13 @@ from pathlib import Path
 
 import pytest
 from model_nights import Agent, a_fact, only_question
-from nights import NOW, TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
+from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import maintenance_lock, open_reading, open_writing
-from slowwave.store.records import timestamp
-from slowwave.store.undo.undo import undo_runs
-
-
-def undo(path: Path, run_id: str | None) -> None:
-    assert run_id is not None
-    with open_writing(path) as file:
-        undo_runs(file, [run_id], timestamp(NOW))
+from slowwave.store.file import maintenance_lock, open_reading
 
 
 @pytest.mark.parametrize(
@@ -135,27 +127,6 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
     assert left == [{"id": order[0]}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
-
-
-def test_undo_restores_everything_that_agents_see_to_the_bit(
-    memory_file: Path, agent: Agent
-) -> None:
-    fill(memory_file, [*daily(TWINS, "twin", tags=["a"]), *a_fact()])
-    before = picture(memory_file)
-    outcome = agent.sleep()
-    assert picture(memory_file) != before
-    undo(memory_file, outcome.run_id)
-    assert picture(memory_file) == before
-
-
-def test_an_undone_proposal_is_only_proposed_again_on_request(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    undo(memory_file, night(memory_file, embedder).run_id)
-    assert night(memory_file, embedder).plan.proposals == ()
-    again = night(memory_file, embedder, reconsider=True)
-    assert [result.state for result in again.results] == ["applied"]
 
 
 def test_provenance_has_each_claim_with_its_sources(memory_file: Path, agent: Agent) -> None:

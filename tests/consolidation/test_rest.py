@@ -125,9 +125,7 @@ def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, lis
     return outcome, [item for item in seen if any(word in item for word in words)]
 
 
-def test_an_idle_night_reads_only_texts_and_writes_nothing(
-    settled: Path,
-) -> None:
+def test_an_idle_night_reads_only_texts_and_writes_nothing(settled: Path) -> None:
     before = settled.read_bytes()
     model = rows(settled, "SELECT DISTINCT model FROM embeddings")[0]["model"]
     outcome, read = traced(settled, NoEmbedder(model))
