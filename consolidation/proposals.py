@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 
 from slowwave.store.records import Claim, Memory, content_hash, json_text
 
-from .conflict_groups import Conflict
 from .thresholds import TRUST_LOSS
 
 if TYPE_CHECKING:
@@ -148,6 +147,30 @@ class Refusal:
     guard: str
     why: str
     tenant: str
+
+
+# The slots of conflicts whose values are the texts themselves.
+SLOTS_OF_TEXTS = ("denial", "order", "statement")
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Two memories with conflicting values of one property, and why neither replaces the other."""
+
+    # The earlier one first.
+    sources: tuple[str, str]
+    tenant: str
+    # The property.
+    slot: str
+    # The earlier and the later value.
+    values: tuple[str, str]
+    why: str
+
+    @property
+    def disagreement(self) -> str:
+        """What differs: both values, unless they are the texts themselves, and why."""
+        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' vs. '.join(self.values)}; "
+        return f"{values}{self.why}"
 
 
 @dataclass(frozen=True)

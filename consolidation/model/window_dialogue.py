@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from slowwave.consolidation.conflict_groups import Conflict
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
-from slowwave.consolidation.proposals import AskedWindow, Proposal, Result, State
+from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
 from slowwave.consolidation.writing.program_check import find_dropped, find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
 

@@ -8,8 +8,8 @@ from operator import attrgetter
 from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.rivals import Rivalry, find_rivalry
-from slowwave.consolidation.conflict_groups import Conflict
 from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound

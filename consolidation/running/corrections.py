@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ from .run_in_file import RunRecord, run_report
 By = Literal["human", "agent"]
 Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
 
+# What a correction depends on: if an agent changes it meanwhile, nothing is corrected.
+_state_of = attrgetter("content", "status", "tenant", "protected")
 # The trust in what a person states.
 _PERSONS_TRUST = 1.0
 _WHO: Mapping[By, str] = {"human": "a person", "agent": "an agent"}
@@ -282,7 +285,3 @@ class Corrector:
                     f"An agent changed memory {memory.id} in the meantime.",
                     "No correction was made. Check the memory, then try again.",
                 )
-
-
-def _state_of(memory: Memory) -> tuple[object, ...]:
-    return memory.content, memory.status, memory.tenant, memory.protected

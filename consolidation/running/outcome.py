@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.ageing.choosing import LayerScores
-from slowwave.consolidation.conflict_groups import Conflict
-from slowwave.consolidation.proposals import AskedWindow, Plan, Refusal, Result, Usage
+from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading

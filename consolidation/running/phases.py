@@ -9,14 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.choosing import (
-    AgeingChoice,
-    LayerScores,
-    LeavingMemory,
-    choose_excess,
-    choose_expired,
-    scores_by_layer,
-)
+from slowwave.consolidation.ageing.choosing import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
@@ -85,29 +78,12 @@ def read_tenants(night: NightInputs) -> list[str]:
         return select_consolidated_tenants(file, night.options.tenants)
 
 
-def choose_expiring(night: NightInputs) -> AgeingChoice | None:
-    """Return the expired memories; None if expiry is off. Raises `StoreError`."""
-    options = night.options
-    if not options.expire:
-        return None
-    ages, now = _read_ages(night)
-    return choose_expired(ages, options.retention, now, options.include_protected)
-
-
-def score_layers(night: NightInputs, gone: Collection[str]) -> tuple[LayerScores, ...] | None:
-    """Return the decay scores by layer; None if they are off.
-
-    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
-    """
-    return scores_by_layer(*_read_ages(night, gone)) if night.options.decay else None
-
-
 def choose_archived(
     night: NightInputs, gone: Collection[str], proposals: Sequence[Proposal]
 ) -> AgeingChoice | None:
     """Return the memories above the limit; None if there is no limit.
 
-    gone: as in `score_layers`. proposals: those that will have been applied, in a dry run. Raises
+    gone: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
     `StoreError`.
     """
     limit = night.options.limit
@@ -123,7 +99,7 @@ def choose_archived(
         for proposal in proposals
         if proposal.operation != "merge" and proposal.survivor is None
     )
-    ages, now = _read_ages(night, leaving.union(gone))
+    ages, now = read_ages(night, leaving.union(gone))
     return choose_excess(ages, limit, now, needed, coming)
 
 
@@ -204,8 +180,11 @@ def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[Leaving
     return changed_counts(counts, layers, counts.superseded, texts, [])
 
 
-def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
-    """Return the active memories of a night, without those gone, and its seconds since 1970."""
+def read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
+    """Return the active memories of a night, and its time in seconds since 1970.
+
+    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
+    """
     with open_reading(night.path) as file:
         tenants = select_consolidated_tenants(file, night.options.tenants)
         ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in gone]

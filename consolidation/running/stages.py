@@ -7,7 +7,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
+from slowwave.consolidation.ageing.choosing import (
+    LayerScores,
+    LeavingMemory,
+    choose_expired,
+    scores_by_layer,
+)
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -25,12 +30,11 @@ from .phases import (
     PurgeResult,
     age,
     choose_archived,
-    choose_expiring,
     count_now,
     counts_without,
     purge_memories,
+    read_ages,
     read_tenants,
-    score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
 from .run_in_file import NightInputs, Preflight, RunInFile
@@ -93,16 +97,18 @@ class Stages:
 
     def expire(self) -> None:
         """Expire memories, and score the others."""
-        night = self._night
+        night, options = self._night, self._night.options
         with self._guarded():
-            choice = choose_expiring(night)
-            if choice is not None:
+            if options.expire:
+                ages, now = read_ages(night)
+                choice = choose_expired(ages, options.retention, now, options.include_protected)
                 if choice.leaving and not night.dry_run:
                     self._before = count_now(night.path, read_tenants(night))
                 self._expired = age(night, "expire", choice, self._preflight, self._interruption)
-            if self._expired is not None and self._expired.interrupted:
-                raise EndedEarly(self._so_far())
-            self._scores = score_layers(night, self._gone)
+                if self._expired.interrupted:
+                    raise EndedEarly(self._so_far())
+            if options.decay:
+                self._scores = scores_by_layer(*read_ages(night, self._gone))
 
     def read_queued(self, reader: Callable[[Preflight], QueuedPartsResult]) -> None:
         """Read the conversation parts queued for a model; a dry run only counts them."""

@@ -22,11 +22,11 @@ from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.memory import MemoryView
 from slowwave.cli.views.outcome import as_json, as_text
 from slowwave.cli.views.proposal import join_lines, view_result
-from slowwave.consolidation.conflict_groups import Conflict
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
 from slowwave.consolidation.proposals import (
+    Conflict,
     Draft,
     Operation,
     Plan,

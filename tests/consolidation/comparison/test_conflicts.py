@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from nights import NOW, daily, fill, night
 
 from slowwave.consolidation.comparison.rivals import find_rivalry
-from slowwave.consolidation.conflict_groups import Conflict
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp

@@ -1,34 +1,12 @@
-"""Conflicts, and the groups in which a person settles them."""
+"""Groups of conflicts, which a person settles together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slowwave.consolidation.proposals import Conflict
 from slowwave.store.records import content_hash, json_text
-
-# The slots of conflicts whose values are the texts themselves.
-SLOTS_OF_TEXTS = ("denial", "order", "statement")
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """Two memories with conflicting values of one property, and why neither replaces the other."""
-
-    # The earlier one first.
-    sources: tuple[str, str]
-    tenant: str
-    # The property.
-    slot: str
-    # The earlier and the later value.
-    values: tuple[str, str]
-    why: str
-
-    @property
-    def disagreement(self) -> str:
-        """What differs: both values, unless they are the texts themselves, and why."""
-        values = "" if self.slot in SLOTS_OF_TEXTS else f"{' vs. '.join(self.values)}; "
-        return f"{values}{self.why}"
 
 
 @dataclass(frozen=True)
