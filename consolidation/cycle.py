@@ -25,8 +25,8 @@ from pathlib import Path
 from .ingest.read_queued_parts import read_queued_parts
 from .options import CycleOptions
 from .progress import Progress
-from .running.night_inputs import NightInputs
 from .running.outcome import Outcome
+from .running.run_in_file import NightInputs
 from .running.stages import EndedEarly, Stages
 from .runtime.interruption import Interruption
 from .vectors.embedder import Embedder

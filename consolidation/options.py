@@ -11,8 +11,6 @@ from .proposals import OPERATIONS, Operation, Window
 
 # Which proposals are queued for review: all, risky ones, or none.
 Review = Literal["always", "risky", "never"]
-# The operations that write no new texts.
-_WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class CycleOptions:
 
     def without_new_texts(self) -> CycleOptions:
         """Return the options for a file of another agent that takes no new texts."""
-        return replace(self, only=self.only & _WITHOUT_NEW_TEXTS)
+        return replace(self, only=self.only.intersection(("merge",)))
 
     def of_plan(self, model_key: str | None) -> PlanOptions:
         """Return those that a plan depends on. model_key: as in `PlanOptions`."""
@@ -74,7 +72,7 @@ class PlanOptions:
     # The keys of remembered decisions.
     remembered: frozenset[str] = frozenset()
     # The keys of pending proposals.
-    waiting: frozenset[str] = frozenset()
+    pending: frozenset[str] = frozenset()
     # The windows answered earlier in this run; pairs across their cuts are shown again.
     answered: tuple[Window, ...] = ()
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.store.records import Claim, Memory, json_text
+from slowwave.store.records import Claim, Memory, content_hash, json_text
 
 from .thresholds import TRUST_LOSS
 
@@ -36,16 +35,12 @@ class Source:
     is_linked: bool = False
 
     @classmethod
-    def of(cls, memory: Memory, vector: NDArray[np.float32]) -> Source:
-        """Return a memory with its vector."""
-        return cls(
-            memory.id,
-            memory.content,
-            memory.observed_at,
-            vector,
-            memory.is_note,
-            memory.is_linked,
-        )
+    def of(cls, memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list[Source]:
+        """Return memories with their vectors, of shape (len(memories), d)."""
+        return [
+            cls(shown.id, shown.content, shown.observed_at, vector, shown.is_note, shown.is_linked)
+            for shown, vector in zip(memories, vectors, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -86,7 +81,7 @@ class Proposal:
     # that grows.
     survivor: str | None
     # Names that most of the sources mention.
-    topics: tuple[str, ...]
+    entities: tuple[str, ...]
     min_similarity: float
     mean_similarity: float
     reason: str
@@ -96,8 +91,6 @@ class Proposal:
     by_model: bool = False
     # Whether a person wrote the text.
     by_person: bool = False
-    # Whether it waits for a model's answer, and is applied if that does not change its sources.
-    waits: bool = False
     # Whether protected memories may leave, too.
     include_protected: bool = False
     # What the model omitted, and why.
@@ -121,7 +114,7 @@ class Window:
     tenant: str
     memories: tuple[str, ...]
     content_hashes: tuple[str, ...]
-    # Texts without neighbors: they are only shown together with new ones.
+    # The hashes of new texts without neighbors, which count as shown.
     alone: tuple[str, ...]
     trusts: tuple[float, ...]
     # The ids of memories that may be superseded.
@@ -257,8 +250,8 @@ class Plan:
             self,
             proposals=(),
             refused=tuple(pair for pair in self.refused if gone.isdisjoint(pair.sources)),
-            suspicious=tuple(each for each in self.suspicious if each.memory not in gone),
-            dense=tuple(each for each in self.dense if each.memory not in gone),
+            suspicious=tuple(found for found in self.suspicious if found.memory not in gone),
+            dense=tuple(found for found in self.dense if found.memory not in gone),
         )
 
     @property
@@ -270,18 +263,7 @@ class Plan:
         ]
         if self.windows:
             parts.append([[window.id, window.memories] for window in self.windows])
-        return hashlib.sha256(json_text(parts).encode()).hexdigest()
-
-
-def join_plans(plans: Iterable[Plan]) -> Plan:
-    """Join the plans of tenants."""
-    joined = list(plans)
-    return Plan(
-        *(
-            tuple(item for plan in joined for item in getattr(plan, part.name))
-            for part in fields(Plan)
-        )
-    )
+        return content_hash(json_text(parts))
 
 
 @dataclass(frozen=True)
@@ -366,44 +348,6 @@ class Result:
     fault: str | None = None
 
 
-@dataclass(frozen=True)
-class ConflictGroup:
-    """Conflicts that share memories, which a person settles together."""
-
-    conflicts: tuple[Conflict, ...]
-
-    @property
-    def memories(self) -> frozenset[str]:
-        """The ids of the memories in conflict."""
-        return frozenset(memory for conflict in self.conflicts for memory in conflict.sources)
-
-    @property
-    def id(self) -> str:
-        """A hash of its memories: with another memory it is another group."""
-        return hashlib.sha256(json_text(sorted(self.memories)).encode()).hexdigest()[:12]
-
-    def rivals_of(self, memory_id: str) -> list[str]:
-        """Return the memories that contradict one of the group."""
-        return [
-            rival
-            for conflict in self.conflicts
-            if memory_id in conflict.sources
-            for rival in conflict.sources
-            if rival != memory_id
-        ]
-
-
-def group_conflicts(conflicts: Sequence[Conflict]) -> list[ConflictGroup]:
-    """Return conflicts by group, in the order of the first of each."""
-    group_of: dict[str, list[Conflict]] = {}
-    for conflict in conflicts:
-        left, right = (group_of.get(memory, []) for memory in conflict.sources)
-        joined = [*left, *(right if right is not left else ()), conflict]
-        group_of |= dict.fromkeys((memory for each in joined for memory in each.sources), joined)
-    found = (group_of[conflict.sources[0]] for conflict in conflicts)
-    return [ConflictGroup(tuple(group)) for group in {id(group): group for group in found}.values()]
-
-
 def derived_trust(trusts: Iterable[float]) -> float:
     """Return the trust of a memory derived from memories with these trusts; it never rises."""
     return round(max(0.0, max(trusts) - TRUST_LOSS), 4)
@@ -411,7 +355,7 @@ def derived_trust(trusts: Iterable[float]) -> float:
 
 def method_key(operation: Operation) -> str:
     """Return the hash of the rules for a plan's own drafts."""
-    return hashlib.sha256(f"{_RULES} {operation}".encode()).hexdigest()
+    return content_hash(f"{_RULES} {operation}")
 
 
 def proposal_id(
@@ -419,4 +363,4 @@ def proposal_id(
 ) -> str:
     """Return the key of a decision about these texts by this writer."""
     parts = [operation, tenant, sorted(hashes), prompt_hash, writer]
-    return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
+    return content_hash(json_text(parts))[:32]

@@ -17,8 +17,7 @@ MAX_NEAR = 32
 # Pairs above this similarity that a veto keeps apart are reported.
 TWIN_SIMILARITY = 0.85
 
-# The mean similarity below which the memories of a proposal hang together loosely enough for a
-# person to look at it, where that is wanted. Set by hand, at what a pair needs to be looked at.
+# The mean similarity below which a proposal is risky, and is queued if risky ones are. Set by hand.
 LOW_COHESION = 0.70
 
 # The maximum number of memories that support one rule; more would not make it more certain.
@@ -57,9 +56,9 @@ DUPLICATE_SIMILARITY = 0.60
 
 # The share of the content words of a sentence that another one must have for the network to be
 # asked, and the same where a value says what they are about: a question takes ten milliseconds. The
-# second is also what of a source's words, with all its values and names, a derived memory must have
-# to hold its facts (for measuring recall only): after a night on the three of 1,000 that is so of
-# 94, 87 and 92% of the sources, which all say the same.
+# second is also the share of a source's words that a derived memory must have, with all values and
+# names, to contain its facts (for measuring recall only): after nights on the three of 1,000 it
+# does for 94, 87 and 92% of the sources, which all say the same.
 SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
 
@@ -97,9 +96,8 @@ VECTOR_SHARE = 0.6
 # with all words of the question: otherwise one common word outweighs the vectors.
 WORDS_FOUND = 0.8
 
-# Where recency counts, or hits are to differ: how much of what ranks a hit stays its relevance,
-# rather than its age, or how little it repeats of those before it (maximal marginal relevance,
-# Carbonell and Goldstein 1998).
+# The weight of relevance if hits are also ranked by age, or by how little they repeat of those
+# before them (maximal marginal relevance, Carbonell and Goldstein 1998).
 RELEVANCE_SHARE = 0.7
 
 # A search returns nothing if no memory is at least this relevant or has a cosine a quarter higher,
@@ -113,9 +111,9 @@ MIN_RELEVANCE = 0.32
 # Hits that lie nearer to each other than this are as good as each other: layer and trust decide.
 AS_RELEVANT = 0.001
 
-# What a line of a context block is worth is so much of its score; the rest is its share of the
-# question's words. This and the worths of layers are the figures that agents' own memory layers
-# use, not measured here; shared facts come a little behind an agent's own stable memories.
+# The weight of its score in what a line of a context block is worth; its share of the question's
+# words has the rest. This and the worths of layers are the figures that agents' own memory layers
+# use, not measured here; shared facts are worth a little less than an agent's own stable memories.
 WORTH_SHARE = 0.5
 WORTHS: Mapping[str, float] = MappingProxyType(
     {"core": 0.7, "stable": 0.6, "shared": 0.5, "working": 0.5, "ephemeral": 0.4, "context": 0.4}

@@ -105,10 +105,12 @@ def dispute(path: Path, earlier: str, later: str) -> None:
 
 @dataclass
 class SlowEmbedder:
-    """The real one, but something happens when the first draft is about to be looked at."""
+    """The real one, but something happens while a model writes, or before its draft is embedded."""
 
     embedder: SentenceEmbedder
     meanwhile: Callable[[], None]
+    # The first call is for what the memories lack, the second for a text whose vector is known.
+    at: int = 2
     calls: int = 0
 
     @property
@@ -117,10 +119,19 @@ class SlowEmbedder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls += 1
-        # The first call is for what the memories lack.
-        if self.calls == 2:
+        if self.calls == self.at:
             self.meanwhile()
         return self.embedder.encode(texts)
+
+
+@dataclass
+class NoEmbedder:
+    """An embedder that must not be asked, since all vectors are known."""
+
+    name: str
+
+    def encode(self, texts: object) -> Any:
+        raise AssertionError(f"encoded {texts}")
 
 
 def night(

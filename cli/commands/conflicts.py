@@ -20,7 +20,7 @@ from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
-from slowwave.consolidation.proposals import group_conflicts
+from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.memories import find_id

@@ -9,13 +9,8 @@ from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
-from slowwave.consolidation.proposals import (
-    SLOTS_OF_TEXTS,
-    Conflict,
-    Refusal,
-    Undecided,
-    group_conflicts,
-)
+from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
+from slowwave.consolidation.reports.conflict_groups import group_conflicts
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 

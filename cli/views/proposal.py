@@ -284,7 +284,7 @@ def proposal_as_json(view: ProposalView) -> dict[str, Any]:
         "sources": proposal.sources,
         "survivor": proposal.survivor,
         "derived": view.derived,
-        "entities": proposal.topics,
+        "entities": proposal.entities,
         "similarity": {"min": proposal.min_similarity, "mean": proposal.mean_similarity},
         "cohesion": proposal.mean_similarity,
         "trust": worth.trust if worth else None,

@@ -21,7 +21,7 @@ from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, Usage
-from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_declined
+from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_alone
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
 from slowwave.consolidation.text.token_count import count_tokens
@@ -227,8 +227,9 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         planned = self._run(CycleOptions(), True, progress)
         result = find_planned(planned.results, proposal_id, self._shown)
         declined = Result(result.proposal, "declined", reason)
-        options = {"tenant": [self._tenant]}
-        return record_declined(self._path, planned, declined, self._clock(), options)
+        with self._locked() as file:
+            plan = planned.plan.digest
+            return record_alone(file, declined, planned.before, self._clock(), plan)
 
     def propose(
         self,

@@ -20,9 +20,9 @@ from slowwave.consolidation.options import CycleOptions, PlanOptions
 from slowwave.consolidation.planning.windows import shown_memories, window_of
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result, Usage
-from slowwave.consolidation.running.apply import find_stale, record
+from slowwave.consolidation.running.apply import find_stale
+from slowwave.consolidation.running.approval import record_alone
 from slowwave.consolidation.running.review_queue import read_sources
-from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
@@ -33,7 +33,7 @@ from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
 from slowwave.store.prefixes import MIN_PREFIX, match_prefix
-from slowwave.store.records import new_id, timestamp
+from slowwave.store.records import timestamp
 
 _STALE_CHECK = "the answer is to another question: its memories or the text changed since"
 _DECIDED = "a person decided about these texts before, or they were undone"
@@ -133,13 +133,9 @@ class Proposer:
         stale = find_stale(proposed, read_sources(file, [proposed]))
         if stale is not None:
             return OwnProposal((stale,))
-        run = RunRecord(new_id(), self.now)
         counts = count_memories(file, [self.tenant], count_tokens)
-        with run.begun(file, {"tenant": [self.tenant]}):
-            with file.transaction():
-                record(file, run, proposed)
-            run.end(file, "done", run_report(counts, counts, ["pending"], Usage()))
-        return OwnProposal(result=proposed, run_id=run.run_id)
+        run_id = record_alone(file, proposed, counts, self.now)
+        return OwnProposal(result=proposed, run_id=run_id)
 
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""
@@ -154,7 +150,7 @@ class Proposer:
         unfit = [memory_id for memory_id in ids if memory_id not in shown]
         if unfit:
             return OwnProposal(tuple(_why_unfit(view, memory_id) for memory_id in unfit))
-        decided = snapshot.remembered - snapshot.waiting
+        decided = snapshot.remembered - snapshot.pending
         chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
         memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
         window = window_of(view, chosen, memories)

@@ -24,9 +24,8 @@ from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome, QueuedPartsResult
-from slowwave.consolidation.running.run_in_file import Preflight
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT

@@ -6,9 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import QueuedPartsResult
-from slowwave.consolidation.running.run_in_file import Preflight
+from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading

@@ -122,7 +122,7 @@ class WindowGroups:
             source_hashes=hashes,
             leaving=leaving,
             survivor=survivor,
-            topics=(),
+            entities=(),
             min_similarity=lowest,
             mean_similarity=mean,
             reason=reason,

@@ -73,7 +73,7 @@ def find_conflicts(
 
 
 def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
-    """Yield the pairs of which one has all content words of the other and hardly more.
+    """Yield the pairs in which a text has all content words of the other and hardly more.
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """

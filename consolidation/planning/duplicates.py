@@ -1,4 +1,4 @@
-"""Which memories leave for which, since these say the same, and which near pairs stay two.
+"""Find duplicates: which memories leave for which, and which near pairs stay separate.
 
 A pipeline: texts that are equal after normalizing are grouped; near groups are candidates; most of
 these are ruled out by what can be looked up (`vetoes.py`); the network decides on the rest
@@ -18,11 +18,7 @@ from msgspec.json import Decoder
 from slowwave.consolidation.comparison.coverage import covered, first_veto, open_questions
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.thresholds import (
-    DUPLICATE_SIMILARITY,
-    MAX_NEAR,
-    TWIN_SIMILARITY,
-)
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, MAX_NEAR, TWIN_SIMILARITY
 from slowwave.store.records import UNDATED, Memory
 
 if TYPE_CHECKING:
@@ -54,6 +50,8 @@ class _Group:
     """The rows of equal memories, the one that stays first."""
 
     rows: list[int]
+    # The other rows that may leave.
+    leaving: list[int]
     memory: Memory
     sameness: _Sameness
     may_leave: bool
@@ -82,15 +80,14 @@ def may_be_superseded(view: TenantView, memory: Memory, include_protected: bool)
 def find_duplicates(
     view: TenantView, include_protected: bool, equal_only: bool
 ) -> tuple[list[Merge], list[Refusal]]:
-    """Return what leaves for what, and the pairs that nearly say the same and stay two.
+    """Return the merges, and the pairs that nearly say the same and stay separate.
 
     equal_only: leave pairs that are not equal after normalizing to a model.
     """
     groups = _equal_groups(view, include_protected)
     pairs = [] if equal_only else _near_pairs(view, groups)
     survivors = _find_survivors(view, groups, pairs)
-    merges = _merges(view, groups, survivors, include_protected)
-    return merges, list(_refusals(view, groups, pairs, survivors))
+    return _merges(groups, survivors), list(_refusals(view, groups, pairs, survivors))
 
 
 def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
@@ -120,13 +117,15 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         human = memory.origin != "human"
         return group.may_leave, -memory.trust, human, -text.richness, text.form, memory.id
 
+    def may_leave(row: int) -> bool:
+        return may_be_superseded(view, view.memories[row], include_protected)
+
     def group_of(sameness: _Sameness, rows: list[int]) -> _Group:
-        memory, *leaving = (view.memories[row] for row in rows)
-        merged = [each for each in leaving if may_be_superseded(view, each, include_protected)]
+        memory, leaving = view.memories[rows[0]], list(filter(may_leave, rows[1:]))
+        merged = [view.memories[row] for row in leaving]
         # A sentence of a note may hold only below its heading.
         is_open = view.is_fresh(rows[0], merged) and not memory.is_note
-        may_leave = may_be_superseded(view, memory, include_protected)
-        return _Group(rows, memory, sameness, may_leave, is_open)
+        return _Group(rows, leaving, memory, sameness, may_leave(rows[0]), is_open)
 
     found: dict[_Sameness, list[list[int]]] = {}
     active = (row for row, memory in enumerate(view.memories) if memory.status == "active")
@@ -305,20 +304,14 @@ def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]
     )
 
 
-def _merges(
-    view: TenantView, groups: Sequence[_Group], survivors: _Survivors, include_protected: bool
-) -> list[Merge]:
+def _merges(groups: Sequence[_Group], survivors: _Survivors) -> list[Merge]:
     """Return one merge for each memory for which others leave."""
     leaving: dict[int, list[int]] = {}
     forms: dict[int, set[str]] = {}
     for place, group in enumerate(groups):
         staying = groups[survivors.get(place, place)]
         survivor = staying.rows[0]
-        rows = [
-            row
-            for row in group.rows
-            if row != survivor and may_be_superseded(view, view.memories[row], include_protected)
-        ]
+        rows = group.leaving if group is staying else [group.rows[0], *group.leaving]
         if rows:
             leaving.setdefault(survivor, []).extend(rows)
             forms.setdefault(survivor, {staying.sameness.form}).add(group.sameness.form)
@@ -328,7 +321,7 @@ def _merges(
 def _refusals(
     view: TenantView, groups: Sequence[_Group], pairs: Sequence[_Pair], survivors: _Survivors
 ) -> Iterator[Refusal]:
-    """Yield the pairs that nearly say the same and stay two, with what keeps them apart."""
+    """Yield the pairs that nearly say the same and stay separate, with what keeps them apart."""
     same_form: dict[str, list[int]] = {}
     for place, group in enumerate(groups):
         same_form.setdefault(group.sameness.form, []).append(place)

@@ -62,7 +62,7 @@ def estimate_window(sources: Sequence[Source]) -> Estimate:
 
 
 def split_estimate(tokens: int, memories: int) -> Estimate:
-    """Return the question and the answer of a window of which only the total is kept."""
+    """Split the estimated total of a window into question and answer."""
     fixed = TOKENS_OF_WRITING + _TOKENS_AROUND_AN_ANSWER
     texts = tokens - fixed - (TOKENS_A_MEMORY + _TOKENS_AN_ID) * memories
     answer = ANSWERED_SHARE * max(0, texts) / (1 + ANSWERED_SHARE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Draft, Proposal, Source, method_key, proposal_id
 from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -39,7 +40,7 @@ def propose_merges(
         of_memories = proposal_id("merge", view.tenant, tuple(ids), of_texts, "extractive")
         owner = memories_of_key.setdefault(of_texts, frozenset(ids))
         key = of_texts if owner == frozenset(ids) else of_memories
-        if key in options.waiting:
+        if key in options.pending:
             leaving_later.update(ids[1:])
         elif options.remembered.isdisjoint((of_texts, of_memories)):
             proposals.append(_proposal(view, options, merge, key))
@@ -54,7 +55,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
     sources = view.sources(sorted(view.memories[row].id for row in rows))
     ids = tuple(source.id for source in sources)
     lowest, mean = similarities(sources)
-    what = " say the same" if merge.is_equal else ", of which one says all that the others say"
+    what = " say the same" if merge.is_equal else "; one says all that the others say"
     return Proposal(
         id=key,
         operation="merge",
@@ -63,7 +64,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
         source_hashes=tuple(view.memory(source).content_hash for source in ids),
         leaving=tuple(sorted(memory.id for memory in leaving)),
         survivor=survivor.id,
-        topics=_shared_topics(view, rows),
+        entities=_shared_topics(view, rows),
         min_similarity=lowest,
         mean_similarity=mean,
         reason=f"{len(ids)} memories{what}",
@@ -88,7 +89,7 @@ def _shared_topics(view: TenantView, rows: Sequence[int]) -> tuple[str, ...]:
         name
         for row in rows
         for name in set(view.entities.get(view.memories[row].id, ()))
-        if view.reading(row).words.intersection(name.lower().split())
+        if read(view.memories[row].content).words.intersection(name.lower().split())
     )
     return _most_shared(names, needed) or _most_shared(_words(view, rows), needed)
 
@@ -98,7 +99,7 @@ def _words(view: TenantView, rows: Sequence[int]) -> Counter[str]:
     stems: Counter[str] = Counter()
     forms: dict[str, Counter[str]] = {}
     for row in rows:
-        reading = view.reading(row)
+        reading = read(view.memories[row].content)
         stems.update(reading.stem_set)
         for word in (part for words in reading.words for part in words.split("-")):
             forms.setdefault(stem(word), Counter())[word] += 1

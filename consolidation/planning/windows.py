@@ -7,7 +7,6 @@ lies near across the cut is shown once more in the same night.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from slowwave.consolidation.thresholds import (
     WIDE_SIMILARITY,
     WINDOW_TOKENS,
 )
-from slowwave.store.records import Memory, json_text
+from slowwave.store.records import Memory, content_hash, json_text
 
 from .duplicates import may_be_superseded
 from .estimates import TOKENS_A_MEMORY, estimate_window
@@ -207,7 +206,7 @@ def window_of(
     estimate = estimate_window(view.sources(ids))
     parts = [view.tenant, options.model_key, hashes]
     return Window(
-        id=hashlib.sha256(json_text(parts).encode()).hexdigest()[:32],
+        id=content_hash(json_text(parts))[:32],
         tenant=view.tenant,
         memories=tuple(ids),
         content_hashes=hashes,

@@ -339,9 +339,7 @@ def _derivation(result: Result) -> dict[str, Any]:
         "writer": "human" if proposal.by_person else written,
         "model": result.model if proposal.by_model else None,
         "prompt_hash": by_model or method_key(proposal.operation),
-        "inputs_hash": hashlib.sha256(
-            json_text(sorted(proposal.source_hashes)).encode()
-        ).hexdigest(),
+        "inputs_hash": content_hash(json_text(sorted(proposal.source_hashes))),
         "claims": json_text([asdict(claim) for claim in proposal.draft.claims]),
         "prompt_tokens": result.usage.prompt_tokens,
         "completion_tokens": result.usage.completion_tokens,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from slowwave.consolidation.progress import Progress
@@ -14,14 +13,13 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile, maintenance_lock, open_writing
+from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
-from slowwave.store.memories import count_memories
+from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, new_id, timestamp
 from slowwave.store.undo.undo import undo_proposal_within
 
 from .apply import apply_in_batches, apply_proposal, record
-from .outcome import Outcome
 from .revalidation import revalidate
 from .run_in_file import RunRecord, Verdict, run_report
 
@@ -70,19 +68,19 @@ def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Res
             yield replace(kept, state="declined", why=why)
 
 
-def record_declined(
-    path: Path, planned: Outcome, result: Result, now: datetime, options: Mapping[str, Any]
+def record_alone(
+    file: MemoryFile, result: Result, counts: Counts, now: datetime, plan: str | None = None
 ) -> str:
-    """Record a dry run's result as declined, in a run of its own, and return the run's id.
+    """Record a result that changes no memory, in a run of its own, and return the run's id.
 
-    No memory is changed; no later night makes the proposal again. Raises `StoreError`.
+    file: open for writing under the maintenance lock. No later night makes a declined proposal
+    again. plan: the digest of its plan, if it had one. Raises `StoreError`.
     """
     run = RunRecord(new_id(), now)
-    unchanged = Outcome(planned.plan, (result,), planned.before, planned.before, planned.usage)
-    with maintenance_lock(path), open_writing(path) as file, run.begun(file, options):
+    with run.begun(file, {"tenant": [result.proposal.tenant]}):
         with file.transaction():
             record(file, run, result)
-        run.end(file, "done", unchanged.report, planned.plan.digest)
+        run.end(file, "done", run_report(counts, counts, [result.state], Usage()), plan)
     return run.run_id
 
 
@@ -173,7 +171,7 @@ def _apply_all(
                 raise
             # Applied proposals stay applied and are reported; the rest stay pending.
             left = ready[len(results) :]
-            results += [replace(each, state="failed", why=error.message) for each in left]
+            results += [replace(result, state="failed", why=error.message) for result in left]
         is_done = all(result.state == "applied" for result in results)
         verdict: Verdict = "done" if is_done else "partial"
         run.end(file, verdict, report())

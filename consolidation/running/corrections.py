@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -33,6 +34,8 @@ from .run_in_file import RunRecord, run_report
 By = Literal["human", "agent"]
 Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
 
+# What a correction depends on: if an agent changes it meanwhile, nothing is corrected.
+_state_of = attrgetter("content", "status", "tenant", "protected")
 # The trust in what a person states.
 _PERSONS_TRUST = 1.0
 _WHO: Mapping[By, str] = {"human": "a person", "agent": "an agent"}
@@ -89,7 +92,7 @@ class Corrector:
             raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
         new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         near = find_similar(self.file, new.tenant, text, timestamp(self.now))
-        similar = tuple(each for each in near if each.memory.id not in leaving)
+        similar = tuple(found for found in near if found.memory.id not in leaving)
 
         def write(changes: ProposalChanges) -> None:
             changes.add_memory(new)
@@ -140,7 +143,7 @@ class Corrector:
 
     def _find(self, ids: Sequence[str]) -> list[Memory]:
         """Return active memories of one tenant, each once, in the order of their ids."""
-        whole = dict.fromkeys(find_id(self.file, each, self.tenant) for each in ids)
+        whole = dict.fromkeys(find_id(self.file, prefix, self.tenant) for prefix in ids)
         found = {memory.id: memory for memory in read_memories(self.file, list(whole))}
         memories = [found[memory_id] for memory_id in whole]
         for memory in memories:
@@ -240,7 +243,7 @@ class Corrector:
         numbers: recorded with the proposal.
         """
         run, now = RunRecord(new_id(), self.now), timestamp(self.now)
-        ids, tenant = tuple(each.id for each in about), about[0].tenant
+        ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
         named = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
@@ -258,8 +261,8 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        found = (each for gone in left for each in read_active_derived(self.file, gone.id))
-        derived = {each.id: each for each in found}
+        found = (below for gone in left for below in read_active_derived(self.file, gone.id))
+        derived = {ancestor.id: ancestor for ancestor in found}
         for gone in left:
             derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)
@@ -282,7 +285,3 @@ class Corrector:
                     f"An agent changed memory {memory.id} in the meantime.",
                     "No correction was made. Check the memory, then try again.",
                 )
-
-
-def _state_of(memory: Memory) -> tuple[object, ...]:
-    return memory.content, memory.status, memory.tenant, memory.protected

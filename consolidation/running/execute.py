@@ -22,14 +22,13 @@ from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
 from slowwave.consolidation.writing.writer import AnswerStore, Job, Writer
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_in_batches, apply_proposal, record
-from .night_inputs import NightInputs
-from .run_in_file import RunInFile
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -48,8 +47,8 @@ class ExecutionResult:
     asked: tuple[AskedWindow, ...]
     usage: Usage
     interrupted: bool = False
-    # Why the file could no longer be written, after something was applied.
-    broken_off: StoreError | None = None
+    # Why the run could not go on, after something was applied.
+    broken_off: SlowwaveError | None = None
     # The proposals that a real run would apply without review; only in a dry run.
     applicable: tuple[Proposal, ...] = ()
 
@@ -87,11 +86,11 @@ class Execution:
             return self._rehearse(plan)
         views = self._views
         interrupted = False
-        broken_off: StoreError | None = None
+        broken_off: SlowwaveError | None = None
         try:
             if not plan.is_empty:
                 self._execute(plan)
-            answered = [each.window for each in self._asked.values() if each.state == "applied"]
+            answered = [asked.window for asked in self._asked.values() if asked.state == "applied"]
             if answered:
                 again, self._views = plan_again(answered)
                 self._execute(again)
@@ -101,7 +100,7 @@ class Execution:
             interrupted = True
             with interruption.limited():
                 self._find_applied()
-        except StoreError as error:
+        except SlowwaveError as error:
             if not any(result.state == "applied" for result in self._results.values()):
                 raise
             # What was applied is reported.
@@ -109,11 +108,12 @@ class Execution:
             broken_off = error
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        left = [each for each in plan.proposals if each.id not in self._results]
+        left = [proposal for proposal in plan.proposals if proposal.id not in self._results]
         self._add((Result(proposal, state, why) for proposal in left), views)
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
         # In the order of the plan, and then in that of the answers.
-        results = {each.id: self._results[each.id] for each in plan.proposals} | self._results
+        results = {proposal.id: self._results[proposal.id] for proposal in plan.proposals}
+        results |= self._results
         return ExecutionResult(
             tuple(results.values()),
             tuple((unasked | self._asked).values()),
@@ -129,27 +129,29 @@ class Execution:
         if not shown.is_empty:
             self._execute(shown)
         if not asks:
-            self._asked = {each.id: AskedWindow(each, "planned") for each in plan.windows}
+            self._asked = {window.id: AskedWindow(window, "planned") for window in plan.windows}
         # Answers arrive in any order.
         places = {id_: at for at, window in enumerate(plan.windows) for id_ in window.memories}
         results = sorted(
             self._results.values(),
-            key=lambda each: places[each.proposal.sources[0]] if each.proposal.by_model else -1,
+            key=lambda result: (
+                places[result.proposal.sources[0]] if result.proposal.by_model else -1
+            ),
         )
         return ExecutionResult(
             tuple(
-                replace(each, state="planned") if each.state == "pending" else each
-                for each in results
+                replace(result, state="planned") if result.state == "pending" else result
+                for result in results
             ),
-            tuple(self._asked[each.id] for each in plan.windows if each.id in self._asked),
+            tuple(self._asked[window.id] for window in plan.windows if window.id in self._asked),
             self._usage,
-            applicable=tuple(each.proposal for each in results if each.state == "planned"),
+            applicable=tuple(result.proposal for result in results if result.state == "planned"),
         )
 
     @property
     def _usage(self) -> Usage:
-        asked = (each.usage for each in self._asked.values())
-        return sum(asked, start=self._night.writer.unfinished)
+        used = (asked.usage for asked in self._asked.values())
+        return sum(used, start=self._night.writer.unfinished)
 
     def _execute(self, plan: Plan) -> None:
         night = self._night
@@ -158,11 +160,11 @@ class Execution:
         with open_reading(night.path) if night.dry_run else self._run.writing() as file:
             answers = AnswerStore(file, None if night.dry_run else night.now)
             for made in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
-                results = [self._hold_for_review(each) for each in made if isinstance(each, Result)]
+                results = [self._hold_for_review(part) for part in made if isinstance(part, Result)]
                 self._apply_all(file, results, len(plan.proposals))
-                for each in made:
-                    if isinstance(each, AskedWindow):
-                        self._note_asked(file, each)
+                for part in made:
+                    if isinstance(part, AskedWindow):
+                        self._note_asked(file, part)
                         night.progress.stage("asking", len(self._asked), len(plan.windows))
 
     def _hold_for_review(self, result: Result) -> Result:
@@ -184,6 +186,7 @@ class Execution:
             return
         for done in apply_in_batches(results, partial(self._apply, file)):
             self._add(done, self._views)
+            self._last = ()
             self._night.progress.stage("applying", len(self._results), total)
 
     def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
@@ -218,13 +221,9 @@ class Execution:
                 keep_asked(file, window.tenant, hashes, key, run_id)
                 hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
                 disputes = [
-                    Dispute(
-                        window.tenant,
-                        hash_of[conflict.sources[0]],
-                        hash_of[conflict.sources[1]],
-                        conflict.why,
-                    )
+                    Dispute(window.tenant, hash_of[earlier], hash_of[later], conflict.why)
                     for conflict in asked.conflicts
+                    for earlier, later in [conflict.sources]
                 ]
                 keep_disputes(file, disputes, run_id)
 
@@ -234,8 +233,8 @@ class Execution:
         found = self._run.find_decisions(last)
         self._add(
             (
-                Result(last[key], cast("State", each.state), each.why, each.derived)
-                for key, each in found.items()
+                Result(last[key], cast("State", decision.state), decision.why, decision.derived)
+                for key, decision in found.items()
             ),
             self._views,
         )
@@ -253,23 +252,20 @@ def _verified_drafts(
     The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
     `ModelError` before anything is applied if the model cannot be asked.
     """
-    yield [Result(proposal, "planned") for proposal in plan.proposals]
-    if not plan.windows:
-        return
     by_tenant = {view.tenant: view for view in views}
     jobs = [
         Job(window, tuple(by_tenant[window.tenant].sources(window.memories)))
         for window in plan.windows
     ]
-    # Vectors of another model are refused before anything is applied.
-    source = jobs[0].sources[0]
-    refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    if jobs:
+        # Vectors of another model are refused before anything is applied.
+        source = jobs[0].sources[0]
+        refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+    yield [Result(proposal, "planned") for proposal in plan.proposals]
     for answered in writer.write(jobs, answers):
-        results = [each for each in answered if isinstance(each, Result)]
-        yield [
-            *_embed(embedder, results),
-            *(each for each in answered if isinstance(each, AskedWindow)),
-        ]
+        results = [part for part in answered if isinstance(part, Result)]
+        asked = [part for part in answered if isinstance(part, AskedWindow)]
+        yield [*_embed(embedder, results), *asked]
 
 
 def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:

@@ -15,11 +15,9 @@ from slowwave.store.records import Claim
 if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
-# What JSON calls the topics of a proposal.
-_TOPICS = "entities"
 VECTOR = "vector"
-# The fields of a result that are kept unchanged.
-_FIELDS = ("usage", "model", "model_key", "place")
+# The fields of a result that are kept.
+_FIELDS = ("proposal", "usage", "model", "model_key", "place")
 # The largest plausible count.
 _MAX_COUNT = 2**53
 
@@ -33,14 +31,12 @@ class _Vector(Struct):
 
 def to_json(kept: Result) -> dict[str, Any]:
     """Return a proposal as JSON."""
-    proposal = {
-        _TOPICS if name == "topics" else name: value
-        for name, value in asdict(kept.proposal).items()
-    }
+    whole = asdict(kept)
+    found = {name: whole[name] for name in _FIELDS}
+    # Older plans are sealed with the first, and without the second.
+    found["proposal"]["waits"] = False
     if not kept.proposal.include_protected:
-        del proposal["include_protected"]  # absent in older plans, and sealed so
-    found = {"proposal": proposal, "usage": asdict(kept.usage)}
-    found |= {name: getattr(kept, name) for name in _FIELDS[1:]}
+        del found["proposal"]["include_protected"]
     if kept.vector is not None:
         model, blob = kept.vector
         found[VECTOR] = {"model": model, "blob": b64encode(blob).decode()}
@@ -70,12 +66,9 @@ def kept_from_decision(decision: Decision) -> Result:
 
 
 def _convert(found: dict[str, Any]) -> Result:
-    proposal = {
-        "topics" if name == _TOPICS else name: value for name, value in found["proposal"].items()
-    }
     fields = {name: found[name] for name in _FIELDS if name in found}
     try:
-        kept = convert({"proposal": proposal, "state": "pending", **fields}, Result)
+        kept = convert(fields | {"state": "pending"}, Result)
     except ValidationError as error:
         raise ValueError(str(error)) from error
     usage = kept.usage
@@ -102,7 +95,7 @@ def _from_columns(decision: Decision) -> Proposal:
         source_hashes=(),
         leaving=(),
         survivor=decision.survivor,
-        topics=(),
+        entities=(),
         min_similarity=lowest,
         mean_similarity=mean,
         reason=decision.reason,

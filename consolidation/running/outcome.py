@@ -119,11 +119,6 @@ class Outcome:
         return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
 
     @property
-    def retired(self) -> bool:
-        """Whether memories were archived or purged."""
-        return any((self.purged.run_id, self.archived and self.archived.run_id))
-
-    @property
     def last_run(self) -> str | None:
         """The id of the night's last run; None if it wrote nothing."""
         phases = (self.expired, self.archived)
@@ -148,11 +143,11 @@ class Outcome:
 
         It quotes no memory, as the reason for a rejection may.
         """
-        ended = [(each.state, each.why) for each in self.asked]
+        ended = [(asked.state, asked.why) for asked in self.asked]
         ended += [(result.state, result.why) for result in self.results]
         # What failed is the reason for what was skipped.
         left = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
-        whys = (*left, self.purged.why, *(each.why for each in self.aged))
+        whys = (*left, self.purged.why, *(aged.why for aged in self.aged))
         broken_off = None if self.broken_off is None else self.broken_off.message
         return next(filter(None, (broken_off, *whys, self.queued_parts.why)), None)
 

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.choosing import (
-    AgeingChoice,
-    LayerScores,
-    LeavingMemory,
-    choose_excess,
-    choose_expired,
-    scores_by_layer,
-)
+from slowwave.consolidation.ageing.choosing import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
-from slowwave.store.errors import FileHeld, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.journal import journaled_ids
 from slowwave.store.memories import (
@@ -31,18 +24,11 @@ from slowwave.store.memories import (
     read_memories,
     select_consolidated_tenants,
 )
-from slowwave.store.purge import (
-    OPTION,
-    PORTION,
-    Blockers,
-    KeptCounts,
-    Purgeable,
-    purge,
-)
+from slowwave.store.purge import OPTION, PORTION, Blockers, KeptCounts, Purgeable, purge
 from slowwave.store.records import new_id, timestamp
 
-from .night_inputs import NightInputs
-from .run_in_file import Preflight, RunRecord, Verdict
+from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
+from .savings import changed_counts
 
 
 @dataclass(frozen=True)
@@ -92,35 +78,18 @@ def read_tenants(night: NightInputs) -> list[str]:
         return select_consolidated_tenants(file, night.options.tenants)
 
 
-def choose_expiring(night: NightInputs) -> AgeingChoice | None:
-    """Return the expired memories; None if expiry is off. Raises `StoreError`."""
-    options = night.options
-    if not options.expire:
-        return None
-    ages, now = _read_ages(night)
-    return choose_expired(ages, options.retention, now, options.include_protected)
-
-
-def score_layers(night: NightInputs, gone: Collection[str]) -> tuple[LayerScores, ...] | None:
-    """Return the decay scores by layer; None if they are off.
-
-    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
-    """
-    return scores_by_layer(*_read_ages(night, gone)) if night.options.decay else None
-
-
 def choose_archived(
     night: NightInputs, gone: Collection[str], proposals: Sequence[Proposal]
 ) -> AgeingChoice | None:
     """Return the memories above the limit; None if there is no limit.
 
-    gone: as in `score_layers`. proposals: those that will have been applied, in a dry run. Raises
+    gone: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
     `StoreError`.
     """
     limit = night.options.limit
     if limit is None:
         return None
-    leaving = {memory_id for each in proposals for memory_id in each.leaving}
+    leaving = {memory_id for proposal in proposals for memory_id in proposal.leaving}
     needed = {proposal.survivor for proposal in proposals if proposal.survivor is not None}
     for proposal in proposals:
         if proposal.operation == "extract":
@@ -130,7 +99,7 @@ def choose_archived(
         for proposal in proposals
         if proposal.operation != "merge" and proposal.survivor is None
     )
-    ages, now = _read_ages(night, leaving.union(gone))
+    ages, now = read_ages(night, leaving.union(gone))
     return choose_excess(ages, limit, now, needed, coming)
 
 
@@ -208,17 +177,14 @@ def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[Leaving
     with open_reading(night.path) as file:
         memories = read_memories(file, [chosen.id for chosen in leaving])
         texts = [memory.content for memory in memories]
-    return replace(
-        counts,
-        active=counts.active - len(leaving),
-        layers={layer: layers[layer] for layer in counts.layers},
-        characters=counts.characters - sum(map(len, texts)),
-        tokens=counts.tokens - sum(map(count_tokens, texts)),
-    )
+    return changed_counts(counts, layers, counts.superseded, texts, [])
 
 
-def _read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
-    """Return the active memories of a night, without those gone, and its seconds since 1970."""
+def read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
+    """Return the active memories of a night, and its time in seconds since 1970.
+
+    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
+    """
     with open_reading(night.path) as file:
         tenants = select_consolidated_tenants(file, night.options.tenants)
         ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in gone]
@@ -275,7 +241,8 @@ def _run_in_batches(
         try:
             with interruption.limited():
                 run.end(file, verdict, kept_report)
-        except (OutOfTime, FileHeld):
+        except (OutOfTime, StoreError):
+            # What was processed is reported.
             end_is_kept = False
     why = "the run was interrupted" if interrupted else failure.message if failure else None
     return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -27,11 +26,15 @@ def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) 
     texts: the text of each source by its id, for the person who edits it. Raises `StoreError`, also
     if the file exists.
     """
-    entries = [
-        _entry(replace(result, state="pending", usage=Usage(), place=0), texts)
-        for result in results
-        if result.state == "planned"
-    ]
+    entries = []
+    for result in results:
+        if result.state == "planned":
+            proposal = result.proposal
+            kept = to_json(replace(result, usage=Usage(), place=0))
+            contents = [texts.get(memory_id) for memory_id in proposal.sources]
+            # First what a person reads, then what is applied.
+            readable = _readable_part(proposal, contents)
+            entries.append({**readable, "kept": kept, "seal": _seal(kept)})
     plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
     text = json.dumps(plan, ensure_ascii=False, indent=2)
     if os.path.lexists(path):
@@ -51,7 +54,7 @@ def read_plan(path: Path) -> list[Result]:
     try:
         with file_errors("read", path):
             plan = json.loads(read_text(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is not valid JSON: {error}.") from error
     entries = plan.get("proposals") if isinstance(plan, dict) else None
     if not isinstance(entries, list) or plan.get("format") != FORMAT:
@@ -59,13 +62,6 @@ def read_plan(path: Path) -> list[Result]:
             f"{path} is not a plan.", "Write one with: maintain --dry-run --plan-out PATH"
         )
     return [_read_entry(entry, number, path) for number, entry in enumerate(entries, start=1)]
-
-
-def _entry(kept: Result, texts: Mapping[str, str]) -> dict[str, Any]:
-    """Return a proposal as an entry: first what a person reads, then what is applied."""
-    proposal, whole = kept.proposal, to_json(kept)
-    contents = [texts.get(memory_id) for memory_id in proposal.sources]
-    return {**_readable_part(proposal, contents), "kept": whole, "seal": _seal(whole)}
 
 
 def _readable_part(proposal: Proposal, contents: Sequence[str | None]) -> dict[str, Any]:
@@ -123,4 +119,4 @@ def _has_hash(content: object, planned: str) -> bool:
 
 
 def _seal(whole: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json_text(whole).encode()).hexdigest()
+    return content_hash(json_text(whole))

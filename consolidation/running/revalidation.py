@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -16,11 +16,7 @@ from slowwave.consolidation.proposals import (
     proposal_id,
 )
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.vectors.embedder import (
-    Embedder,
-    encode_portions,
-    refuse_another_space,
-)
+from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import Memory
@@ -29,8 +25,6 @@ from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_b
 
 from .apply import find_stale
 from .review_queue import read_sources
-
-SourcesOf = Callable[[Proposal], list[Source]]
 
 
 def revalidate(
@@ -58,11 +52,12 @@ def revalidate(
     # Unchanged texts need no vectors, and a plan file may write no others.
     writing = {kept.id for kept in valid if is_trusted and not kept.keeps_text}
     drafts = [kept for kept in checked if kept.proposal.id in writing]
-    sources_of = _read_vectors(file, drafts, memories, embedder)
+    sources_of = _read_sources(file, drafts, memories, embedder)
     vectors = _draft_vectors(drafts, sources_of, embedder, progress)
     for at, kept in enumerate(checked):
         if kept.state == "planned":
-            faults = _find_faults(kept.proposal, memories, sources_of, is_trusted)
+            sources = sources_of.get(kept.proposal.id)
+            faults = _find_faults(kept.proposal, memories, sources, is_trusted)
             checked[at] = replace(
                 kept,
                 state="rejected" if faults else "planned",
@@ -73,28 +68,27 @@ def revalidate(
     return checked
 
 
-def _read_vectors(
+def _read_sources(
     file: MemoryFile, drafts: Sequence[Result], memories: Mapping[str, Memory], embedder: Embedder
-) -> SourcesOf:
-    """Return a function that returns the sources of these drafts, sorted, with their vectors."""
+) -> dict[str, list[Source]]:
+    """Return the sources of drafts, sorted, with their vectors, by the ids of proposals."""
     ids = sorted({memory_id for kept in drafts for memory_id in kept.proposal.sources})
     vectors = TextVectors(
         [memories[memory_id] for memory_id in ids], read_vectors_by_id(file, embedder.name, ids)
     )
     vectors.complete(embedder, lambda _: None, Progress())
-
-    def sources_of(proposal: Proposal) -> list[Source]:
-        found = [memories[memory_id] for memory_id in sorted(proposal.sources)]
-        return [
-            Source.of(memory, vector)
-            for memory, vector in zip(found, vectors.of(found), strict=True)
-        ]
-
-    return sources_of
+    of_drafts = {
+        kept.proposal.id: [memories[memory_id] for memory_id in sorted(kept.proposal.sources)]
+        for kept in drafts
+    }
+    return {key: Source.of(found, vectors.of(found)) for key, found in of_drafts.items()}
 
 
 def _draft_vectors(
-    drafts: Sequence[Result], sources_of: SourcesOf, embedder: Embedder, progress: Progress
+    drafts: Sequence[Result],
+    sources_of: Mapping[str, Sequence[Source]],
+    embedder: Embedder,
+    progress: Progress,
 ) -> dict[str, tuple[str, bytes]]:
     """Return the embedding model and the vector of each draft, by the proposal's id.
 
@@ -105,7 +99,7 @@ def _draft_vectors(
     for kept in drafts:
         proposal = kept.proposal
         model, blob = kept.vector or ("", b"")
-        expected = len(to_blob(sources_of(proposal)[0].vector))
+        expected = len(to_blob(sources_of[proposal.id][0].vector))
         if model == embedder.name and is_sound(blob) and len(blob) == expected:
             known[proposal.id] = model, blob
         else:
@@ -122,22 +116,28 @@ def _draft_vectors(
     if first is not None:
         # Before anything is applied.
         vector = from_blob(known[first.id][1])
-        refuse_another_space(embedder, vector, sources_of(first)[0].vector)
+        refuse_another_space(embedder, vector, sources_of[first.id][0].vector)
     return known
 
 
 def _find_faults(
-    proposal: Proposal, memories: Mapping[str, Memory], sources_of: SourcesOf, is_trusted: bool
+    proposal: Proposal,
+    memories: Mapping[str, Memory],
+    sources: Sequence[Source] | None,
+    is_trusted: bool,
 ) -> list[str]:
-    """Return why a proposal whose sources are unchanged is not applied; [] if it is."""
+    """Return why a proposal whose sources are unchanged is not applied; [] if it is.
+
+    sources: None if it writes no text.
+    """
     from slowwave.consolidation.writing.program_check import find_faults
 
     if is_trusted:
-        return [] if proposal.keeps_text else find_faults(proposal, sources_of(proposal))
+        return [] if sources is None else find_faults(proposal, sources)
     # Anybody may have written a plan file. A model's texts are refused: nothing has checked them
     # since the plan could be changed.
-    sources = [memories[memory_id] for memory_id in proposal.sources]
-    doubts = [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources)]
+    found = [memories[memory_id] for memory_id in proposal.sources]
+    doubts = [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, found)]
     return list(dict.fromkeys(doubts))
 
 

@@ -84,21 +84,21 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposa
     found = read_pending(opened)
     if decided:
         known = {decision.key for decision in found}
-        reviewed = (each for each in read_reviewed(opened) if each.key not in known)
-        found += {decision.key: decision for decision in reviewed}.values()
+        reviewed = {decision.key: decision for decision in read_reviewed(opened)}
+        found += [decision for key, decision in reviewed.items() if key not in known]
     return load_proposals(opened, found)
 
 
 def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:
     """Return the proposals of these decisions in the order in which they can be applied."""
-    kept = [(decision, kept_from_decision(decision)) for decision in decisions]
-    known = read_sources(opened, (each for _, each in kept))
+    found = [(decision, kept_from_decision(decision)) for decision in decisions]
+    known = read_sources(opened, (kept for _, kept in found))
     queue = []
-    for decision, each in kept:
-        sources = each.proposal.sources
+    for decision, kept in found:
+        sources = kept.proposal.sources
         memories = {memory_id: known[memory_id] for memory_id in sources if memory_id in known}
-        stale = find_stale(each, memories) if decision.state == "pending" else None
-        queue.append(PendingProposal(decision, each, memories, stale))
+        stale = find_stale(kept, memories) if decision.state == "pending" else None
+        queue.append(PendingProposal(decision, kept, memories, stale))
     return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.kept.place))
 
 

@@ -1,16 +1,18 @@
-"""A run as the file records it: the check and backup before it, its beginning and its end."""
+"""The inputs of a run, and the run as the file records it: its backup, beginning and end."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
@@ -36,6 +38,23 @@ from slowwave.store.vectors import keep_vectors
 Verdict = Literal["done", "partial", "failed", "interrupted"]
 # The number of memories whose names one transaction writes.
 _BATCH = 500
+
+
+@dataclass(frozen=True)
+class NightInputs:
+    """The inputs of a night: the file, the options, and its embedder and writer."""
+
+    path: Path
+    options: CycleOptions
+    embedder: Embedder
+    writer: Writer
+    # The time of the whole night.
+    now: datetime
+    progress: Progress = field(default_factory=Progress)
+    # Whether to return what a night would do, and to write nothing.
+    dry_run: bool = False
+    # How many runs share this machine.
+    workers: int = 1
 
 
 def run_report(

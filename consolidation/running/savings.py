@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Proposal, Result, Savings, derived_trust
@@ -24,27 +24,36 @@ def expected_counts(
     """Return the counts after all proposals are applied."""
     by_tenant = {view.tenant: view for view in views}
     layers = Counter(before.layers)
-    superseded, characters, tokens = before.superseded, before.characters, before.tokens
+    old: list[str] = []
+    new: list[str] = []
     for proposal in proposals:
         view = by_tenant[proposal.tenant]
-        superseded += len(proposal.leaving)
         _count_layers(layers, proposal, view)
-        going, coming = _texts(proposal, view.memory)
-        characters += sum(map(len, coming)) - sum(map(len, going))
-        tokens += _tokens(coming) - _tokens(going)
+        for texts, more in zip((old, new), _texts(proposal, view.memory), strict=True):
+            texts += more
+    superseded = before.superseded + sum(len(proposal.leaving) for proposal in proposals)
+    return changed_counts(before, layers, superseded, old, new)
+
+
+def changed_counts(
+    before: Counts, layers: Mapping[str, int], superseded: int, old: list[str], new: list[str]
+) -> Counts:
+    """Return the counts with other layers, and without the old texts, but with the new ones."""
     counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
+    characters = before.characters + sum(map(len, new)) - sum(map(len, old))
+    tokens = before.tokens + _tokens(new) - _tokens(old)
     return Counts(sum(counted.values()), superseded, counted, characters, tokens)
 
 
 def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
     """Return what a proposal is worth if it is applied."""
     before = _tokens(_contents(proposal.sources, memory_of))
-    going, coming = _texts(proposal, memory_of)
+    old, new = _texts(proposal, memory_of)
     if proposal.survivor is not None:
         trust = memory_of(proposal.survivor).trust
     else:
         trust = derived_trust(memory_of(source).trust for source in proposal.sources)
-    return Savings(before, before - _tokens(going) + _tokens(coming), trust)
+    return Savings(before, before - _tokens(old) + _tokens(new), trust)
 
 
 def worth_of(result: Result, view: TenantView) -> Savings:
@@ -56,12 +65,12 @@ def worth_of(result: Result, view: TenantView) -> Savings:
 
 def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
     """Return the texts that leave or change, and those that replace them."""
-    going = _contents(proposal.leaving, memory_of)
+    old = _contents(proposal.leaving, memory_of)
     if proposal.keeps_text:
-        return going, []
+        return old, []
     if proposal.survivor is not None:
-        going += _contents([proposal.survivor], memory_of)
-    return going, [proposal.draft.text]
+        old += _contents([proposal.survivor], memory_of)
+    return old, [proposal.draft.text]
 
 
 def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) -> None:

@@ -7,7 +7,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import LayerScores, LeavingMemory
+from slowwave.consolidation.ageing.choosing import (
+    LayerScores,
+    LeavingMemory,
+    choose_expired,
+    scores_by_layer,
+)
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
@@ -19,22 +24,20 @@ from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 
 from .execute import Execution, ExecutionResult
-from .night_inputs import NightInputs
 from .outcome import Outcome, QueuedPartsResult
 from .phases import (
     AgeingResult,
     PurgeResult,
     age,
     choose_archived,
-    choose_expiring,
     count_now,
     counts_without,
     purge_memories,
+    read_ages,
     read_tenants,
-    score_layers,
 )
 from .review_queue import EarlierProposals, withdraw_outdated
-from .run_in_file import Preflight, RunInFile
+from .run_in_file import NightInputs, Preflight, RunInFile
 from .survey import Survey, save_findings, survey_file
 
 if TYPE_CHECKING:
@@ -94,16 +97,18 @@ class Stages:
 
     def expire(self) -> None:
         """Expire memories, and score the others."""
-        night = self._night
+        night, options = self._night, self._night.options
         with self._guarded():
-            choice = choose_expiring(night)
-            if choice is not None:
+            if options.expire:
+                ages, now = read_ages(night)
+                choice = choose_expired(ages, options.retention, now, options.include_protected)
                 if choice.leaving and not night.dry_run:
                     self._before = count_now(night.path, read_tenants(night))
                 self._expired = age(night, "expire", choice, self._preflight, self._interruption)
-            if self._expired is not None and self._expired.interrupted:
-                raise EndedEarly(self._so_far())
-            self._scores = score_layers(night, self._gone)
+                if self._expired.interrupted:
+                    raise EndedEarly(self._so_far())
+            if options.decay:
+                self._scores = scores_by_layer(*read_ages(night, self._gone))
 
     def read_queued(self, reader: Callable[[Preflight], QueuedPartsResult]) -> None:
         """Read the conversation parts queued for a model; a dry run only counts them."""
@@ -144,19 +149,19 @@ class Stages:
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
             again = survey_file(night, run, cache, answered=answered)
-            return again.plan, again.views
+            return again.plan, again.snapshot.views
 
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
                 self._preflight.check_and_back_up()
-            execution = Execution(night, run, survey.views)
+            execution = Execution(night, run, survey.snapshot.views)
             return execution.execute(survey.plan, self._interruption, plan_again)
 
     def close_run(self, survey: Survey, executed: ExecutionResult) -> Outcome:
         """Count the memories, and record how the run ended."""
         night, before = self._night, survey.snapshot.counts
         if night.dry_run:
-            after = expected_counts(before, executed.applicable, survey.views)
+            after = expected_counts(before, executed.applicable, survey.snapshot.views)
             after = counts_without(night, after, self._leaving)
         elif any(result.state == "applied" for result in executed.results):
             with self._interruption.limited():
@@ -298,16 +303,10 @@ class Stages:
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
-        outcome = Outcome(
-            Plan(),
-            (),
-            now,
-            now,
-            Usage(),
-            interrupted=error is None,
-            broken_off=error,
+        is_interrupt = error is None
+        return self._with_earlier(
+            Outcome(Plan(), (), now, now, Usage(), interrupted=is_interrupt, broken_off=error)
         )
-        return self._with_earlier(outcome)
 
     def _with_earlier(self, outcome: Outcome) -> Outcome:
         expired = self._expired

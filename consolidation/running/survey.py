@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.ageing.choosing import LeavingMemory
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Window, join_plans
+from slowwave.consolidation.proposals import Plan, Window
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread, start_in_thread
 from slowwave.consolidation.snapshot.cache import Cache
@@ -26,10 +26,9 @@ from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
-from .night_inputs import NightInputs
 from .outcome import Outcome
 from .room import refuse_without_room
-from .run_in_file import RunInFile
+from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -48,11 +47,6 @@ class Survey:
     found: Findings
     # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
-
-    @property
-    def views(self) -> Sequence[TenantView]:
-        """The contents of the tenants that are not idle."""
-        return self.snapshot.views
 
 
 def survey_file(
@@ -91,21 +85,32 @@ def survey_file(
         chosen = replace(
             chosen,
             remembered=snapshot.remembered,
-            waiting=snapshot.waiting,
+            pending=snapshot.pending,
             asked=snapshot.asked,
         )
     plans = _plan_tenants(snapshot.views, chosen, night.progress) if options.consolidate else {}
     known = idle | plans
-    plan = join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
+    plan = _join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
     if options.approved is not None:
-        proposals = tuple(each for each in plan.proposals if each.id in options.approved)
-        plan = replace(plan, proposals=proposals, windows=())
+        approved = (found for found in plan.proposals if found.id in options.approved)
+        plan = replace(plan, proposals=tuple(approved), windows=())
     found = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:
         with open_reading(night.path) as file:
             purgeable = find_purgeable(file, snapshot.tenants, night.now)
     return Survey(snapshot, plan, found, purgeable)
+
+
+def _join_plans(plans: Iterable[Plan]) -> Plan:
+    """Join the plans of tenants."""
+    joined = list(plans)
+    return Plan(
+        *(
+            tuple(item for plan in joined for item in getattr(plan, part.name))
+            for part in fields(Plan)
+        )
+    )
 
 
 def idle_marks(night: NightInputs) -> IdleMarks:
@@ -155,8 +160,8 @@ def save_findings(
 ) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
-    first: the findings of the run's own survey; if the run made changes of which it did not know
-    what they would leave, the file is surveyed again. This only saves time, and the run has ended:
+    first: the findings of the run's own survey. If they do not tell what is left after the run's
+    changes, the file is surveyed again. This only saves time, and the run has ended:
     if the file cannot be written, the model cannot be loaded, or the user interrupts, it is left
     for the next run. The outcome says what went wrong.
     """
@@ -165,8 +170,8 @@ def save_findings(
     interruption.end()
     if not first.graphs and not first.whole:
         return outcome  # all tenants are idle
-    marks, cache = first.idle_marks, first.cache
-    applied = {each.proposal.id for each in outcome.results if each.state == "applied"}
+    marks, cache = idle_marks(night), first.cache
+    applied = {result.proposal.id for result in outcome.results if result.state == "applied"}
     is_known = len(first.rests) == len(first.graphs) and all(
         rest.applied.issubset(applied) for rest in first.rests
     )
@@ -175,7 +180,8 @@ def save_findings(
             run.preflight.refuse_damaged()
             marks.save(first)
             # Expiry and ingest come before the survey.
-            if not outcome.retired and (is_known or outcome.run_id is None):
+            retired = (outcome.purged.run_id, outcome.archived and outcome.archived.run_id)
+            if not any(retired) and (is_known or outcome.run_id is None):
                 marks.save_idle_marks(first, applied, run.changes)
                 return outcome
         again = start_in_thread(lambda: survey_file(night, cache=cache).found)
@@ -194,8 +200,6 @@ def save_findings(
 def _wait_for(found: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
     while not interruption.asked:
-        try:
-            return found.result(_POLL_S)
-        except TimeoutError:
-            continue
+        if wait([found], _POLL_S).done:
+            return found.result()
     return None

@@ -20,6 +20,11 @@ _KEY_IN_QUERY = re.compile(
     r"(?i)([?&][\w.-]*(?:key|token|secret|password|passwd|signature|sig)=)[^&#\s'\"<>)]+"
 )
 _HIDDEN = "***"
+# The whole of a long secret, such as a private key, would take seconds to compile: this many of its
+# first characters are looked for before.
+_PREFIX = 16
+# What JSON writes after a backslash.
+_IN_JSON = {"\n": "n", "\r": "r", "\t": "t"}
 
 
 def without_secrets(text: str, address: str | None = None) -> str:
@@ -34,8 +39,9 @@ def without_secrets(text: str, address: str | None = None) -> str:
     named |= {spelling: _HIDDEN for value in _in_address(address) for spelling in _spell(value)}
     # The longest first: a secret may be a part of another.
     for spelling in sorted(named, key=len, reverse=True):
-        name = named[spelling].replace("\\", r"\\")
-        text = _escaped_pattern(spelling).sub(name, text)
+        if _escaped_pattern(spelling[:_PREFIX]).search(text):
+            name = named[spelling].replace("\\", r"\\")
+            text = _escaped_pattern(spelling).sub(name, text)
     return _KEY_IN_QUERY.sub(rf"\1{_HIDDEN}", _USER_IN_URL.sub(f"{_HIDDEN}@", text))
 
 
@@ -82,6 +88,8 @@ def _escapes_of(letter: str) -> str:
     # Nested JSON has more backslashes. All repetitions are bounded: a text of backslashes must not
     # take quadratic time.
     plain = re.escape(letter) if letter.isalnum() else rf"\\{{0,15}}{re.escape(letter)}"
+    if letter in _IN_JSON:
+        plain += rf"|\\{{1,15}}{_IN_JSON[letter]}"
     units = letter.encode("utf-16-be", errors="surrogatepass").hex()
     in_json = "".join(rf"\\{{1,15}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
     # A URL within a URL has its percent signs escaped.

@@ -69,14 +69,14 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Ite
         yield from map(function, items)
         return
     workers = cores()
-    waiting = iter(items)
+    remaining = iter(items)
     with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
         begun: deque[Future[Result]] = deque(
-            pool.submit(function, item) for item in islice(waiting, 2 * workers)
+            pool.submit(function, item) for item in islice(remaining, 2 * workers)
         )
         while begun:
             done = begun.popleft().result()
-            begun.extend(pool.submit(function, item) for item in islice(waiting, 1))
+            begun.extend(pool.submit(function, item) for item in islice(remaining, 1))
             yield done
 
 

@@ -140,22 +140,22 @@ class _Findings(Generic[T]):
         """
         partial = [place for place, keys in self._packs.items() if len(keys) < _PACK // 2]
         joined = set(partial if len(partial) > _MAX_PARTIAL else ())
-        going: list[bytes] = []
-        staying: set[str] = set()
+        replaced: list[bytes] = []
+        kept: set[str] = set()
         for place, keys in self._packs.items():
             all_used = bool(keys) and self.used.issuperset(keys)
-            if place in joined or not all_used or not staying.isdisjoint(keys):
-                going.append(place)
+            if place in joined or not all_used or not kept.isdisjoint(keys):
+                replaced.append(place)
             else:
-                staying.update(keys)
-        loose = dict.fromkeys(key for place in going for key in self._packs.pop(place))
-        wanted = self.used - staying
+                kept.update(keys)
+        loose = dict.fromkeys(key for place in replaced for key in self._packs.pop(place))
+        wanted = self.used - kept
         added = list(self._packed(key for key in loose if key in wanted))
-        return added, [place for place in going if place not in self._packs]
+        return added, [place for place in replaced if place not in self._packs]
 
     def _packed(self, keys: Iterable[str]) -> Iterator[tuple[bytes, str]]:
-        waiting = iter(keys)
-        while part := tuple(islice(waiting, _PACK)):
+        remaining = iter(keys)
+        while part := tuple(islice(remaining, _PACK)):
             text = _to_text([(key, self._values[key]) for key in part])
             place = blake2b(text.encode(), digest_size=_KEY_BYTES).digest()
             self._packs[place] = part
@@ -191,7 +191,7 @@ def hash_of_code(folder: Path) -> str:
     """Return the hash of a package's modules and weights, by their paths and contents."""
     found = blake2b(digest_size=_KEY_BYTES)
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"), *folder.glob("*/*.onnx"))):
-        # Hashed one by one, so that paths and contents cannot run together.
+        # Hashed individually, so that paths and contents cannot run together.
         found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
         found.update(blake2b(path.read_bytes()).digest())
     return found.hexdigest()

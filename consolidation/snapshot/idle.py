@@ -12,7 +12,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ from slowwave.store.cache import (
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import count_queued
 from slowwave.store.memories import select_consolidated_tenants
-from slowwave.store.records import json_text
+from slowwave.store.records import content_hash, json_text
 
 from .cache import Cache, code_version
 from .snapshot import Snapshot, basis_of
@@ -59,10 +58,9 @@ class Rest:
 class Findings:
     """The findings of a survey; they are small compared with its memories."""
 
-    idle_marks: IdleMarks
     # Of tenants in which nothing would be left to do.
     rests: tuple[Rest, ...]
-    # (tenant, number of parts of its graph that stay, new parts, new spanning forest).
+    # (tenant, number of parts of its graph that are kept, new parts, new spanning forest).
     graphs: tuple[tuple[str, int, tuple[bytes, ...], bytes | None], ...]
     cache: Cache
     # Whether the survey covered the whole file: findings that it did not use are deleted.
@@ -79,7 +77,7 @@ class IdleMarks:
         self._now = now
         depends = [code_version(), model, *options.basis]
         # The hash of what a report depends on besides the file: options, models, code.
-        self.key = sha256(json_text(depends).encode()).hexdigest()
+        self.key = content_hash(json_text(depends))
         self._asks_a_model = options.model_key is not None
 
     def until(self, file: MemoryFile) -> tuple[str | None] | None:
@@ -107,17 +105,14 @@ class IdleMarks:
             }
 
     def collect_findings(
-        self,
-        snapshot: Snapshot,
-        plans: Mapping[str, Plan],
-        whole: bool,
+        self, snapshot: Snapshot, plans: Mapping[str, Plan], whole: bool
     ) -> Findings:
         """Return the findings of a survey."""
         rests = []
         for view in snapshot.views:
             plan = plans.get(view.tenant)
             if plan is not None and (plan.is_empty or _is_complete(view, plan)):
-                ends = [memory.expires_at for memory in view.memories]
+                ends = [memory.expires_at for memory in (*view.memories, *view.derived)]
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
                 applied = frozenset(proposal.id for proposal in plan.proposals)
@@ -125,14 +120,14 @@ class IdleMarks:
         graphs = tuple(
             (view.tenant, *view.graph.taken(), view.forest.taken()) for view in snapshot.views
         )
-        return Findings(self, tuple(rests), graphs, snapshot.cache, whole)
+        return Findings(tuple(rests), graphs, snapshot.cache, whole)
 
     def save(self, found: Findings) -> None:
         """Keep the graphs and the cache."""
         with open_writing(self._path) as file:
-            for tenant, staying, parts, forest in found.graphs:
+            for tenant, kept, parts, forest in found.graphs:
                 if parts:
-                    keep_parts(file, tenant, self._basis, staying, parts)
+                    keep_parts(file, tenant, self._basis, kept, parts)
                 if forest is not None:
                     keep_forest(file, tenant, self._basis, forest)
             keep_cached(file, found.cache.take_new())

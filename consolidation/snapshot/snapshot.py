@@ -61,7 +61,7 @@ class Snapshot:
     counts: Counts
     # The keys of remembered decisions, and of pending proposals.
     remembered: frozenset[str]
-    waiting: frozenset[str]
+    pending: frozenset[str]
     # The (tenant, content hash) of each text that the model was shown.
     asked: frozenset[tuple[str, str]]
     vectors: TextVectors
@@ -145,8 +145,9 @@ def read_sound(
 ) -> tuple[list[Memory], list[Memory], tuple[str, ...]]:
     """Return the observed and the derived memories, and the ids of the damaged ones.
 
-    Memories that are too long are omitted: reading takes more than linear time. The sources of
-    active damaged memories are omitted, too: nothing else may be made of them.
+    Active memories past their `expires_at` are omitted, and those that are too long: reading takes
+    more than linear time. So are the sources of active damaged memories: nothing else may be made
+    of them.
     """
     observed, corrupt = split_corrupt(file, read_observed(file, tenant, now))
     derived, broken = split_corrupt(file, read_derived(file, tenant))
@@ -158,7 +159,7 @@ def read_sound(
     observed = [
         memory for memory in observed if memory.status != "active" or memory.id not in omitted
     ]
-    derived = [memory for memory in derived if memory.id not in leaving]
+    derived = [memory for memory in derived if memory.id not in leaving and not memory.expired(now)]
     return observed, derived, tuple(sorted(damaged - leaving))
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
 from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
-from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import (
@@ -234,7 +233,7 @@ class TenantView:
         merged: what is merged into it, whose layer it takes if that is higher.
         """
         memory = self.memories[row]
-        layers = {memory.layer, *(each.layer for each in merged)}
+        layers = {memory.layer, *(absorbed.layer for absorbed in merged)}
         return (
             memory.status == "active"
             and memory.id not in self.verbatim_only
@@ -243,17 +242,10 @@ class TenantView:
             and memory.id not in self.supported_rule
         )
 
-    def reading(self, row: int) -> Reading:
-        """Return the reading of a memory's text."""
-        return read(self.memories[row].content)
-
     def sources(self, ids: Sequence[str]) -> list[Source]:
         """Return observed or derived memories as a writer sees them."""
         memories = [self.memory(memory_id) for memory_id in ids]
-        return [
-            Source.of(memory, vector)
-            for memory, vector in zip(memories, self.vectors.of(memories), strict=True)
-        ]
+        return Source.of(memories, self.vectors.of(memories))
 
     def row(self, memory_id: str) -> int | None:
         """Return the row of an observed memory; None for a derived one."""
@@ -281,10 +273,10 @@ class TenantView:
         for memory in self.derived:
             if memory.layer != layer:
                 continue
-            waiting = sources.get(memory.id, [])[:]
-            while waiting:
-                source = waiting.pop()
+            remaining = sources.get(memory.id, [])[:]
+            while remaining:
+                source = remaining.pop()
                 if source not in found:
                     found[source] = memory.id
-                    waiting += sources.get(source, [])
+                    remaining += sources.get(source, [])
         return found

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.night_inputs import NightInputs
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

@@ -70,7 +70,7 @@ def a_result(
         source_hashes=("1", "2"),
         leaving=("a",),
         survivor=None,
-        topics=(),
+        entities=(),
         min_similarity=0.7,
         mean_similarity=0.8,
         reason="2 memories share noon",

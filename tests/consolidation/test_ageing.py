@@ -393,6 +393,30 @@ def test_an_expiry_before_a_missing_embedding_model_stays_and_is_reported(
     assert picture(lived) == before
 
 
+def test_an_expiry_whose_end_cannot_be_recorded_is_reported(lived: Path, cli: Cli) -> None:
+    execute(
+        lived,
+        "CREATE TRIGGER full BEFORE UPDATE OF outcome ON runs "
+        "BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )
+    ended = cli("maintain", lived, "--phase", "expire", "--json")
+    assert [item["id"] for item in ended.json["expire"]["expired"]] == ["ended", "scratch"]
+    assert (ended.code, "The end could not be written" in ended.err) == (0, True)
+
+
+def test_a_derived_memory_that_has_ended_is_not_joined_with_a_new_one(agent: Agent) -> None:
+    first, *later = a_fact()
+    agent.remember(later)
+    agent.sleep()
+    execute(agent.path, "UPDATE memories SET expires_at = ? WHERE layer = 'stable'", ago(hours=1))
+    before = picture(agent.path, ("memories",))
+    agent.remember([first])
+    outcome = agent.sleep(now=NOW + timedelta(days=1))
+    assert outcome.asked == ()
+    ended = [memory for memory in picture(agent.path)["memories"] if memory["id"] != first["id"]]
+    assert ended == before["memories"]
+
+
 def test_a_memory_that_an_agent_changed_since_the_plan_stays(memory_file: Path) -> None:
     from slowwave.store.ageing import retire_memories
     from slowwave.store.file import open_writing

@@ -157,6 +157,7 @@ def test_a_plan_with_a_changed_proposal_is_refused(twice: Path, cli: Cli) -> Non
     [
         (None, "Cannot read"),
         ("{", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ("[1]", "not a plan"),
         ('{"format": 1, "proposals": [7]}', "Proposal 1"),
         ('{"format": 9, "proposals": []}', "not a plan"),

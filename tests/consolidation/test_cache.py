@@ -12,13 +12,7 @@ from msgspec.json import Decoder
 
 from slowwave import consolidation
 from slowwave.consolidation.snapshot import cache as cache_module
-from slowwave.consolidation.snapshot.cache import (
-    LIBRARIES,
-    Cache,
-    Row,
-    code_version,
-    hash_of_code,
-)
+from slowwave.consolidation.snapshot.cache import LIBRARIES, Cache, Row, code_version, hash_of_code
 
 PACKAGE = Path(consolidation.__path__[0])
 LENGTH = Decoder(int)
@@ -53,13 +47,20 @@ def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
     return worked_out
 
 
+def kept(*texts: str) -> list[Row]:
+    """Return the rows of a file in which the lengths of these texts were kept together."""
+    cache = Cache()
+    ask(cache, texts)
+    return cache.take_new()
+
+
 def swept(rows: list[Row], cache: Cache) -> list[Row]:
     """Return the rows of a file as they are once a cache has swept it."""
     added, outdated = cache.sweep()
-    kept = {(kind, key): text for kind, key, text in [*rows, *added]}
+    left = {(kind, key): text for kind, key, text in [*rows, *added]}
     for place in outdated:
-        del kept[place]
-    return [(*place, text) for place, text in sorted(kept.items())]
+        del left[place]
+    return [(*place, text) for place, text in sorted(left.items())]
 
 
 def test_a_finding_is_computed_once_and_taken_once() -> None:
@@ -72,9 +73,7 @@ def test_a_finding_is_computed_once_and_taken_once() -> None:
 
 
 def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
-    first = Cache()
-    ask(first, ["one", "three", "seven"])
-    rows = first.take_new()
+    rows = kept("one", "three", "seven")
     later = Cache(rows)
     ask(later, ["one", "seven"])
     rows = swept(rows, later)
@@ -84,16 +83,12 @@ def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
 
 
 def test_findings_of_a_kind_that_was_not_requested_are_deleted() -> None:
-    first = Cache()
-    ask(first, ["one"])
-    rows = first.take_new()
+    rows = kept("one")
     assert swept(rows, Cache(rows)) == []
 
 
 def test_a_damaged_pack_is_computed_again_and_replaced() -> None:
-    first = Cache()
-    ask(first, ["one", "three"])
-    ((kind, key, text),) = first.take_new()
+    ((kind, key, text),) = kept("one", "three")
     damaged = [(kind, key, text.replace("5", "4"))]
     later = Cache(damaged)
     assert ask(later, ["one", "three"]) == ["one", "three"]
@@ -116,10 +111,7 @@ def test_many_small_packs_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_findings_of_a_full_pass_are_not_kept_twice() -> None:
-    first, full = Cache(), Cache()
-    ask(first, ["one", "three"])
-    ask(full, ["three", "one", "seven"])
-    rows = [*first.take_new(), *full.take_new()]
+    rows = [*kept("one", "three"), *kept("three", "one", "seven")]
     later = Cache(rows)
     assert ask(later, ["one", "three", "seven"]) == []
     rows = swept(rows, later)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from builders import copy_of
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,12 +39,6 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     return path
 
 
-def copy_of(path: Path, folder: Path) -> Path:
-    """Copy a file that nobody has open."""
-    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
-    return Path(shutil.copy(path, folder / "copy.db"))
-
-
 WORDS = st.tuples(
     st.sampled_from(["correct", "correct both", "keep", "both", "pin", "unpin", "retract"]),
     st.integers(0, 9),
@@ -71,11 +65,9 @@ def give(corrector: Corrector, way: str, first: str, second: str) -> Correction:
 @settings(max_examples=examples(20))
 @given(words=st.lists(WORDS, min_size=1, max_size=6))
 def test_words_undone_in_reverse_give_back_every_row(
-    words: list[tuple[str, int, int]],
-    after_a_night: Path,
-    tmp_path_factory: pytest.TempPathFactory,
+    words: list[tuple[str, int, int]], after_a_night: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = copy_of(after_a_night, tmp_path_factory.mktemp("words"))
+    path = copy_of(after_a_night, tmp_path_factory.mktemp("words") / "copy.db")
     done: list[tuple[str, dict[str, list[dict[str, object]]]]] = []
     for at, (way, one, another) in enumerate(words):
         active = [row["id"] for row in rows(path, "SELECT id FROM memories WHERE status='active'")]

@@ -1,4 +1,4 @@
-"""Nights while agents write, interruptions, errors, and undo."""
+"""Nights while agents write, interruptions, and errors."""
 
 from __future__ import annotations
 
@@ -6,20 +6,13 @@ from pathlib import Path
 
 import pytest
 from model_nights import Agent, a_fact, only_question
-from nights import NOW, TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
+from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
 
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import maintenance_lock, open_reading, open_writing
-from slowwave.store.records import timestamp
-from slowwave.store.undo.undo import undo_runs
-
-
-def undo(path: Path, run_id: str | None) -> None:
-    assert run_id is not None
-    with open_writing(path) as file:
-        undo_runs(file, [run_id], timestamp(NOW))
+from slowwave.store.file import maintenance_lock, open_reading
 
 
 @pytest.mark.parametrize(
@@ -59,19 +52,25 @@ def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
     assert picture(memory_file) == before
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
-def test_an_interruption_keeps_applied_proposals_and_the_next_run_continues(
-    memory_file: Path, agent: Agent
+@pytest.mark.parametrize(
+    ("error", "state", "verdict"),
+    [
+        (KeyboardInterrupt(), "skipped", "interrupted"),
+        (EmbedderError("The model is gone."), "failed", "partial"),
+    ],
+)
+def test_an_interruption_or_an_error_keeps_applied_proposals_and_the_next_run_continues(
+    memory_file: Path, agent: Agent, error: BaseException, state: str, verdict: str
 ) -> None:
+    def fail() -> None:
+        raise error
+
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
-    outcome = night(memory_file, SlowEmbedder(agent.embedder, interrupt), writer=agent.writer())
-    assert outcome.interrupted
+    outcome = night(memory_file, SlowEmbedder(agent.embedder, fail, 3), writer=agent.writer())
     assert [result.state for result in outcome.results] == ["applied"]
-    assert only_question(outcome).state == "skipped"
-    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
+    assert only_question(outcome).state == state
+    assert outcome.verdict == verdict
+    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": verdict}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
     again = agent.sleep()
@@ -98,6 +97,15 @@ def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent
     assert [result.state for result in agent.sleep().results] == ["applied"]
 
 
+def test_vectors_of_another_model_are_refused_before_anything_is_applied(agent: Agent) -> None:
+    agent.remember([*daily(TWINS, "twin"), *a_fact()])
+    execute(agent.path, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
+    before = agent.picture()
+    with pytest.raises(EmbedderError, match="1 dimensions, but the model returns 384"):
+        agent.sleep()
+    assert agent.picture() == before
+
+
 def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
@@ -119,27 +127,6 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
     assert left == [{"id": order[0]}]
     with open_reading(memory_file) as file:
         assert check_file(file).problems == ()
-
-
-def test_undo_restores_everything_that_agents_see_to_the_bit(
-    memory_file: Path, agent: Agent
-) -> None:
-    fill(memory_file, [*daily(TWINS, "twin", tags=["a"]), *a_fact()])
-    before = picture(memory_file)
-    outcome = agent.sleep()
-    assert picture(memory_file) != before
-    undo(memory_file, outcome.run_id)
-    assert picture(memory_file) == before
-
-
-def test_an_undone_proposal_is_only_proposed_again_on_request(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    undo(memory_file, night(memory_file, embedder).run_id)
-    assert night(memory_file, embedder).plan.proposals == ()
-    again = night(memory_file, embedder, reconsider=True)
-    assert [result.state for result in again.results] == ["applied"]
 
 
 def test_provenance_has_each_claim_with_its_sources(memory_file: Path, agent: Agent) -> None:

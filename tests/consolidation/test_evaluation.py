@@ -14,10 +14,7 @@ from nights import NOW, OTHERS, daily, dispute, fill, night, of_one_thing
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
-from slowwave.consolidation.evaluation.questions import (
-    RecallQuestion,
-    read_questions,
-)
+from slowwave.consolidation.evaluation.questions import RecallQuestion, read_questions
 from slowwave.consolidation.evaluation.trial import Trials, keeps_facts
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder

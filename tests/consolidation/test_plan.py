@@ -13,7 +13,19 @@ import pytest
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import PORT, TWINS, daily, execute, fill, night, of_one_thing, picture, rows, states
+from nights import (
+    PORT,
+    TWINS,
+    NoEmbedder,
+    daily,
+    execute,
+    fill,
+    night,
+    of_one_thing,
+    picture,
+    rows,
+    states,
+)
 
 from slowwave.consolidation.clustering import blocks
 from slowwave.consolidation.proposals import Plan
@@ -24,11 +36,6 @@ from slowwave.store.file import create_file
 KNOWN = fixture.load()
 FACTS = {fact["id"]: fact["wordings"] for fact in KNOWN.facts}
 RULE = KNOWN.rules[0]["voicings"]
-
-
-def test_an_empty_file_has_nothing_to_do(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    assert night(memory_file, embedder).plan.proposals == ()
-    assert rows(memory_file, "SELECT * FROM runs") == []
 
 
 def test_memories_that_say_the_same_become_the_newest_of_them(
@@ -84,41 +91,61 @@ def test_the_survivor_of_a_merge_is_the_most_trusted_and_unites_the_rest(
     assert survivor["trust"] == 0.9
 
 
-@pytest.mark.parametrize("shield", [{"origin": "human"}, {"pinned": True}, {"layer": "core"}])
-def test_a_protected_memory_is_never_superseded(
-    shield: dict[str, object], memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin", **shield))
-    night(memory_file, embedder)
-    assert set(states(memory_file).values()) == {"active"}
-
-
-def test_a_protected_memory_may_be_superseded_when_told_so(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin", origin="human"))
-    night(memory_file, embedder, include_protected=True)
-    assert sorted(states(memory_file).values()) == ["active", "superseded"]
-
-
-def test_an_agents_duplicate_of_a_humans_memory_goes_and_the_humans_stays(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(
-        memory_file,
-        [
-            {"id": "human", "content": TWINS[0], "origin": "human", "trust": 0.1},
-            {"id": "agent", "content": TWINS[1], "trust": 0.9},
-        ],
-    )
-    night(memory_file, embedder)
-    assert states(memory_file) == {"human": "active", "agent": "superseded"}
-
-
 WORDINGS = [
     "Backups of the wiki run at 02:30 every night.",
     "The backup of the wiki runs at 02:30 every night and is stored on helga.",
 ]
+
+
+PERSON, ENDED = {"origin": "human"}, {"expires_at": "2026-03-01T00:00:00+00:00"}
+# What two memories say, what is known of each, the options of the night, and which of them stay.
+PAIRS: dict[str, tuple[list[str], dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
+    "a person's": (TWINS, PERSON, PERSON, {}, "both"),
+    "a person's, if included": (TWINS, PERSON, PERSON, {"include_protected": True}, "later"),
+    "pinned": (TWINS, {"pinned": True}, {"pinned": True}, {}, "both"),
+    "core": (TWINS, {"layer": "core"}, {"layer": "core"}, {}, "both"),
+    "a person's and an agent's": (TWINS, PERSON | {"trust": 0.1}, {"trust": 0.9}, {}, "earlier"),
+    "the fuller is trusted less": (WORDINGS, {"trust": 0.9}, {"trust": 0.5}, {}, "both"),
+    "of two tenants": (TWINS, {"tenant": "a"}, {"tenant": "b"}, {}, "both"),
+    "past their end": (TWINS, ENDED, ENDED, {}, "both"),
+}
+
+
+@pytest.mark.parametrize(("texts", "first", "second", "options", "stay"), PAIRS.values(), ids=PAIRS)
+def test_which_of_two_memories_that_say_the_same_stay(
+    texts: list[str],
+    first: dict[str, Any],
+    second: dict[str, Any],
+    options: dict[str, Any],
+    stay: str,
+    memory_file: Path,
+    embedder: SentenceEmbedder,
+) -> None:
+    for memory, known, name in zip(
+        daily(texts, "pair"), (first, second), ("earlier", "later"), strict=True
+    ):
+        fill(memory_file, [memory | known | {"id": name}])
+    night(memory_file, embedder, **options)
+    assert [name for name, state in states(memory_file).items() if state == "active"] == (
+        ["earlier", "later"] if stay == "both" else [stay]
+    )
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL",
+        # In a circle.
+        "UPDATE memories SET status = 'superseded', superseded_by = 'twin-00' WHERE id = 'twin-01'",
+    ],
+)
+def test_a_merge_that_an_agent_changed_with_sql_is_not_made_again(
+    statement: str, memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    night(memory_file, embedder)
+    execute(memory_file, statement)
+    assert night(memory_file, embedder).plan.proposals == ()
 
 
 def test_what_another_memory_tells_in_other_words_leaves_for_it(
@@ -130,27 +157,6 @@ def test_what_another_memory_tells_in_other_words_leaves_for_it(
     assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
     (stays,) = rows(memory_file, "SELECT content FROM memories WHERE id = 'badge-01'")
     assert stays["content"] == WORDINGS[1]
-    assert night(memory_file, embedder).plan.proposals == ()
-
-
-def test_what_is_trusted_is_not_left_to_what_is_trusted_less(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    plain, rich = daily(WORDINGS, "badge")
-    fill(memory_file, [plain | {"trust": 0.9}, rich | {"trust": 0.5}])
-    night(memory_file, embedder)
-    assert set(states(memory_file).values()) == {"active"}
-
-
-def test_nothing_crosses_tenants(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    texts = of_one_thing()
-    fill(
-        memory_file,
-        [
-            {"content": text, "tenant": f"tenant-{number}"}
-            for number, text in enumerate([*texts[:2], *texts[:2]])
-        ],
-    )
     assert night(memory_file, embedder).plan.proposals == ()
 
 
@@ -218,57 +224,10 @@ def of_one_core() -> tuple[Plan, dict[str, str]]:
         return night(path, SentenceEmbedder()).plan, states(path)
 
 
-def test_what_has_expired_is_left_alone(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, daily(TWINS, "twin", expires_at="2026-03-01T00:00:00+00:00"))
-    assert night(memory_file, embedder).plan.proposals == ()
-
-
-def test_a_restored_memory_is_not_taken_away_again(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    night(memory_file, embedder)
-    execute(
-        memory_file,
-        "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL",
-    )
-    assert night(memory_file, embedder).plan.proposals == ()
-
-
-def test_memories_that_supersede_each_other_in_a_circle_end_no_night(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    night(memory_file, embedder)
-    execute(
-        memory_file,
-        "UPDATE memories SET status = 'superseded', superseded_by = 'twin-00' WHERE id = 'twin-01'",
-    )
-    assert night(memory_file, embedder).plan.proposals == ()
-
-
 def test_a_refused_pair_carries_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [PORT.format(8080), PORT.format(9090)])
     refused = night(memory_file, embedder).plan.refused
     assert [(item.guard, item.why) for item in refused] == [("value", "8080 vs. 9090")]
-
-
-def test_a_dry_run_leaves_every_byte_as_it_is(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
-    before = memory_file.read_bytes()
-    assert night(memory_file, embedder, dry_run=True).plan.proposals
-    assert memory_file.read_bytes() == before
-
-
-class _NoModel:
-    """An embedder that must not be asked."""
-
-    name = "all-MiniLM-L6-v2"
-
-    def encode(self, texts: object) -> object:
-        raise AssertionError("a text was embedded")
 
 
 def test_a_dry_run_with_vectors_needs_no_embedding_model(
@@ -278,15 +237,10 @@ def test_a_dry_run_with_vectors_needs_no_embedding_model(
     vectors = embedder.encode(of_one_thing()).tolist()
     path = memory_file.with_name("with-vectors.db")
     create_file(path)
-    memories = daily(of_one_thing(), "oncall")
-    fill(
-        path,
-        [
-            memory | {"embedding": vector, "embedding_model": embedder.name}
-            for memory, vector in zip(memories, vectors, strict=True)
-        ],
-    )
-    planned = night(path, _NoModel(), dry_run=True)  # type: ignore[arg-type]  # it must not be used
+    memories = zip(daily(of_one_thing(), "oncall"), vectors, strict=True)
+    space = {"embedding_model": embedder.name}
+    fill(path, [memory | space | {"embedding": vector} for memory, vector in memories])
+    planned = night(path, NoEmbedder(embedder.name), dry_run=True)
     assert planned.plan.digest == night(memory_file, embedder, dry_run=True).plan.digest
 
 

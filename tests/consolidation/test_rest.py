@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
 from itertools import count, islice
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 from shutil import copyfile
@@ -17,7 +18,7 @@ from zlib import crc32
 
 import pytest
 from counting import work_of
-from nights import NOW, execute, fill, night, of_one_thing, picture, rows
+from nights import NOW, NoEmbedder, execute, fill, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
@@ -25,8 +26,8 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running import survey
-from slowwave.consolidation.running.night_inputs import NightInputs
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
@@ -91,18 +92,6 @@ def settled(first_night: Path, tmp_path: Path) -> Path:
     return Path(copyfile(first_night, tmp_path / "memory.db"))
 
 
-class NoEmbedder:
-    """Stands where no vector must be computed."""
-
-    def __init__(self, name: str) -> None:
-        """Take the name that the vectors are kept under."""
-        self.name = name
-
-    def encode(self, texts: object) -> Any:
-        """Refuse."""
-        raise AssertionError(f"encoded {texts}")
-
-
 def standing(path: Path) -> list[str]:
     """Return the tenants that are at rest."""
     found = rows(
@@ -113,14 +102,10 @@ def standing(path: Path) -> list[str]:
     return [match["tenant"] for match in found]
 
 
-def same(one: Outcome, other: Outcome) -> bool:
-    """Say whether two outcomes tell the same."""
-    return (one.plan, one.results, one.before, one.after) == (
-        other.plan,
-        other.results,
-        other.before,
-        other.after,
-    )
+def same(left: Outcome, right: Outcome) -> bool:
+    """Whether two outcomes are equal, apart from the ids of runs."""
+    what = attrgetter("plan", "results", "before", "after")
+    return bool(what(left) == what(right))
 
 
 def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, list[str]]:
@@ -140,9 +125,7 @@ def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, lis
     return outcome, [item for item in seen if any(word in item for word in words)]
 
 
-def test_an_idle_night_reads_only_texts_and_writes_nothing(
-    settled: Path,
-) -> None:
+def test_an_idle_night_reads_only_texts_and_writes_nothing(settled: Path) -> None:
     before = settled.read_bytes()
     model = rows(settled, "SELECT DISTINCT model FROM embeddings")[0]["model"]
     outcome, read = traced(settled, NoEmbedder(model))
@@ -164,7 +147,7 @@ def test_a_night_after_a_change_plans_what_a_full_pass_plans(
     assert quick.plan.proposals
     assert quick.plan.undecided
     inputs = NightInputs(settled, CycleOptions(), embedder, BuiltInWriter(), NOW)
-    assert survey.survey_file(inputs).views[0].forest.is_grown
+    assert survey.survey_file(inputs).snapshot.views[0].forest.is_grown
 
 
 @pytest.mark.parametrize(
@@ -455,7 +438,7 @@ def test_what_a_night_leaves_is_what_the_next_one_finds(
 def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
     found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
-    read = [ref(view) for view in found.views]
+    read = [ref(view) for view in found.snapshot.views]
     gc.disable()
     try:
         del found

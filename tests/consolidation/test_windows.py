@@ -29,7 +29,7 @@ from model_nights import (
     writing,
 )
 from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
-from nights import NOW, daily, execute
+from nights import NOW, SlowEmbedder, daily, execute, night
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
 
@@ -193,6 +193,27 @@ def test_what_lies_near_across_a_cut_is_shown_once_more_in_the_same_night(
     assert agent.server.asked == []
 
 
+def test_an_interruption_of_the_second_plan_reports_what_the_first_did(
+    agent: Agent, arc: list[str]
+) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def write(asked: Asked) -> Answer:
+        if asked.memories[0].text == arc[0]:
+            return joined(asked, 2)
+        # The second plan does not know it.
+        execute(agent.path, "DELETE FROM memories WHERE content = ?", arc[0])
+        return groups()
+
+    agent.server.responder = answering(write, approval)
+    # The third text that is embedded is the first of the second plan.
+    slow = SlowEmbedder(agent.embedder, interrupt, 3)
+    outcome = night(agent.path, slow, writer=agent.writer())
+    assert outcome.interrupted
+    assert len(outcome.results) == 1
+
+
 def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
     agent: Agent, arc: list[str], tmp_path: Path
 ) -> None:
@@ -243,10 +264,11 @@ def test_what_was_made_on_one_day_is_shown_in_the_same_order_in_every_run(
     assert orders == [orders[0]] * 4
 
 
-def joined(asked: Asked) -> Answer:
-    """Join all memories that are shown."""
-    letters = [memory.text.split()[1] for memory in asked.memories]
-    return groups(group("synthesize", asked.memories, f"Plots {', '.join(letters)}."))
+def joined(asked: Asked, count: int | None = None) -> Answer:
+    """Join the memories that are shown, or the first of them."""
+    memories = asked.memories[:count]
+    letters = [memory.text.split()[1] for memory in memories]
+    return groups(group("synthesize", memories, f"Plots {', '.join(letters)}."))
 
 
 def test_what_is_new_is_shown_beside_what_lies_near_it_and_nothing_else(agent: Agent) -> None:

@@ -241,6 +241,16 @@ def test_a_key_is_hidden_however_its_letters_are_written(
     assert not re.search(r"\\u00|%[0-9a-f]{2}|&#", output, re.IGNORECASE)
 
 
+def test_a_private_key_is_hidden_in_json_and_hardly_takes_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    key = "-----BEGIN KEY-----\n" + "0123456789abcdef\n" * 100
+    monkeypatch.setenv("DEPLOY_KEY", key)
+    # Compiling a pattern of its letters would take minutes.
+    monkeypatch.setenv("CREDENTIALS", f"{{{key * 100}}}")
+    assert without_secrets(json.dumps({"a": key})) == '{"a": "$DEPLOY_KEY"}'
+
+
 def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORT_KEY", "name")
     text = "The name of host:8080 is a@b.example; see https://example.org/a?page=2&max_tokens=5."

@@ -186,7 +186,7 @@ def proposed(number: int, memories: list[Memory], is_merge: bool) -> Result:
         source_hashes=tuple(memory.content_hash for memory in memories),
         leaving=ids[1:] if is_merge else ids,
         survivor=ids[0] if is_merge else None,
-        topics=(),
+        entities=(),
         min_similarity=1,
         mean_similarity=1,
         reason="",
