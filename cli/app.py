@@ -19,7 +19,7 @@ from slowwave.store.extension_points import registered
 
 from .arguments.configured import EPILOG, Command, ConfiguredGroup, add_command, group_of
 from .arguments.settings import place_of_refused
-from .terminal.exits import SHOWS_TRACEBACKS, Code
+from .terminal.exits import SHOWS_TRACEBACKS, Code, report_defect
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from .terminal.log_lines import log_lines_of_this_command
 from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
@@ -240,6 +240,8 @@ def _run(arguments: list[str], output: Output) -> int:
         return Code.OUTPUT
     except (typer.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - while arguments are parsed
+        return report_defect(error, output)
 
 
 @cache

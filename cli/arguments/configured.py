@@ -19,7 +19,7 @@ from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
-from .settings import CONTEXT_SETTINGS, hints_of_variables, is_path, place_named
+from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -49,14 +49,14 @@ class ConfiguredCommand(TyperCommand):
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
-        """Refuse a blank path, and --tenant twice where a command takes it once."""
+        """Refuse a blank path or tenant, and --tenant twice where a command takes it once."""
         values, _, order = self.make_parser(ctx).parse_args(list(args))
         parameter: Any
         for parameter in self.params:
             given = values.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else [given]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
-                if isinstance(value, str) and not value.strip() and is_path(parameter):
+                if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
                     raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):

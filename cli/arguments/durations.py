@@ -47,7 +47,10 @@ def retention_of(rules: Sequence[str]) -> Retention:
 
 def _rule(text: str) -> Rule:
     # As in any CSV, a value that contains a comma is quoted.
-    parts = next(csv.reader([text], skipinitialspace=True), [])
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise _not_a_rule(text, str(error)) from error
     values: dict[str, str] = {}
     for part in parts:
         key, equals, value = (word.strip() for word in part.partition("="))

@@ -166,7 +166,7 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
         table = tomllib.loads(read_text(path))
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(path, f"it is not valid TOML: {error}.") from error
     values = {key.replace("-", "_"): value for key, value in table.items()}
     if len(values) < len(table):
@@ -199,7 +199,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
-    if is_path(option) and any(not str(each).strip() for each in values):
+    if must_be_filled(option) and any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name}: it is blank.")
     if option.multiple:
         return values
@@ -223,10 +223,10 @@ def _wrong(path: Path, problem: str) -> typer.BadParameter:
     return typer.BadParameter(problem, param_hint=f"'{path}'")
 
 
-def is_path(parameter: Any) -> bool:
-    """Whether an option or an argument takes one path or more."""
-    annotation = parameter.type_descriptor.annotation
-    return annotation in (Path, list[Path]) or parameter.metavar in _PATHS
+def must_be_filled(parameter: Any) -> bool:
+    """Whether an option or an argument takes paths or tenants, none of which may be blank."""
+    is_path = parameter.type_descriptor.annotation in (Path, list[Path])
+    return is_path or parameter.metavar in _PATHS or parameter.name == "tenant"
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

@@ -76,8 +76,11 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             return
         try:
             key, text = parse_answer_line(line)
+        except UnicodeError:
+            faults = {question.id: "the answer is not UTF-8"}
+            continue
         except ValueError:  # it answers what was asked
-            key, text = question.id, line.decode(errors="replace")
+            key, text = question.id, line.decode()
         done = rounds.answer({key: text})
         for stale in done.given.stale:
             output.note(clean(f"No question {stale} is open: its answer is stale."))

@@ -156,6 +156,7 @@ def ingest(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
+            max=86_400,
             help="With --watch: seconds between checks, and how long a log must be unchanged "
             "before it is read.",
         ),
@@ -189,8 +190,6 @@ def ingest(
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
-    if not tenant.strip():
-        raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
     for note in (
         *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
@@ -291,7 +290,8 @@ def _days(limits: Sequence[str] | None) -> dict[str, int | None]:
                 f"--ttl takes KIND=DAYS or KIND=none, with one of {', '.join(get_args(Kind))}, "
                 f"not '{limit}'."
             )
-        if number != "none" and not 1 <= int(number) <= MAX_DAYS:
+        # Python converts at most 4,300 digits.
+        if number != "none" and not 1 <= int(number[:9]) <= MAX_DAYS:
             raise typer.BadParameter(f"--ttl takes 1 to {MAX_DAYS} days, not {number}.")
         days[kind] = None if number == "none" else int(number)
     return days

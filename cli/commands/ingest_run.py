@@ -213,5 +213,6 @@ def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
             found = path.stat()
         except OSError:
             continue  # it is gone, or unreadable
-        if path.is_file() and time.time() - found.st_mtime >= interval_s:
+        # A time in the future comes from a wrong clock: the log must not be left unread.
+        if path.is_file() and not 0 <= time.time() - found.st_mtime < interval_s:
             yield path, (found.st_size, found.st_mtime_ns, found.st_ino)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -34,7 +35,12 @@ from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.maintain_files import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
+from slowwave.cli.views.report_file import (
+    is_page,
+    refuse_unwritable,
+    refuse_unwritable_folder,
+    refuse_unwritable_metrics,
+)
 from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -192,8 +198,10 @@ def _refuse_unwritable(
     if settings.report is not None:
         is_page(settings.report)
         refuse_unwritable(settings.report)
-    if plan_out is not None and plan_out.exists():
-        raise typer.BadParameter(f"{plan_out} already exists.")
+    if plan_out is not None:
+        refuse_unwritable_folder(plan_out.absolute().parent, str(plan_out))
+        if os.path.lexists(plan_out):
+            raise typer.BadParameter(f"{plan_out} already exists.")
     if not dry_run:
         refuse_unwritable_wiki(settings.wiki, files[0])
         if settings.metrics_file is not None:

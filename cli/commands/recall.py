@@ -23,7 +23,7 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.interpreter import without_garbage_collection
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
 from slowwave.cli.views.memory import findings_as_json, memory_as_json
@@ -265,9 +265,9 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
             f"{count} omitted, with instructions to the reader: 'slowwave audit FILE' lists them."
         )
     if form == "json":
-        output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))
+        _show_json(_block_as_json(block)["lines"], output)
     elif form == "messages":
-        output.show(jsonlib.dumps(block.messages, ensure_ascii=False))
+        _show_json(block.messages, output)
     elif block.text:
         output.show("\n".join(map(clean, block.text.split("\n"))))
     elif block.unfitting:
@@ -275,6 +275,10 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
         output.note(f"Found {found}, but nothing that fits into the budget: raise --budget.")
     elif not block.suspicious:
         output.note("No memory was found for the question.")
+
+
+def _show_json(value: object, output: Output) -> None:
+    output.show(harmless_json(jsonlib.dumps(value, ensure_ascii=False)))
 
 
 def _show_archived(

@@ -95,6 +95,7 @@ def undo(
     else:
         refuse_changes(place, wiki)
 
+    confirmed: Undoable | None = None
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
@@ -107,9 +108,12 @@ def undo(
             # Before much is undone, or a run that nobody has named.
             if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
                 typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
+                confirmed = chosen
     dead_links = place.dead_links()
 
     def do(opened: MemoryFile) -> _Undone | Memory:
+        if confirmed is not None and _choose(opened, which, since_run) != confirmed:
+            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         return _undo(opened, which, since_run)
 
     done = place.rehearse(do) if rehearse else place.change(do)

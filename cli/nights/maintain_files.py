@@ -28,7 +28,7 @@ from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import open_reading
+from slowwave.store.file import open_any_version, open_reading
 from slowwave.store.memories import tenants
 
 from .gates import Gates
@@ -165,7 +165,8 @@ class Night:
                 shown = outcome, writer, (budget, after), failure
                 found = self._show(place, memory_file, *shown) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
-        if self.dry_run and self.tells_work and not signals.code:
+        # A model that answered nothing has not said that there is nothing to do.
+        if self.dry_run and self.tells_work and not (signals.code or outcome.verdict == "failed"):
             code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
             more = self.recordings, failure
@@ -314,8 +315,7 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-
-    with open_reading(memory_file) as file:
+    with open_any_version(memory_file) as file:  # the run has not migrated it yet
         known = tenants(file)
     for rule in rules:
         if rule.tenant not in known:

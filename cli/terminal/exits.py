@@ -115,11 +115,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         if caught.code is not None:
             # A library has replaced the interruption by an error of its own.
             return _interrupted(error, caught, output)
-        if SHOWS_TRACEBACKS.get():
-            sys.stderr.write(without_secrets(traceback.format_exc()))
-        hint = "Please report it with the output of --debug."
-        output.error(describe_defect(error), hint, Code.DEFECT)
-        return Code.DEFECT
+        return report_defect(error, output)
     return Code.DONE
 
 
@@ -143,6 +139,15 @@ def code_of(error: Exception) -> Code:
     """Return the exit code of a slowwave error."""
     codes = {UnusableFile: Code.UNUSABLE_FILE, FileHeld: Code.HELD, RecordingError: Code.USAGE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), Code.FAILED)
+
+
+def report_defect(error: Exception, output: Output) -> int:
+    """Report an error within slowwave, and return the exit code."""
+    if SHOWS_TRACEBACKS.get():
+        sys.stderr.write(without_secrets(traceback.format_exc()))
+    hint = "Please report it with the output of --debug."
+    output.error(describe_defect(error), hint, Code.DEFECT)
+    return Code.DEFECT
 
 
 def describe_defect(error: Exception) -> str:

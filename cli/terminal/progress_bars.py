@@ -36,7 +36,7 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
         yield _Shown(bars)
 
 
-# Each stage in words.
+# Each stage of the core in words; those of extensions are shown by their names.
 STAGES = {
     "importing": "reading lines",
     "embedding": "computing vectors",
@@ -59,7 +59,7 @@ class _Shown(Progress):
     def stage(self, name: str, done: int, total: int) -> None:
         """Show a bar per stage; without a total the bar only moves."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(STAGES[name])
+            self._tasks[name] = self._bars.add_task(STAGES.get(name, name))
         self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from readme import every_command
 
 from slowwave.cli.app import MORE, PANELS
+from slowwave.cli.app import run as call
+from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.store.file import maintenance_lock
 
 FULL = Path("/dev/full")
@@ -138,13 +141,16 @@ def test_declining_changes_nothing(filled: Path, cli: Cli, monkeypatch: pytest.M
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch, answer: str) -> list[str]:
+def at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, answer: str, meanwhile: Callable[[], object] = str
+) -> list[str]:
     """Let a person sit at the terminal, and return the answers that were asked for."""
     asked: list[str] = []
     for stream in ("stdin", "stderr"):
         monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
 
     def say(*_: int) -> str:
+        meanwhile()
         asked.append(answer)
         return f"{answer}\n"
 
@@ -188,6 +194,34 @@ def test_undo_alone_asks_at_a_terminal_and_names_the_run(
     assert (ended.code, len(asked)) == (code, 1)
     assert run in ended.err
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": outcome}]
+
+
+def test_only_the_run_that_was_confirmed_is_undone(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = cli("maintain", filled, "--json").json["run"]
+
+    def another_night() -> None:
+        fill(filled, daily(["Search listens on port 9090.", "Search listens on port 9090"], "new"))
+        assert call(["maintain", str(filled), "--quiet"]) == 0
+
+    at_a_terminal(monkeypatch, "y", another_night)
+    assert first in cli("undo", filled).ends(1, "has changed since").err
+    assert rows(filled, "SELECT DISTINCT outcome FROM runs") == [{"outcome": "done"}]
+
+
+def test_a_defect_before_a_command_runs_is_reported_as_one(
+    filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.with_name("slowwave.toml").write_text("")
+    monkeypatch.delattr("slowwave.cli.arguments.settings.read_text")
+    cli("list", filled).ends(70, "Internal error: NameError")
+
+
+def test_a_stage_of_an_extension_is_shown_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    with shown_progress(quiet=False) as progress:
+        progress.stage("compressing", 1, 2)
 
 
 def test_yes_or_a_run_asks_nobody(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

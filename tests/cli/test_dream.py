@@ -20,6 +20,7 @@ from nights import TWINS, daily, fill, picture, rows
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
+_EXPIRE = "maintain --phase expire --retain tenant=ops,keep=3d"
 NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 # Writes answers to a file, and calls `answer` with it.
@@ -147,10 +148,10 @@ def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) ->
     cli("maintain", memory_file, "--model", "agent").ends(2, "slowwave dream")
 
 
-def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:
+def slowwave(*arguments: object, given: Sequence[str] = (), **options: Any) -> Ended:
     """Call slowwave in a process of its own, with lines on stdin."""
     lines = "".join(f"{line}\n" for line in given)
-    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300)
+    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300, **options)
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
@@ -216,10 +217,19 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     assert result_of(memory_file) != before
 
 
-@pytest.mark.parametrize("command", ["answer", "dream"])
+def test_dream_asks_again_after_an_answer_that_is_not_utf_8(memory_file: Path) -> None:
+    fill(memory_file, a_fact())
+    answer = '{"groups": [], "conflicts": [["Brändt"]]}'
+    ended = slowwave("dream", memory_file, given=[answer], encoding="latin-1")
+    first, second = map(json.loads, ended.out.splitlines())
+    assert second == {**first, "fault": "the answer is not UTF-8"}
+    assert rows(memory_file, "SELECT * FROM answers") == []
+
+
+@pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
 def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    slowwave(command, path).ends(0)
+    slowwave(*command.split(), path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
 
 

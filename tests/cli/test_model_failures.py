@@ -161,6 +161,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
     ended = maintain("--dry-run", "--ask", setting("report", report)).ends(1)
     assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
+    maintain("--dry-run", "--ask", "--exit-code").ends(1)
     assert "no such model" in report.read_text("utf-8")
 
 

@@ -65,7 +65,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     ):
         cli(*command).ends(2, named, "it is blank")
     config = memory_file.with_name("slowwave.toml")
-    for key in ("embedder", "wiki"):
+    for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
         cli("maintain", memory_file).ends(2, f"{config}, {key}: ")
     assert list((tmp_path / "here").iterdir()) == []
@@ -85,6 +85,7 @@ def test_the_file_may_be_set(memory_file: Path, cli: Cli, monkeypatch: pytest.Mo
         ("tenannt = 'x'", "unknown keys: tenannt (tenant?).\n"),
         ("colour = 'x'", "keys: colour. docs/configuration.md lists all"),
         ("tenant = ", "not valid TOML"),
+        (f"tenant = {'[' * 9_999}", "not valid TOML"),
         ("concurrency = 'many'", "concurrency must be an integer, not 'many'"),
         ("min_new = true", "must be an integer, not true"),
         ('budget = "2 USD/month"', "must be an integer"),  # of recall: monthly_budget is meant
