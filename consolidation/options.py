@@ -19,8 +19,8 @@ _WITHOUT_NEW_TEXTS: frozenset[Operation] = frozenset({"merge"})
 class CycleOptions:
     """The options of a run.
 
-    What changes the plan must reach `PlanOptions`. `AskedOptions` (cli/nights/rounds.py) and
-    extensions/fleet/commands/maintain.py choose which options their runs have.
+    What changes the plan must reach `PlanOptions`. `AskedOptions` (cli/arguments/night_options.py)
+    and extensions/fleet/commands/maintain.py choose which options their runs have.
     """
 
     # If False, a run only does the other phases.

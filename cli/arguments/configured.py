@@ -94,7 +94,7 @@ class ConfiguredCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
-        TyperCommand.format_help(_in_its_length(self, ctx), ctx, formatter)
+        TyperCommand.format_help(_for_help(self, ctx), ctx, formatter)
 
 
 class ConfiguredGroup(TyperGroup):
@@ -114,7 +114,7 @@ class ConfiguredGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
-        TyperGroup.format_help(_in_its_length(self, ctx), ctx, formatter)
+        TyperGroup.format_help(_for_help(self, ctx), ctx, formatter)
 
 
 class VerbGroup(ConfiguredGroup):
@@ -155,8 +155,8 @@ def _help_for(ctx: Any) -> list[str]:
     return ["--help"]
 
 
-def _in_its_length(command: _Command, ctx: Any) -> _Command:
-    """Return a command as its help shows it: in short, or with everything."""
+def _for_help(command: _Command, ctx: Any) -> _Command:
+    """Return a copy of a command as its help shows it, short or complete."""
     shown: _Command = copy(command)
     shown.params = [copy(parameter) for parameter in command.params]
     parameter: Any  # help would show the type <bool> of a flag, and <list[Path]> of FILE
@@ -234,9 +234,9 @@ def _with_groups_expanded(command: Command) -> Command:
         command(**values)
 
     parameters = [
-        each
+        option
         for parameter in signature.parameters.values()
-        for each in (_options(parameter.annotation) if parameter.name in groups else [parameter])
+        for option in (_options(parameter.annotation) if parameter.name in groups else [parameter])
     ]
     expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what inspect reads
     return expanded

@@ -122,7 +122,7 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
 def _variables_of(command: Any) -> frozenset[str]:
     """Return the variables of a command, or of all commands of a group, without the prefix."""
     options = settable_options(command)
-    return frozenset(str(each.name).upper() for each in options if each.name not in DELETING)
+    return frozenset(str(opt.name).upper() for opt in options if opt.name not in DELETING)
 
 
 def switch_beside(context: typer.Context, file: Path) -> str | None:
@@ -153,8 +153,8 @@ def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
     for name, value in values.items():
         # A value that no command takes is wrong in each of them, and not only where it counts.
         options = [option for option in settable if option.name == name]
-        given = value if isinstance(value, list) else [value]
-        if not any(all(type(each) in _type_of(option)[1] for each in given) for option in options):
+        types = {type(part) for part in (value if isinstance(value, list) else [value])}
+        if not any(types <= {*_type_of(option)[1]} for option in options):
             _to_default(value, options[0], path)
     return values
 
@@ -262,8 +262,8 @@ def place_of_refused(error: typer.TyperException) -> str | None:
 
 def place_named(context: typer.Context, sentence: str) -> str | None:
     """Return where in the config file the options are that a sentence names, or their values."""
-    named = [each for each in context.command.params if _is_named(each, context, sentence)]
-    return _place(context, named)
+    options = context.command.params
+    return _place(context, [option for option in options if _is_named(option, context, sentence)])
 
 
 def _place(context: typer.Context, options: Iterable[Any]) -> str | None:

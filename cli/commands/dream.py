@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
-from slowwave.cli.nights.rounds import AskedOptions, Round, Rounds, refuse_or_end
+from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from datetime import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
+from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.moments import start_of
 from slowwave.cli.arguments.option_rules import (
     ASKING,
     given_in,
@@ -43,7 +44,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 
 from .ingest_queue import drop as drop_queued
 from .ingest_queue import show_queued
-from .ingest_run import ConversationFiles, IngestRun, watch_logs
+from .ingest_run import ConversationFiles, IngestRun
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
@@ -207,7 +208,8 @@ def ingest(
         refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
-    files = ConversationFiles(from_format, start_of(date, "--date"), skip_invalid, output)
+    said_at = moment_of(date, "--date", time.min)
+    files = ConversationFiles(from_format, said_at, skip_invalid, output)
     recordings = asking.recordings(dry_run and not ask)
     writer_of = partial(asking.writer, recordings)
     options = IngestOptions(
@@ -237,7 +239,7 @@ def ingest(
         output,
     )
     if watch is not None:
-        watch_logs(watch, interval, files, run.on_log, output)
+        run.watch(watch, interval)
     raise typer.Exit(run.on(files.read_all(conversations or [])))
 
 

@@ -246,7 +246,7 @@ def _named(chosen: Undoable) -> str:
     if chosen.applied:
         parts.append(counted(len(chosen.applied), "proposal", "proposals"))
     if chosen.aged:
-        parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
+        parts.append(f"the expiry or archiving of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
         read = counted(chosen.messages, "message", "messages")
         queued = counted(chosen.parts, "conversation part", "conversation parts")

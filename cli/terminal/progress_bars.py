@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
 
-from .log_lines import log_lines
+from .log_lines import log_line, writes_log_lines
 from .output import console_for
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def shown_progress(quiet: bool) -> Iterator[Progress]:
     """Provide a `Progress`, and show it while the block runs."""
-    if log_lines().wanted:
-        yield LoggedProgress()
+    if writes_log_lines():
+        yield _Logged()
         return
     if quiet or not sys.stderr.isatty():
         yield Progress()
@@ -63,15 +63,12 @@ class _Shown(Progress):
         self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 
-class LoggedProgress(Progress):
-    """Logs the start of each stage."""
-
+class _Logged(Progress):
     def __init__(self) -> None:
-        """Start before the first stage."""
         self._stages: set[str] = set()
 
     def stage(self, name: str, done: int, total: int) -> None:
         """Log a stage the first time."""
         if name not in self._stages:
             self._stages.add(name)
-            log_lines().write("info", "stage", stage=name, total=total or None)
+            log_line("info", "stage", stage=name, total=total or None)

@@ -13,7 +13,7 @@ from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, daily, execute, fill, of_one_thing, picture, rows, unchanged
+from nights import TWINS, active, daily, execute, fill, of_one_thing, picture, rows, unchanged
 from readme import every_command
 
 from slowwave.store.file import create_file
@@ -63,7 +63,6 @@ def test_bad_files_exit_10(kind: str, command: tuple[str, ...], tmp_path: Path, 
     before = path.read_bytes() if path.is_file() else None
     ended = cli(*(path if part == "FILE" else part for part in command)).ends(10, sentence)
     assert ended.out == ""
-    assert "Traceback" not in ended.err
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
@@ -107,6 +106,14 @@ MISUSE: list[tuple[list[object], str]] = [
     (["list", "FILE", "--limit", -1], "--limit"),
     (["undo", "FILE", "some-run", "--last"], "--last"),
     (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
+    (["log", "FILE", "--diff", "--stats"], "only one of"),
+    (["log", "FILE", "--diff", "--html", "-"], "only one of"),
+    (["log", "FILE", "--stats", "--md", "-"], "only one of"),
+    (["log", "FILE", "run", "--stats"], "omit the run"),
+    (["log", "FILE", "--tenant", "default"], "--tenant requires --stats"),
+    (["log", "FILE", "--prometheus", "--json"], "only one of"),
+    (["model-check"], "--model"),
+    (["model-check", "--model", " "], "--model"),
 ]
 FAILURES: list[tuple[list[object], str]] = [
     (["maintain", "FILE", "--tenant", "nobody"], "no tenant 'nobody'"),
@@ -337,24 +344,18 @@ def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) 
 def test_an_invalid_line_of_history_is_named(line: str, why: str, tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "odd.jsonl"
     source.write_text('{"content": "A fact."}\n' + line + "\n")
-    ended = cli("import", tmp_path / "new.db", source)
-    assert ended.code != 0
-    assert "Line 2" in ended.err
-    assert why in ended.err
+    cli("import", tmp_path / "new.db", source).ends(1, "Line 2", why)
 
 
-def test_export_gives_the_active_memories_alone(filled: Path, cli: Cli) -> None:
-    cli("maintain", filled)
-    exported = {json.loads(line)["id"] for line in cli("export", filled).out.splitlines()}
-    active = {row["id"] for row in rows(filled, "SELECT id FROM memories WHERE status = 'active'")}
-    assert exported == active
-
-
-def test_export_leaves_out_vectors_unless_they_are_asked_for(filled: Path, cli: Cli) -> None:
+def test_export_gives_active_memories_without_vectors_unless_more_is_asked_for(
+    filled: Path, cli: Cli
+) -> None:
     cli("maintain", filled)
     for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
-        lines = cli("export", filled, *options).out.splitlines()
-        assert any("embedding" in json.loads(line) for line in lines) == has_vectors
+        lines = list(map(json.loads, cli("export", filled, *options).out.splitlines()))
+        assert any("embedding" in line for line in lines) == has_vectors
+        if "--all" not in options:
+            assert sorted(line["content"] for line in lines) == active(filled)
 
 
 @pytest.mark.parametrize("command", every_command())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -231,13 +230,3 @@ def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> N
     path = of_version(1, tmp_path)
     slowwave(*command.split(), path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
-
-
-def test_the_long_help_lists_what_the_first_screen_does_not(cli: Cli) -> None:
-    hidden = ("questions", "answer", "eval")
-    short, long = (
-        {*re.findall(r"(?m)^│ ([a-z-]+)", cli(option).out)} for option in ("--help", "--help-all")
-    )
-    assert short.isdisjoint(hidden)
-    assert long.issuperset((*hidden, *short))
-    assert all(f"slowwave {name}" in cli("dream", "--help").out for name in hidden[:2])
