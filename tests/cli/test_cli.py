@@ -208,20 +208,26 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert set(merge["similarity"]) == {"min", "mean"}
 
 
-def test_format_1_names_the_memory_that_a_model_wrote(memory_file: Path, cli: Cli) -> None:
-    report = by_a_model(memory_file, cli)
+def test_a_memory_that_a_model_wrote_is_named_and_leads_to_its_sources_and_back(
+    memory_file: Path, cli: Cli
+) -> None:
+    fill(memory_file, a_fact())
+    with served(oracle) as model:
+        report = cli("maintain", memory_file, *model, "--json").json
     (synthesis,) = report["proposals"]
     assert (synthesis["operation"], synthesis["survivor"]) == ("synthesize", None)
     made = rows(memory_file, "SELECT content FROM memories WHERE id = ?", synthesis["derived"])
     assert made == [{"content": synthesis["draft"]}]
     assert report["model"]["name"] == report["model"]["checker"] == "openai/scripted"
-
-
-def by_a_model(path: Path, cli: Cli) -> Any:
-    """Return the report of a night in which a model writes three memories as one."""
-    fill(path, a_fact())
-    with served(oracle) as model:
-        return cli("maintain", path, *model, "--json").json
+    lineage = ("show", "--lineage", memory_file)
+    down = cli(*lineage, synthesis["derived"], "--json").json
+    assert down["memory"]["layer"] == "stable"
+    assert sorted(source["id"] for source in down["sources"]) == synthesis["sources"]
+    assert {source["status"] for source in down["sources"]} == {"superseded"}
+    assert {source["run"] for source in down["sources"]} == {report["run"]}
+    up = cli(*lineage, synthesis["sources"][0], "--json").json
+    assert [memory["id"] for memory in up["derived"]] == [synthesis["derived"]]
+    assert synthesis["draft"][:40] in cli(*lineage, synthesis["derived"]).out
 
 
 def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
@@ -233,21 +239,6 @@ def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
 
 def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
     assert cli("maintain", filled, "--quiet") == Ended(0, "", "")
-
-
-def test_lineage_leads_from_a_source_to_its_result_and_back(memory_file: Path, cli: Cli) -> None:
-    report = by_a_model(memory_file, cli)
-    (synthesis,) = report["proposals"]
-    down = cli("show", "--lineage", memory_file, synthesis["derived"], "--json").json
-    assert down["memory"]["layer"] == "stable"
-    assert sorted(source["id"] for source in down["sources"]) == synthesis["sources"]
-    assert {source["status"] for source in down["sources"]} == {"superseded"}
-    assert {source["run"] for source in down["sources"]} == {report["run"]}
-    up = cli("show", "--lineage", memory_file, synthesis["sources"][0], "--json").json
-    assert [memory["id"] for memory in up["derived"]] == [synthesis["derived"]]
-    assert (
-        synthesis["draft"][:40] in cli("show", "--lineage", memory_file, synthesis["derived"]).out
-    )
 
 
 def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:

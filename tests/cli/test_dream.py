@@ -205,24 +205,18 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
 def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     fill(memory_file, a_fact())
     before = result_of(memory_file)
-    ended = slowwave("dream", memory_file)
-    first = json.loads(ended.out)
+    damaged = '{"groups": [], "conflicts": [["Brändt"]]}'
+    ended = slowwave("dream", memory_file, given=[damaged], encoding="latin-1")
+    first, again = map(json.loads, ended.out.splitlines())
+    assert again == {**first, "fault": "the answer is not UTF-8"}
     assert (ended.code, "The input ended. 1 question is open" in ended.err) == (0, True)
+    assert rows(memory_file, "SELECT * FROM answers") == []
     ended = slowwave("dream", memory_file, given=[honestly(first["messages"])])
     _, second = map(json.loads, ended.out.splitlines())
     assert (second["kind"], result_of(memory_file)) == ("check", before)
     assert "given answers are kept" in ended.err
     slowwave("dream", memory_file, given=[honestly(second["messages"])]).says("1 applied")
     assert result_of(memory_file) != before
-
-
-def test_dream_asks_again_after_an_answer_that_is_not_utf_8(memory_file: Path) -> None:
-    fill(memory_file, a_fact())
-    answer = '{"groups": [], "conflicts": [["Brändt"]]}'
-    ended = slowwave("dream", memory_file, given=[answer], encoding="latin-1")
-    first, second = map(json.loads, ended.out.splitlines())
-    assert second == {**first, "fault": "the answer is not UTF-8"}
-    assert rows(memory_file, "SELECT * FROM answers") == []
 
 
 @pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])

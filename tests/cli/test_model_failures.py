@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,16 +105,6 @@ def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended]
     assert "HTTP 500: broken" in listed
     assert why in cli("log", agent.path, failed["id"]).out
     assert "calls, cost unknown" in cli("log", agent.path, done["id"]).out
-
-
-def test_a_server_that_is_not_there_is_told(agent: Agent, maintain: Callable[..., Ended]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    ended = maintain(base=f"http://127.0.0.1:{port}/v1")
-    line, _ = ended.err.splitlines()
-    assert f"{agent.path}: 1 question not answered, first: the model could not be asked" in line
-    assert ended.code == 1
-    assert_reported(ended)
 
 
 def test_a_question_unknown_to_a_recording_is_named(agent: Agent, cli: Cli, tmp_path: Path) -> None:

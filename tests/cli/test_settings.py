@@ -11,42 +11,37 @@ import pytest
 import readme
 from cli_calls import Cli
 from commands import setting
-from nights import TWINS, age_runs, daily, fill
+from nights import TWINS, age_runs, daily, fill, rows
 from readme import KEYS
 from typer.core import TyperOption
 
 from slowwave.cli.arguments.settings import DELETING
 
 
-def tag_of(path: Path, cli: Cli, *arguments: object) -> str:
-    """Add a memory and give the tenant that it got."""
-    memory_id = cli("add", path, "text", *arguments, "--json").json["id"]
-    for line in cli("export", path).out.splitlines():
-        memory = json.loads(line)
-        if memory["id"] == memory_id:
-            return str(memory["tenant"])
-    return "lost"
+def tenant_of(path: Path, cli: Cli, *arguments: object) -> str:
+    """Add a memory, and return the tenant that it got."""
+    memory_id = cli("add", *(arguments or [path]), "text", "--json").json["id"]
+    (row,) = rows(path, "SELECT tenant FROM memories WHERE id = ?", memory_id)
+    return str(row["tenant"])
 
 
 def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert tag_of(memory_file, cli) == "default"
+    assert tenant_of(memory_file, cli) == "default"
     memory_file.with_name("slowwave.toml").write_text('tenant = "from-file"\n')
-    assert tag_of(memory_file, cli) == "from-file"
+    assert tenant_of(memory_file, cli) == "from-file"
     monkeypatch.setenv("SLOWWAVE_TENANT", "from-environment")
-    assert tag_of(memory_file, cli) == "from-environment"
-    assert tag_of(memory_file, cli, "--tenant", "from-line") == "from-line"
+    assert tenant_of(memory_file, cli) == "from-environment"
+    assert tenant_of(memory_file, cli, memory_file, "--tenant", "from-line") == "from-line"
 
 
 def test_a_named_config_comes_before_the_one_beside_the_file(memory_file: Path, cli: Cli) -> None:
     memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
     named = memory_file.with_name("other.toml")
     named.write_text('tenant = "named"\n')
-    assert tag_of(memory_file, cli, "--config", named) == "named"
-    memory_id = cli("add", "--config", named, memory_file, "text", "--json").json["id"]
-    exported = [json.loads(line) for line in cli("export", memory_file).out.splitlines()]
-    assert [each["tenant"] for each in exported if each["id"] == memory_id] == ["named"]
+    for arguments in ((memory_file, "--config", named), ("--config", named, memory_file)):
+        assert tenant_of(memory_file, cli, *arguments) == "named"
 
 
 def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
