@@ -250,7 +250,7 @@ def _commands() -> Callable[..., Any]:
 
 
 def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
-    """Return what is wrong with the usage, and where to read about it."""
+    """Return the problem with the usage, and where to read about it."""
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path
     message, place = error.format_message(), place_of_refused(error)

@@ -118,7 +118,7 @@ class ConfiguredGroup(TyperGroup):
 
 
 class VerbGroup(ConfiguredGroup):
-    """Sub-commands, the first of which needs no name: `review FILE` lists."""
+    """Sub-commands; without a name, the first one runs: `review FILE` lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the verb first; it may follow FILE, as in earlier versions."""

@@ -248,7 +248,7 @@ def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
     for path in filter(is_database, conversations):
         if is_database(file):
             raise typer.BadParameter(f"{path} is a database, not a conversation.")
-        rest = [file, *(each for each in conversations if each != path)]
+        rest = [file, *(conversation for conversation in conversations if conversation != path)]
         arguments = shlex.join(map(str, (path, *rest)))
         raise typer.BadParameter(
             f"{path} is a database, and {file} is not. The memory file comes first: "

@@ -147,7 +147,7 @@ def undo(
 
 
 def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
-    """Undo what is chosen; if the id is that of a memory, make it active again."""
+    """Undo the choice, or make the memory active again whose id it is."""
     from slowwave.consolidation.running.review_queue import read_earlier
 
     now = timestamp(datetime.now(UTC))
@@ -170,7 +170,7 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
     # What was learned, ingested or corrected compares no memories.
-    planned = [each for each in chosen.applied if "mean_similarity" in each.numbers]
+    planned = [done for done in chosen.applied if "mean_similarity" in done.numbers]
     runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
     models = {str(run.options["model"]) for run in runs if run.options.get("model")}
     stale = [key for key in waiting if key in outdated]

@@ -240,7 +240,7 @@ class Night:
             found["model"] |= {
                 "refused": writer.refused,
                 "unanswered": len(unanswered),
-                "why": failure[0] if failure else next((each.why for each in unanswered), None),
+                "why": failure[0] if failure else next((window.why for window in unanswered), None),
             }
             found["estimate"] = None if cost is None else asdict(cost)
             return found
@@ -289,7 +289,9 @@ def _fit(
     is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
     if not is_complete or options.review == "always":
         return place.budget()
-    planned = [each for each in outcome.results if each.state == "planned" and not each.place]
+    planned = [
+        result for result in outcome.results if result.state == "planned" and not result.place
+    ]
     return place.fit(outcome.run_id, planned if dry_run else None)
 
 
