@@ -156,8 +156,8 @@ def _plan(found: Forgettable) -> Iterator[str]:
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
     if found.over_since is not None and found.text is not None:
         yield (
-            "No memory contains this text. Whatever may be left in the free space of the file "
-            f"since {found.over_since[:10]} is erased."
+            "No memory contains this text. Erases remains of it that may be in the free space of "
+            f"the file since {found.over_since[:10]}."
         )
     elif found.over_since is not None:
         yield f"It was forgotten on {found.over_since[:10]}."
