@@ -11,8 +11,8 @@ def main() -> None:
     """Run the command line and end the process with its exit code."""
     # Before and after a command handles signals, Ctrl-C ends the process without a traceback.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # Closed standard streams are replaced, so that no file gets their numbers: stdin is empty,
-    # writing to stdout fails, and stderr discards.
+    # Closed standard streams are replaced, or a file opened later would get their descriptors:
+    # stdin is empty, writing to stdout fails, and stderr discards.
     for name, mode, flags in (
         ("stdin", "r", os.O_RDONLY),
         ("stdout", "w", os.O_RDONLY),

@@ -19,18 +19,18 @@ from slowwave.store.extension_points import registered
 
 from .arguments.configured import EPILOG, Command, ConfiguredGroup, add_command, group_of
 from .arguments.settings import place_of_refused
-from .terminal.exits import SHOWS_TRACEBACKS, Code
+from .terminal.exits import SHOWS_TRACEBACKS, Code, report_defect
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
 from .terminal.log_lines import log_lines_of_this_command
 from .terminal.output import Output, escape_what_stdout_cannot_spell, shortened, unwritable
 
 # Maximum characters of an error message: arguments may be megabytes long.
 _MAX_MESSAGE = 1_000
-# How the library begins the message about a wrong value: with its option, if that is known.
+# How Typer begins the message about a wrong value: with the option, if that is known.
 _REFUSED = re.compile(
     r"^Invalid value(?: for (?P<name>'.*?')(?: \(env var: [^)]*\))?)?: (?:Value error, )?"
 )
-# What a value must be, by the type of pydantic's error.
+# Requirements of a value, by the type of pydantic's error.
 _MUST_BE = {
     "bool_parsing": "must be true or false, not '{input}'",
     "float_parsing": "must be a number, not '{input}'",
@@ -38,11 +38,10 @@ _MUST_BE = {
     "int_parsing": "must be an integer, not '{input}'",
     "less_than_equal": "must be at most {le:g}, not {input}",
 }
-# What Typer takes as true in the environment.
+# Values of a variable that Typer accepts as true.
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 
-# The panels of the first help screen, in its order: where each command is, which is imported when
-# it is run or listed.
+# The panels of the first help screen, in its order, with the module and name of each command.
 PANELS = {
     "Consolidate": {
         "maintain": "maintain:maintain",
@@ -61,7 +60,7 @@ PANELS = {
     },
     "Operate": {"check": "check:check", "mcp": "mcp:mcp"},
 }
-# What only --help-all lists besides them.
+# Commands that only --help-all lists.
 MORE = {
     "Consolidate": {
         "questions": "questions:questions",
@@ -111,12 +110,12 @@ class _InPanels(ConfiguredGroup):
         if cmd_name not in self.commands:
             if cmd_name in _CORE:
                 place, shown = _CORE[cmd_name]
-                found = resolve_name(f"{__package__}.commands.{place}")
-                self.commands[cmd_name] = _command(cmd_name, found, **shown)
+                command = resolve_name(f"{__package__}.commands.{place}")
+                self.commands[cmd_name] = _command(cmd_name, command, **shown)
             else:
                 self._add_extensions(cmd_name)
         if cmd_name not in self.commands:
-            self.list_commands(ctx)  # the library suggests one of them
+            self.list_commands(ctx)  # Typer suggests one of them
         return self.commands.get(cmd_name)
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -127,17 +126,17 @@ class _InPanels(ConfiguredGroup):
         return [*_CORE, *sorted(self.commands.keys() - _CORE.keys())]
 
     def _add_extensions(self, named: str | None = None) -> None:
-        for name, found in registered("commands", named):
-            self.commands[name] = _command(name, found, rich_help_panel=_EXTENSIONS)
+        for name, command in registered("commands", named):
+            self.commands[name] = _command(name, command, rich_help_panel=_EXTENSIONS)
 
 
-def _command(name: str, found: Command | typer.Typer, **shown: Any) -> Any:
-    """Return a command or a group as the library runs it. shown: where help lists it."""
+def _command(name: str, command: Command | typer.Typer, **shown: Any) -> Any:
+    """Return a command or a group in the form that Typer runs. shown: where help lists it."""
     within = typer.Typer()
-    if isinstance(found, typer.Typer):
-        within.add_typer(found, name=name, **shown)
+    if isinstance(command, typer.Typer):
+        within.add_typer(command, name=name, **shown)
     else:
-        add_command(within, name, found, epilog=_epilog(name), **shown)
+        add_command(within, name, command, epilog=_epilog(name), **shown)
     return get_group(within).commands[name]
 
 
@@ -196,8 +195,8 @@ def _end_at_once(code: int) -> NoReturn:
     """End the process without Python's own cleanup.
 
     A thread that still calls a model could block it forever: a destructor in litellm imports a
-    module, and waits for a lock that a stopped thread owns. And freeing all that a run has read
-    takes time for nothing.
+    module, and waits for a lock that a stopped thread owns. Freeing all that a run has read would
+    only take time.
     """
     try:
         sys.stdout.flush()
@@ -240,6 +239,8 @@ def _run(arguments: list[str], output: Output) -> int:
         return Code.OUTPUT
     except (typer.Abort, KeyboardInterrupt):
         return Code.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - while arguments are parsed
+        return report_defect(error, output)
 
 
 @cache
@@ -249,7 +250,7 @@ def _commands() -> Callable[..., Any]:
 
 
 def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
-    """Return what is wrong with the usage, and where to read about it."""
+    """Return the problem with the usage, and where to read about it."""
     context: typer.Context | None = getattr(error, "ctx", None)
     command = "slowwave" if context is None else context.command_path
     message, place = error.format_message(), place_of_refused(error)
@@ -266,6 +267,6 @@ def _wanted(error: typer.TyperException) -> str | None:
     """Return what a value of the wrong type or size must be; None for other errors."""
     if (errors := getattr(error.__cause__, "errors", None)) is None:
         return None
-    found = errors()[0]
-    wanted: str | None = _MUST_BE.get(found["type"])
-    return wanted and wanted.format(**found.get("ctx", {}), input=found["input"])
+    first = errors()[0]
+    wanted: str | None = _MUST_BE.get(first["type"])
+    return wanted and wanted.format(**first.get("ctx", {}), input=first["input"])

@@ -17,8 +17,8 @@ Review = Literal["always", "risky", "never"]
 class CycleOptions:
     """The options of a run.
 
-    What changes the plan must reach `PlanOptions`. `AskedOptions` (cli/nights/rounds.py) and
-    extensions/fleet/commands/maintain.py choose which options their runs have.
+    What changes the plan must reach `PlanOptions`. `AskedOptions` (cli/arguments/night_options.py)
+    and extensions/fleet/commands/maintain.py choose which options their runs have.
     """
 
     # If False, a run only does the other phases.

@@ -46,7 +46,7 @@ def parse_address(context: typer.Context, text: str) -> Address | None:
         address = address_of(text)
     except StoreError as error:
         raise typer.BadParameter(f"{error.message} {error.hint}") from error
-    if address is not None and all(each.name != "format" for each in context.command.params):
+    if address is not None and all(option.name != "format" for option in context.command.params):
         raise typer.BadParameter("This command takes a file, not a database.")
     return address
 

@@ -19,7 +19,7 @@ from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
-from .settings import CONTEXT_SETTINGS, hints_of_variables, is_path, place_named
+from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -49,14 +49,14 @@ class ConfiguredCommand(TyperCommand):
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
-        """Refuse a blank path, and --tenant twice where a command takes it once."""
+        """Refuse a blank path or tenant, and --tenant twice where a command takes it once."""
         values, _, order = self.make_parser(ctx).parse_args(list(args))
         parameter: Any
         for parameter in self.params:
             given = values.get(parameter.name)
             for value in given if isinstance(given, list | tuple) else [given]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
-                if isinstance(value, str) and not value.strip() and is_path(parameter):
+                if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
                     raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
@@ -94,7 +94,7 @@ class ConfiguredCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
-        TyperCommand.format_help(_in_its_length(self, ctx), ctx, formatter)
+        TyperCommand.format_help(_for_help(self, ctx), ctx, formatter)
 
 
 class ConfiguredGroup(TyperGroup):
@@ -114,11 +114,11 @@ class ConfiguredGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
-        TyperGroup.format_help(_in_its_length(self, ctx), ctx, formatter)
+        TyperGroup.format_help(_for_help(self, ctx), ctx, formatter)
 
 
 class VerbGroup(ConfiguredGroup):
-    """Sub-commands, the first of which needs no name: `review FILE` lists."""
+    """Sub-commands; without a name, the first one runs: `review FILE` lists."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Put the verb first; it may follow FILE, as in earlier versions."""
@@ -155,8 +155,8 @@ def _help_for(ctx: Any) -> list[str]:
     return ["--help"]
 
 
-def _in_its_length(command: _Command, ctx: Any) -> _Command:
-    """Return a command as its help shows it: in short, or with everything."""
+def _for_help(command: _Command, ctx: Any) -> _Command:
+    """Return a copy of a command as its help shows it, short or complete."""
     shown: _Command = copy(command)
     shown.params = [copy(parameter) for parameter in command.params]
     parameter: Any  # help would show the type <bool> of a flag, and <list[Path]> of FILE
@@ -234,9 +234,9 @@ def _with_groups_expanded(command: Command) -> Command:
         command(**values)
 
     parameters = [
-        each
+        option
         for parameter in signature.parameters.values()
-        for each in (_options(parameter.annotation) if parameter.name in groups else [parameter])
+        for option in (_options(parameter.annotation) if parameter.name in groups else [parameter])
     ]
     expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what inspect reads
     return expanded

@@ -1,17 +1,17 @@
-"""Durations and retention rules as a user writes them."""
+"""Durations, times and retention rules as a user writes them."""
 
 from __future__ import annotations
 
 import csv
 import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import get_args
 
 import typer
 
 from slowwave.consolidation.ageing.retention import Retention, Rule
-from slowwave.store.records import LAYERS, Kind
+from slowwave.store.records import LAYERS, Kind, timestamp_of
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _KEYS = ("tenant", "kind", "layer", "keep")
@@ -20,7 +20,7 @@ FOREVER = "forever"
 
 
 def duration_of(text: str | None) -> timedelta | None:
-    """Return a duration; None for None. Raises `typer.BadParameter`."""
+    """Parse a duration; None stays None. Raises `typer.BadParameter`."""
     if text is None:
         return None
     found = re.fullmatch(r"(\d+)([hdw])", text.strip())
@@ -31,28 +31,36 @@ def duration_of(text: str | None) -> timedelta | None:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def retention_of(rules: Sequence[str]) -> Retention:
-    """Return the rules that texts are, such as kind=context,keep=30d.
+def moment_of(text: str | None, option: str, time_of_day: time) -> str | None:
+    """Return a time, or a day at a time of day, in the form of the file. Raises wrong usage."""
+    try:
+        return None if text is None else timestamp_of(text, time_of_day, option)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
 
-    Raises `typer.BadParameter`.
-    """
-    found: dict[object, Rule] = {}
+
+def retention_of(rules: Sequence[str]) -> Retention:
+    """Parse rules such as kind=context,keep=30d. Raises `typer.BadParameter`."""
+    by_names: dict[object, Rule] = {}
     for rule in map(_rule, rules):
-        if (earlier := found.setdefault(rule.names, rule)) is not rule:
+        if (earlier := by_names.setdefault(rule.names, rule)) is not rule:
             raise typer.BadParameter(
                 f"two rules match the same memories: {earlier.text} and {rule.text}."
             )
-    return Retention(tuple(found.values()))
+    return Retention(tuple(by_names.values()))
 
 
 def _rule(text: str) -> Rule:
     # As in any CSV, a value that contains a comma is quoted.
-    parts = next(csv.reader([text], skipinitialspace=True), [])
+    try:
+        parts = next(csv.reader([text], skipinitialspace=True), [])
+    except csv.Error as error:
+        raise _not_a_rule(text, str(error)) from error
     values: dict[str, str] = {}
     for part in parts:
         key, equals, value = (word.strip() for word in part.partition("="))
         if key not in _KEYS or not equals or not value:
-            forms = ", ".join(f"{each}=..." for each in _KEYS)
+            forms = ", ".join(f"{name}=..." for name in _KEYS)
             raise _not_a_rule(text, f"use {forms}, as in kind=context,keep=30d")
         if key in values:
             raise _not_a_rule(text, f"it has {key} twice")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import time
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from slowwave.store.records import LAYERS, Kind
 
-from .moments import end_of, start_of
+from .durations import moment_of
 from .options import TenantsOption, per_call
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class FilterOptions:
         """Return the filter. Raises `typer.BadParameter`."""
         from slowwave.store.memory_filter import Filter
 
-        earliest, latest = start_of(self.since, "--since"), end_of(self.until, "--until")
+        earliest = moment_of(self.since, "--since", time.min)
+        latest = moment_of(self.until, "--until", time.max)
         if earliest is not None and latest is not None and earliest > latest:
             raise typer.BadParameter(
                 f"--since {self.since} is after --until {self.until}: swap the two."

@@ -145,7 +145,7 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class RecordableModelOptions(ModelOptions):
-    """The same, where answers can be recorded and replayed."""
+    """The model and its limits, where answers can also be recorded and replayed."""
 
     record: RecordOption = None
     replay: ReplayOption = None

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -26,12 +26,12 @@ class MonthlyBudget:
 
     @property
     def left(self) -> float:
-        """What may still be spent, in USD."""
+        """The USD that may still be spent."""
         return max(0.0, self.usd - self.spent)
 
     @property
     def named(self) -> str:
-        """What it is called in a sentence."""
+        """The budget as a sentence names it."""
         return f"budget of {self.usd:g} USD a month ({self.spent:.4f} USD spent)"
 
 
@@ -62,7 +62,7 @@ def spent_in_month(file: MemoryFile, now: datetime) -> float:
 
 def _cost_of(run: Run, file: MemoryFile) -> float:
     """Return what a run cost in USD, by litellm's table if the run could not tell."""
-    used: Any = (run.report or {}).get("model")
+    used = (run.report or {}).get("model")
     if not isinstance(used, dict):  # it was killed: its answers are kept
         from slowwave.store.model_answers import cost_of_answers
 

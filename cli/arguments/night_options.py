@@ -9,12 +9,62 @@ from typing import Annotated, Any
 import typer
 
 from slowwave.cli.terminal.log_lines import LogFormat, write_in
+from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.store.purge import KEPT_DAYS
 
 from .durations import duration_of, retention_of
 from .monthly_budget import budget_of
-from .options import EnabledOption, checked_by, per_call, setting
+from .options import (
+    ALL_OPERATIONS,
+    EmbedderOption,
+    EnabledOption,
+    IncludeProtectedOption,
+    OnlyOption,
+    ReconsiderOption,
+    ReviewOption,
+    TenantsOption,
+    checked_by,
+    operations_of,
+    per_call,
+    setting,
+)
 from .settings import is_on_command_line
+
+
+@dataclass(frozen=True)
+class AskedOptions:
+    """The options of a night that change what is asked. Pass the same in every round."""
+
+    tenant: TenantsOption = None
+    embedder: EmbedderOption = DEFAULT_MODEL
+    only: OnlyOption = ALL_OPERATIONS
+    include_protected: IncludeProtectedOption = False
+    review: ReviewOption = "never"
+    reconsider: ReconsiderOption = False
+
+    def cycle_options(self, model: str | None, checker: str | None = None) -> CycleOptions:
+        """Return the options of the night. Raises `typer.BadParameter`.
+
+        checker: the model that checks, if it is another one.
+        """
+        shown: dict[str, Any] = {
+            "only": self.only,
+            "tenant": self.tenant or [],
+            "embedder": self.embedder,
+            "model": model,
+        }
+        shown |= {} if checker in (None, model) else {"checker": checker}
+        shown |= {} if self.review == "never" else {"review": self.review}
+        return CycleOptions(
+            tenants=tuple(self.tenant or ()),
+            only=operations_of(self.only),
+            include_protected=self.include_protected,
+            reconsider=self.reconsider,
+            review=self.review,
+            shown=shown,
+        )
+
 
 # In the order in which they run.
 PHASES = ("expire", "decay", "consolidate", "limit", "purge")
@@ -147,3 +197,8 @@ class NightSettings:
             "a dry run.",
         ),
     ] = None
+
+    @property
+    def monthly_usd(self) -> float | None:
+        """What a calendar month may cost in USD; None for no limit."""
+        return None if self.monthly_budget is None else budget_of(self.monthly_budget)

@@ -13,6 +13,7 @@ import typer
 from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.options import Review
 from slowwave.consolidation.proposals import OPERATIONS, Operation
+from slowwave.store.extension_points import registered
 
 from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
 
@@ -163,6 +164,14 @@ OnlyOption = Annotated[
         help=f"Only these operations, comma-separated: {ALL_OPERATIONS}.",
     ),
 ]
+
+
+def worker_of(option: str) -> Any:
+    """Return what an extension registers for an option. Raises wrong usage if none does."""
+    workers = dict(registered("options", option))
+    if option not in workers:
+        raise typer.BadParameter(f"--{option} requires an extension that is not installed.")
+    return workers[option]
 
 
 def operations_of(only: str) -> frozenset[Operation]:

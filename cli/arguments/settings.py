@@ -122,7 +122,7 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
 def _variables_of(command: Any) -> frozenset[str]:
     """Return the variables of a command, or of all commands of a group, without the prefix."""
     options = settable_options(command)
-    return frozenset(str(each.name).upper() for each in options if each.name not in DELETING)
+    return frozenset(str(opt.name).upper() for opt in options if opt.name not in DELETING)
 
 
 def switch_beside(context: typer.Context, file: Path) -> str | None:
@@ -153,8 +153,8 @@ def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
     for name, value in values.items():
         # A value that no command takes is wrong in each of them, and not only where it counts.
         options = [option for option in settable if option.name == name]
-        given = value if isinstance(value, list) else [value]
-        if not any(all(type(each) in _type_of(option)[1] for each in given) for option in options):
+        types = {type(part) for part in (value if isinstance(value, list) else [value])}
+        if not any(types <= {*_type_of(option)[1]} for option in options):
             _to_default(value, options[0], path)
     return values
 
@@ -166,7 +166,7 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
         table = tomllib.loads(read_text(path))
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(path, f"it is not valid TOML: {error}.") from error
     values = {key.replace("-", "_"): value for key, value in table.items()}
     if len(values) < len(table):
@@ -199,7 +199,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
-    if is_path(option) and any(not str(each).strip() for each in values):
+    if must_be_filled(option) and any(not str(each).strip() for each in values):
         return partial(_refuse, f"{path}, {option.name}: it is blank.")
     if option.multiple:
         return values
@@ -223,10 +223,10 @@ def _wrong(path: Path, problem: str) -> typer.BadParameter:
     return typer.BadParameter(problem, param_hint=f"'{path}'")
 
 
-def is_path(parameter: Any) -> bool:
-    """Whether an option or an argument takes one path or more."""
-    annotation = parameter.type_descriptor.annotation
-    return annotation in (Path, list[Path]) or parameter.metavar in _PATHS
+def must_be_filled(parameter: Any) -> bool:
+    """Whether an option or an argument takes paths or tenants, none of which may be blank."""
+    is_path = parameter.type_descriptor.annotation in (Path, list[Path])
+    return is_path or parameter.metavar in _PATHS or parameter.name == "tenant"
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:
@@ -262,8 +262,8 @@ def place_of_refused(error: typer.TyperException) -> str | None:
 
 def place_named(context: typer.Context, sentence: str) -> str | None:
     """Return where in the config file the options are that a sentence names, or their values."""
-    named = [each for each in context.command.params if _is_named(each, context, sentence)]
-    return _place(context, named)
+    options = context.command.params
+    return _place(context, [option for option in options if _is_named(option, context, sentence)])
 
 
 def _place(context: typer.Context, options: Iterable[Any]) -> str | None:

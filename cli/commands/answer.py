@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.options import (
     EnabledOption,
     FileArgument,
@@ -15,7 +16,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import read_answer_lines
-from slowwave.cli.nights.rounds import AskedOptions, Rounds, refuse_or_end
+from slowwave.cli.nights.rounds import Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.wiki import WikiOption

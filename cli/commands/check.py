@@ -16,12 +16,7 @@ from slowwave.store.records import SAVE
 
 
 @on_place
-def check(
-    file: FileArgument,
-    place: Place,
-    *,
-    output: OutputOptions,
-) -> None:
+def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
     """Check that the file is intact.
 
     Checks integrity, references, lineage, hashes and vectors.
@@ -31,18 +26,8 @@ def check(
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
-    output.result(
-        {
-            "command": "check",
-            "file": str(file),
-            "whole": not health.problems,
-            "schema_version": health.schema_version,
-            "memories": health.memories,
-            "embeddings": health.embeddings,
-            "edges": health.edges,
-            "problems": [asdict(problem) for problem in health.problems],
-        }
-    )
+    result = {"command": "check", "file": str(file), "whole": not health.problems}
+    output.result(result | asdict(health))
     if not health.problems:
         counts = ", ".join(
             (

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
-from slowwave.cli.nights.rounds import AskedOptions, Round, Rounds, refuse_or_end
+from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -76,8 +77,11 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             return
         try:
             key, text = parse_answer_line(line)
+        except UnicodeError:
+            faults = {question.id: "the answer is not UTF-8"}
+            continue
         except ValueError:  # it answers what was asked
-            key, text = question.id, line.decode(errors="replace")
+            key, text = question.id, line.decode()
         done = rounds.answer({key: text})
         for stale in done.given.stale:
             output.note(clean(f"No question {stale} is open: its answer is stale."))

@@ -101,7 +101,7 @@ def _write(lines: Iterable[str]) -> None:
 
 
 def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) -> None:
-    """Write what is readable. Raises an error if nothing is."""
+    """Write the readable part. Raises an error if nothing is readable."""
     from slowwave.store.salvage import Salvaged, salvage_lines
 
     count = Salvaged()

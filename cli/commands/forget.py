@@ -95,8 +95,8 @@ def forget_(
         refuse_derived(shown, derived)
         if not confirmed:
             output.show("\n".join(_plan(shown)))
-            these = counted(len(shown.memories) + len(shown.derived), "memory", "memories")
-            typer.confirm(f"Forget {these}? {_IRREVERSIBLE}", abort=True, err=True)
+            count = counted(len(shown.memories) + len(shown.derived), "memory", "memories")
+            typer.confirm(f"Forget {count}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
         found = find(opened)
@@ -156,8 +156,8 @@ def _plan(found: Forgettable) -> Iterator[str]:
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
     if found.forgotten_at is not None and found.text is not None:
         yield (
-            "No memory contains this text. What may be left in the free space of the file since "
-            f"{found.forgotten_at[:10]} is erased."
+            "No memory contains this text. Erases remains of it that may be in the free space of "
+            f"the file since {found.forgotten_at[:10]}."
         )
     elif found.forgotten_at is not None:
         yield f"It was forgotten on {found.forgotten_at[:10]}."
@@ -200,21 +200,16 @@ def _report(
 
     left: the columns and lines that still have it. unclean: why bytes of it may be left.
     """
-    code = Code.PARTLY if left or unclean else Code.DONE
-    result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
-    result |= {"clean": unclean is None, "left": list(left)}
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
+    result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
+    result |= {"clean": unclean is None, "left": list(left)}
     if done is None:
-        output.result({**result, "run": None, "forgotten": [], "forgotten_at": found.forgotten_at})
-        output.show("\n".join(_plan(found)))
-        for note in _left(left):
-            output.note(clean(note))
-        return code
-    output.result(
-        {
-            **result,
+        result |= {"run": None, "forgotten": [], "forgotten_at": found.forgotten_at}
+        text = "\n".join(_plan(found))
+    else:
+        result |= {
             "run": done.run_id,
             "forgotten": list(done.ids),
             "active_again": list(done.released),
@@ -223,12 +218,18 @@ def _report(
             "runs": list(done.runs),
             "backups": list(map(str, done.backups)),
         }
-    )
-    memories, rows = counted(len(done.ids), "memory", "memories"), counted(done.rows, "row", "rows")
-    output.show(f"Forgot {memories}, and {rows} about it.")
-    for note in (*_notes(done, found), *_left(left)):
+        memories = counted(len(done.ids), "memory", "memories")
+        text = f"Forgot {memories}, and {counted(done.rows, 'row', 'rows')} about it."
+    output.result(result)
+    output.show(text)
+    for note in (*(_notes(done, found) if done else ()), *_left(left)):
         output.note(clean(note))
-    return code
+    return Code.PARTLY if left or unclean else Code.DONE
+
+
+def _left(left: Sequence[str]) -> Iterator[str]:
+    for place in left:
+        yield f"{place} still has the text, and slowwave does not change it: erase it yourself."
 
 
 def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
@@ -241,8 +242,3 @@ def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
         yield f"Run {run} can be undone only without what was forgotten."
     for backup in done.backups:
         yield f"A backup may still have it: delete {shlex.quote(str(backup))}, or forget it there."
-
-
-def _left(left: Sequence[str]) -> Iterator[str]:
-    for place in left:
-        yield f"{place} still has the text, and slowwave does not change it: erase it yourself."

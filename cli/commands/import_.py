@@ -87,11 +87,11 @@ def import_(
             "command": "import",
             "file": str(file),
             "imported": added,
-            "skipped": [{"line": each.line, "reason": each.reason} for each in skipped],
+            "skipped": [{"line": bad.line, "reason": bad.reason} for bad in skipped],
         }
     )
-    for each in skipped:
-        output.note(clean(f"Skipped line {each.line}: {each.reason}."))
+    for bad in skipped:
+        output.note(clean(f"Skipped line {bad.line}: {bad.reason}."))
     memories = counted(added, "memory", "memories")
     rest = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
     output.show(clean(f"Imported {memories} into {file}{rest}."))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from datetime import time
 from functools import partial
 from pathlib import Path
 from typing import Annotated, get_args
 
 import typer
 
+from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.moments import start_of
 from slowwave.cli.arguments.option_rules import (
     ASKING,
     given_in,
@@ -43,7 +44,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 
 from .ingest_queue import drop as drop_queued
 from .ingest_queue import show_queued
-from .ingest_run import ConversationFiles, IngestRun, watch_logs
+from .ingest_run import ConversationFiles, IngestRun
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
@@ -156,6 +157,7 @@ def ingest(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
+            max=86_400,
             help="With --watch: seconds between checks, and how long a log must be unchanged "
             "before it is read.",
         ),
@@ -189,8 +191,6 @@ def ingest(
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
-    if not tenant.strip():
-        raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
     for note in (
         *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
@@ -208,7 +208,8 @@ def ingest(
         refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
-    files = ConversationFiles(from_format, start_of(date, "--date"), skip_invalid, output)
+    said_at = moment_of(date, "--date", time.min)
+    files = ConversationFiles(from_format, said_at, skip_invalid, output)
     recordings = asking.recordings(dry_run and not ask)
     writer_of = partial(asking.writer, recordings)
     options = IngestOptions(
@@ -238,7 +239,7 @@ def ingest(
         output,
     )
     if watch is not None:
-        watch_logs(watch, interval, files, run.on_log, output)
+        run.watch(watch, interval)
     raise typer.Exit(run.on(files.read_all(conversations or [])))
 
 
@@ -247,7 +248,7 @@ def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
     for path in filter(is_database, conversations):
         if is_database(file):
             raise typer.BadParameter(f"{path} is a database, not a conversation.")
-        rest = [file, *(each for each in conversations if each != path)]
+        rest = [file, *(conversation for conversation in conversations if conversation != path)]
         arguments = shlex.join(map(str, (path, *rest)))
         raise typer.BadParameter(
             f"{path} is a database, and {file} is not. The memory file comes first: "
@@ -291,7 +292,8 @@ def _days(limits: Sequence[str] | None) -> dict[str, int | None]:
                 f"--ttl takes KIND=DAYS or KIND=none, with one of {', '.join(get_args(Kind))}, "
                 f"not '{limit}'."
             )
-        if number != "none" and not 1 <= int(number) <= MAX_DAYS:
+        # Python converts at most 4,300 digits.
+        if number != "none" and not 1 <= int(number[:9]) <= MAX_DAYS:
             raise typer.BadParameter(f"--ttl takes 1 to {MAX_DAYS} days, not {number}.")
         days[kind] = None if number == "none" else int(number)
     return days

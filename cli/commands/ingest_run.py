@@ -60,12 +60,48 @@ class IngestRun:
         writer = self.writer()
         return self._report(self._run(conversations, writer), writer)
 
-    def on_log(self, conversations: Sequence[Conversation]) -> None:
-        """Read a log, and report the outcome if anything in it is new."""
-        writer = self.writer()
-        outcome = self._run(conversations, writer)
-        if outcome.run_id is not None or outcome.unread:
-            self._report(outcome, writer)
+    def watch(self, folder: Path, interval_s: float) -> NoReturn:
+        """Read each log in a folder, and below, once it has been quiet, until interrupted.
+
+        interval_s: how often to look, and how long a log must be quiet. The memory file records
+        which messages were read, so that the next watch continues where this one ends.
+        """
+        if not folder.is_dir():
+            raise typer.BadParameter(f"--watch takes a folder, and {folder} is not one.")
+        signals = signals_of_this_command()
+        states: dict[Path, _State] = {}
+        exists = True
+        while True:
+            if folder.is_dir() != exists:
+                exists = not exists
+                if not exists:
+                    self.output.note(clean(f"{folder} is gone. Waiting until it exists again."))
+            for path, state in _quiet(folder, interval_s):
+                if states.get(path) != state and self._is_read(path):
+                    states[path] = state
+                if signals.asked:
+                    raise typer.Exit(signals.code or Code.INTERRUPTED)
+                # A signal that ends a run must also end the wait for the next one.
+                signals.open()
+            time.sleep(interval_s)
+
+    def _is_read(self, path: Path) -> bool:
+        """Read a log, and report what is new; return whether it can wait until it changes."""
+        try:
+            conversations = self.files.read(path)
+        except StoreError as error:
+            self.output.note(clean(f"{path} is skipped: {error.message}"))
+            return True
+        try:
+            if conversations:
+                writer = self.writer()
+                outcome = self._run(conversations, writer)
+                if outcome.run_id is not None or outcome.unread:
+                    self._report(outcome, writer)
+        except FileHeld as error:
+            self.output.note(clean(f"{error.message} Retrying."))
+            return False
+        return True
 
     def _run(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
         from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
@@ -151,59 +187,6 @@ def _content_of(path: Path) -> tuple[bytes, str | None]:
     return raw, timestamp(datetime.fromtimestamp(min(changed, time.time()), UTC))
 
 
-def watch_logs(
-    folder: Path,
-    interval_s: float,
-    files: ConversationFiles,
-    read: Callable[[Sequence[Conversation]], object],
-    output: Output,
-) -> NoReturn:
-    """Read each log in a folder, and below, once it has been quiet, until interrupted.
-
-    interval_s: how often to look, and how long a log must be quiet. The memory file records which
-    messages were read, so that the next watch continues where this one ends.
-    """
-    if not folder.is_dir():
-        raise typer.BadParameter(f"--watch takes a folder, and {folder} is not one.")
-    signals = signals_of_this_command()
-    states: dict[Path, _State] = {}
-    exists = True
-    while True:
-        if folder.is_dir() != exists:
-            exists = not exists
-            if not exists:
-                output.note(clean(f"{folder} is gone. Waiting until it exists again."))
-        for path, state in _quiet(folder, interval_s):
-            if states.get(path) != state and _is_read(path, files, read, output):
-                states[path] = state
-            if signals.asked:
-                raise typer.Exit(signals.code or Code.INTERRUPTED)
-            # A signal that ends a run must also end the wait for the next one.
-            signals.open()
-        time.sleep(interval_s)
-
-
-def _is_read(
-    path: Path,
-    files: ConversationFiles,
-    read: Callable[[Sequence[Conversation]], object],
-    output: Output,
-) -> bool:
-    """Read a log; return whether it need not be read again before it changes."""
-    try:
-        conversations = files.read(path)
-    except StoreError as error:
-        output.note(clean(f"{path} is skipped: {error.message}"))
-        return True
-    try:
-        if conversations:
-            read(conversations)
-    except FileHeld as error:
-        output.note(clean(f"{error.message} Retrying."))
-        return False
-    return True
-
-
 def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
     """Yield the logs that did not change in the last seconds, each with its state."""
     for path in sorted(folder.rglob("*")):
@@ -213,5 +196,6 @@ def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
             found = path.stat()
         except OSError:
             continue  # it is gone, or unreadable
-        if path.is_file() and time.time() - found.st_mtime >= interval_s:
+        # A time in the future comes from a wrong clock: the log must not be left unread.
+        if path.is_file() and not 0 <= time.time() - found.st_mtime < interval_s:
             yield path, (found.st_size, found.st_mtime_ns, found.st_ino)

@@ -95,9 +95,9 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             "runs": [_run(run, states.get(run.id, {})) for run in runs],
         }
     )
+    active = counted(counts.active, "active memory", "active memories")
     count = counted(len(tenants), "tenant", "tenants")
-    held = f"{counts.active:,} active memories, {counts.tokens:,} tokens, {count}."
-    output.show(clean(f"{place.named}: {held}"))
+    output.show(clean(f"{place.named}: {active}, {counts.tokens:,} tokens, {count}."))
     if backlog.parts:
         output.show(f"{parts_queued(backlog.parts)} for a model {since(backlog)}.")
     if ingests.runs:
@@ -133,7 +133,7 @@ def _as_metrics(
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
     """Return the memories and tokens before and after a run; None if it did not record them."""
-    parts = {when: recorded(run, when) for when in ("before", "after")}
+    counts = {when: recorded(run, when) for when in ("before", "after")}
     return {
         "run": run.id,
         "started_at": run.started_at,
@@ -141,9 +141,9 @@ def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
         "states": states,
         "tenants": run.options.get("tenant") or [],
         **{
-            f"{name}_{when}": parts[when].get(name)
+            f"{name}_{when}": part.get(name)
             for name in ("active", "tokens")
-            for when in ("before", "after")
+            for when, part in counts.items()
         },
     }
 

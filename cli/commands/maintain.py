@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +12,18 @@ import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.monthly_budget import budget_of
-from slowwave.cli.arguments.night_options import NightSettings, OldPhases, PhaseOption
+from slowwave.cli.arguments.night_options import (
+    AskedOptions,
+    NightSettings,
+    OldPhases,
+    PhaseOption,
+)
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
-    ALL_OPERATIONS,
     OUTPUT_PANEL,
     PROPOSALS_PANEL,
-    EmbedderOption,
     FilesArgument,
-    IncludeProtectedOption,
-    OnlyOption,
     OutputOptions,
-    ReconsiderOption,
-    ReviewOption,
-    TenantsOption,
-    operations_of,
     per_call,
 )
 from slowwave.cli.arguments.place_options import on_place
@@ -34,10 +31,14 @@ from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.maintain_files import Night
 from slowwave.cli.nights.watch import Watch
-from slowwave.cli.views.report_file import is_page, refuse_unwritable, refuse_unwritable_metrics
+from slowwave.cli.views.report_file import (
+    is_page,
+    refuse_unwritable,
+    refuse_unwritable_folder,
+    refuse_unwritable_metrics,
+)
 from slowwave.cli.views.wiki import refuse_unwritable_wiki
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.places import Place
 
 _NEEDS = (
@@ -63,8 +64,7 @@ def maintain(
     ] = False,
     ask: AskOption = False,
     asking: RecordableModelOptions,
-    tenant: TenantsOption = None,
-    embedder: EmbedderOption = DEFAULT_MODEL,
+    asked: AskedOptions,
     full: Annotated[
         bool, typer.Option("--full", help="Compare all memories again, not only changed ones.")
     ] = False,
@@ -74,8 +74,6 @@ def maintain(
             "--backup", help="Create a verified backup next to FILE before the first change."
         ),
     ] = False,
-    only: OnlyOption = ALL_OPERATIONS,
-    review: ReviewOption = "never",
     plan_out: Annotated[
         Path | None,
         per_call(
@@ -85,8 +83,6 @@ def maintain(
             "want, then run 'slowwave review apply'.",
         ),
     ] = None,
-    include_protected: IncludeProtectedOption = False,
-    reconsider: ReconsiderOption = False,
     verbose: Annotated[
         bool,
         typer.Option(
@@ -123,60 +119,48 @@ def maintain(
         output.note(note)
 
     recordings = asking.recordings(dry_run and not ask)
-    asks = "consolidate" in phases and (ask or not dry_run)
-    writer_of = partial(asking.writer, recordings)
-    writer = writer_of()
-    options = CycleOptions(
+    writer = asking.writer(recordings)
+    options = replace(
+        asked.cycle_options(writer.model, writer.checker),
         expire="expire" in phases,
         retention=retention_of(settings.retain or ()),
         decay="decay" in phases,
         limit=old_phases.max_active if "limit" in phases else None,
         consolidate="consolidate" in phases,
-        tenants=tuple(tenant or ()),
-        only=operations_of(only),
-        include_protected=include_protected,
-        review=review,
-        reconsider=reconsider,
         full=full,
         ask=ask and dry_run,
         purge="purge" in phases,
         keep_backups=settings.keep_backups if backup else None,
-        shown={"only": only, "tenant": tenant or [], "embedder": embedder, "model": writer.model}
-        | ({} if writer.checker == writer.model else {"checker": writer.checker})
-        | ({} if review == "never" else {"review": review}),
     )
-    month = None if settings.monthly_budget is None else budget_of(settings.monthly_budget)
-    night = Night(
-        options,
-        SentenceEmbedder(embedder),
-        writer_of,
-        recordings,
-        dry_run,
-        exit_code,
-        verbose,
-        settings.report,
-        output,
-        plan_out,
-        settings.wiki,
-        Gates(
-            None if settings.enabled else source_of(context, "enabled"),
-            duration_of(settings.min_interval),
-            settings.min_new,
-        ),
-        Watch(None if dry_run else settings.metrics_file),
-        refuse_unready=partial(asking.refuse_unready, recordings, month) if asks else None,
-        monthly_usd=month,
-        concurrency=asking.concurrency,
-        model_check=asking.check_of(writer.model),
+    gates = Gates(
+        None if settings.enabled else source_of(context, "enabled"),
+        duration_of(settings.min_interval),
+        settings.min_new,
     )
+    watch = Watch(None if dry_run else settings.metrics_file)
+    model = SentenceEmbedder(asked.embedder)
     for place in places:
-        place.lend(night.embedder.name, night.embedder.encode)
+        place.lend(model.name, model.encode)
         if not dry_run:
             place.refuse_changes()
     if backup and not all(place.is_memory_file for place in places):
         raise typer.BadParameter(
             "--backup works only with slowwave's own files; undo restores other files."
         )
+    night = Night(
+        options,
+        settings,
+        model,
+        asking,
+        recordings,
+        gates,
+        watch,
+        output,
+        dry_run,
+        exit_code,
+        verbose,
+        plan_out,
+    )
     raise typer.Exit(night.on(places))
 
 
@@ -192,8 +176,10 @@ def _refuse_unwritable(
     if settings.report is not None:
         is_page(settings.report)
         refuse_unwritable(settings.report)
-    if plan_out is not None and plan_out.exists():
-        raise typer.BadParameter(f"{plan_out} already exists.")
+    if plan_out is not None:
+        refuse_unwritable_folder(plan_out.absolute().parent, str(plan_out))
+        if os.path.lexists(plan_out):
+            raise typer.BadParameter(f"{plan_out} already exists.")
     if not dry_run:
         refuse_unwritable_wiki(settings.wiki, files[0])
         if settings.metrics_file is not None:

@@ -82,7 +82,7 @@ def mcp(
         raise typer.BadParameter(
             "--model requires --allow-writes: only consolidate_run and ingest call it."
         )
-    _refuse_open_door(http, host, token)
+    _refuse_unsafe_server(http, host, token)
     refuse_foreign(file)
     try:
         from slowwave.cli.mcp.offer import make_server
@@ -95,7 +95,7 @@ def mcp(
         _serve(server, http, host, token, output)
 
 
-def _refuse_open_door(http: int | None, host: str, token: str | None) -> None:
+def _refuse_unsafe_server(http: int | None, host: str, token: str | None) -> None:
     """Refuse to serve other machines without a token, and a token that no request can carry."""
     if token is not None and not token.strip():
         raise typer.BadParameter(f"The token is blank: see --token and {_TOKEN}.")

@@ -43,7 +43,7 @@ def model_check(
 
     writer, reader = openers_of(model, api_base, checker)
     answers, price = ask_samples(writer, reader)
-    failed = next((each for each in answers if each.why is not None), None)
+    failed = next((answer for answer in answers if answer.why is not None), None)
     output.result(
         {
             "command": "model-check",
@@ -51,7 +51,7 @@ def model_check(
             "checker": None if reader is None else reader.model,
             "ready": failed is None,
             "why": None if failed is None else failed.why,
-            "answers": [asdict(each) for each in answers],
+            "answers": list(map(asdict, answers)),
             "window": asdict(price),
         }
     )

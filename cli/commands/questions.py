@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import print_line
-from slowwave.cli.nights.rounds import AskedOptions, Rounds
+from slowwave.cli.nights.rounds import Rounds
 from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
 from slowwave.store.places import Place
 

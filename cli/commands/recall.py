@@ -5,13 +5,14 @@ from __future__ import annotations
 import json as jsonlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.moments import end_of
+from slowwave.cli.arguments.option_rules import given_in, without_effect
 from slowwave.cli.arguments.options import (
     NO_LIMIT,
     EmbedderOption,
@@ -21,9 +22,8 @@ from slowwave.cli.arguments.options import (
     per_call,
 )
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.interpreter import without_garbage_collection
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
 from slowwave.cli.views.memory import findings_as_json, memory_as_json
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
-# Options that have no effect without --block.
-_OF_A_BLOCK = ("budget", "worth", "block_format")
+_NO_EFFECT_WITHOUT = dict.fromkeys(("budget", "worth", "block_format"), ("block",))
 # From this number of missing vectors on, computing them takes time in each call.
 _MANY_VECTORS = 100
 
@@ -121,14 +120,15 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
-    wanted, moment = only.chosen(), end_of(as_of, "--as-of")
-    for option in _OF_A_BLOCK:
-        if not block and is_on_command_line(context, option):
-            output.note(f"--{option.replace('_', '-')} has no effect without --block.")
+    wanted, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
+    for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
+        output.note(note)
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
+    # The index has only the memories of the tenants, and shared facts.
+    of_any_tenant = replace(wanted, tenants=())
     search_query = SearchQuery(
-        query, limit or NO_LIMIT, wanted, moment, recency, diverse, min_relevance
+        query, limit or NO_LIMIT, of_any_tenant, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
     with (
@@ -137,11 +137,10 @@ def recall(
         without_garbage_collection(),
     ):
         index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
-        wish = replace(search_query, filter=replace(wanted, tenants=()))
         if block:
-            composed = compose_block(index, wish, block_options, now)
+            composed = compose_block(index, search_query, block_options, now)
         else:
-            hits = search(index, wish, now)
+            hits = search(index, search_query, now)
     _note_vectors(index, output)
     head = {"file": str(file), "query": query, "words_only": index.words_only}
     if block:
@@ -229,7 +228,7 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
         named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
-        relation = f"an older value than {named}, gives" if hit.later else f"contradicts {named}"
+        relation = f"an older value than {named}" if hit.later else f"contradicts {named}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 
@@ -265,9 +264,9 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
             f"{count} omitted, with instructions to the reader: 'slowwave audit FILE' lists them."
         )
     if form == "json":
-        output.show(jsonlib.dumps(_block_as_json(block)["lines"], ensure_ascii=False))
+        _show_json(_block_as_json(block)["lines"], output)
     elif form == "messages":
-        output.show(jsonlib.dumps(block.messages, ensure_ascii=False))
+        _show_json(block.messages, output)
     elif block.text:
         output.show("\n".join(map(clean, block.text.split("\n"))))
     elif block.unfitting:
@@ -275,6 +274,10 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
         output.note(f"Found {found}, but nothing that fits into the budget: raise --budget.")
     elif not block.suspicious:
         output.note("No memory was found for the question.")
+
+
+def _show_json(value: object, output: Output) -> None:
+    output.show(harmless_json(jsonlib.dumps(value, ensure_ascii=False)))
 
 
 def _show_archived(

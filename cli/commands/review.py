@@ -15,8 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
-from slowwave.cli.arguments.extension_options import worker_of
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
+from slowwave.cli.arguments.options import (
+    EmbedderOption,
+    FileArgument,
+    OutputOptions,
+    per_call,
+    worker_of,
+)
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
@@ -64,14 +69,13 @@ class Chosen:
 
     def among(self, which: Sequence[str] | None, needed: bool) -> Choice:
         """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
-        choice = Choice(tuple(which or ()), self.operation, self.everything)
-        if needed and choice.is_empty:
+        if needed and not (which or self.operation or self.everything):
             raise typer.BadParameter(
                 "Specify proposals by their ids, or pass --operation or --all."
             )
-        if choice.everything and choice.ids:
+        if self.everything and which:
             raise typer.BadParameter("Pass only one of ids and --all.")
-        return choice
+        return Choice(tuple(which or ()), self.operation)
 
 
 @on_place
@@ -260,13 +264,17 @@ def _apply_chosen(
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
+    from slowwave.consolidation.running.approval import with_text
+
     if not sys.stdin.isatty() or output.json or output.quiet:
         raise typer.BadParameter(
             "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (pending,) = chosen_of(opened, choice)
-    words = _edited(pending.kept.proposal.draft.text)
+    draft = pending.kept.proposal.draft.text
+    with_text(pending.kept, draft, ())  # refuses a proposal that writes no text
+    words = _edited(draft)
     if not words:
         raise typer.Abort
     return words

@@ -68,13 +68,6 @@ class LineageOptions:
         """Whether lineage is shown in any form."""
         return self.lineage or self.tree or self.html is not None
 
-    def refuse_two_forms(self, json: bool) -> None:
-        """Refuse more than one form. Raises `typer.BadParameter` and `StoreError`."""
-        if self.html is not None:
-            if json:
-                raise typer.BadParameter("Pass only one of --html and --json.")
-            refuse_unwritable(self.html)
-
 
 @on_place
 def show(
@@ -87,7 +80,10 @@ def show(
 ) -> None:
     """Show one memory with all its fields, or its lineage."""
     if lineage.wanted:
-        lineage.refuse_two_forms(output.json)
+        if lineage.html is not None:
+            if output.json:
+                raise typer.BadParameter("Pass only one of --html and --json.")
+            refuse_unwritable(lineage.html)
         _show_lineage(place, memory, lineage, output)
         return
     from slowwave.store.entities import read_memory_entities

@@ -95,6 +95,7 @@ def undo(
     else:
         refuse_changes(place, wiki)
 
+    confirmed: Undoable | None = None
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
         with (
@@ -107,9 +108,12 @@ def undo(
             # Before much is undone, or a run that nobody has named.
             if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
                 typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
+                confirmed = chosen
     dead_links = place.dead_links()
 
     def do(opened: MemoryFile) -> _Undone | Memory:
+        if confirmed is not None and _choose(opened, which, since_run) != confirmed:
+            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         return _undo(opened, which, since_run)
 
     done = place.rehearse(do) if rehearse else place.change(do)
@@ -143,7 +147,7 @@ def undo(
 
 
 def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
-    """Undo what is chosen; if the id is that of a memory, make it active again."""
+    """Undo the choice, or make the memory active again whose id it is."""
     from slowwave.consolidation.running.review_queue import read_earlier
 
     now = timestamp(datetime.now(UTC))
@@ -166,7 +170,7 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
     # What was learned, ingested or corrected compares no memories.
-    planned = [each for each in chosen.applied if "mean_similarity" in each.numbers]
+    planned = [done for done in chosen.applied if "mean_similarity" in done.numbers]
     runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
     models = {str(run.options["model"]) for run in runs if run.options.get("model")}
     stale = [key for key in waiting if key in outdated]
@@ -242,7 +246,7 @@ def _named(chosen: Undoable) -> str:
     if chosen.applied:
         parts.append(counted(len(chosen.applied), "proposal", "proposals"))
     if chosen.aged:
-        parts.append(f"what became of {counted(chosen.aged, 'memory', 'memories')}")
+        parts.append(f"the expiry or archiving of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
         read = counted(chosen.messages, "message", "messages")
         queued = counted(chosen.parts, "conversation part", "conversation parts")

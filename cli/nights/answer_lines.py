@@ -33,23 +33,25 @@ def read_answer_lines(
         try:
             key, text = parse_answer_line(line)
         except ValueError as error:
+            why = "it is not UTF-8" if isinstance(error, UnicodeError) else str(error)
             if not skip_invalid:
                 raise InvalidLine(
-                    f"Line {number} is not an answer: {error}. Nothing was stored.",
+                    f"Line {number} is not an answer: {why}. Nothing was stored.",
                     "Correct the line, or pass --skip-invalid to keep the others.",
                 ) from error
-            invalid.append((number, str(error)))
+            invalid.append((number, why))
         else:
             answers[key] = text
     return answers, invalid
 
 
 def parse_answer_line(line: bytes) -> tuple[str, str]:
-    """Return the id of a question and the text of its answer. Raises `ValueError`."""
+    """Return the id of a question and the text of its answer. Raises `ValueError`.
+
+    That is a `UnicodeError` if the line is not UTF-8.
+    """
     try:
         value = json.loads(line.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise ValueError("it is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON: {error.msg}") from error
     except RecursionError as error:

@@ -29,12 +29,6 @@ class Choice:
 
     ids: tuple[str, ...] = ()
     operation: str | None = None
-    everything: bool = False
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing is chosen."""
-        return not (self.ids or self.operation or self.everything)
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
@@ -80,12 +74,14 @@ def apply_chosen(
     now = datetime.now(UTC)
 
     def do(opened: MemoryFile) -> ReviewResult:
-        worded = [pending.kept for pending in chosen_of(opened, choice)]
-        if words is not None:
-            sources = [list(read_memories(opened, kept.proposal.sources)) for kept in worded]
-            worded = [with_text(kept, words, of) for kept, of in zip(worded, sources, strict=True)]
-        way = "approve" if words is None else "edit"
-        return apply_approved(opened, worded, embedder, now, way, progress)
+        approved = [pending.kept for pending in chosen_of(opened, choice)]
+        if words is None:
+            return apply_approved(opened, approved, embedder, now, "approve", progress)
+        edited = [
+            with_text(kept, words, list(read_memories(opened, kept.proposal.sources)))
+            for kept in approved
+        ]
+        return apply_approved(opened, edited, embedder, now, "edit", progress)
 
     return place.change(do)
 
@@ -96,11 +92,11 @@ def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
 
     queue = read_queue(opened)
     for prefix in choice.ids:
-        is_pending = any(pending.id.startswith(prefix) for pending in queue)
-        decided = len(prefix) >= MIN_PREFIX and not is_pending
-        found = read_latest_by_prefix(opened, prefix) if decided else []
-        if len(found) == 1:
-            sentence, hint = describe_decision(found[0])
+        if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
+            continue
+        decisions = read_latest_by_prefix(opened, prefix)
+        if len(decisions) == 1:
+            sentence, hint = describe_decision(decisions[0])
             raise NotFound(f"{sentence} It is no longer pending.", hint)
     chosen = choice.of(queue)
     if not chosen:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,13 +28,15 @@ from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import open_reading
+from slowwave.store.file import open_any_version, open_reading
 from slowwave.store.memories import tenants
 
 from .gates import Gates
 from .watch import Watch
 
 if TYPE_CHECKING:
+    from slowwave.cli.arguments.model_options import RecordableModelOptions
+    from slowwave.cli.arguments.night_options import NightSettings
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.options import CycleOptions
     from slowwave.consolidation.running.outcome import Outcome
@@ -54,31 +56,20 @@ class Night:
     """What to do with each file, and how to report it."""
 
     options: CycleOptions
+    settings: NightSettings
     embedder: Embedder
     # Creates a writer for each file: budgets are per file.
-    writer: Callable[..., Writer]
+    asking: RecordableModelOptions
     recordings: Recordings | None
+    gates: Gates
+    watch: Watch
+    output: Output
     dry_run: bool
     # Whether a dry run that finds work has an exit code of its own.
-    tells_work: bool
+    exit_code: bool
     verbose: bool
-    # Where an HTML or Markdown report is written, if anywhere.
-    report: Path | None
-    output: Output
     # Where a dry run writes its plan, for `slowwave review apply`.
-    plan_out: Path | None = None
-    # Where the wiki of the file is updated afterwards.
-    wiki: Path | None = None
-    gates: Gates = field(default_factory=Gates)
-    watch: Watch = field(default_factory=Watch)
-    # Raises `ModelError` if the model cannot be asked; None if it is not asked.
-    refuse_unready: Callable[[], None] | None = None
-    # What a calendar month may cost in USD.
-    monthly_usd: float | None = None
-    # How many calls run at one time, for the estimate of a dry run.
-    concurrency: int = 4
-    # The command that tests the model.
-    model_check: str = "slowwave model-check"
+    plan_out: Path | None
 
     def on(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
@@ -114,15 +105,15 @@ class Night:
         return code
 
     def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
-        """Maintain one file, watched; return its exit code and its result for programs."""
+        """Maintain a file, and report it to monitoring; return its exit code and JSON."""
         NAMED_FILE.set(place.named)
-        writer = self.writer()
+        writer = self.asking.writer(self.recordings)
         self.watch.begin(place.named, self.dry_run, writer.model)
         try:
             closed = self.gates.closed(place, self.options.tenants, datetime.now(UTC))
             if closed is None:
-                if self.refuse_unready is not None:
-                    self.refuse_unready()
+                if self.options.consolidate and (self.options.ask or not self.dry_run):
+                    self.asking.refuse_unready(self.recordings, self.settings.monthly_usd)
                 code, found = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
@@ -141,9 +132,9 @@ class Night:
         signals, budget = signals_of_this_command(), place.budget()
         options = note_place(place, self.options, self.output)
         with place.reading() if self.dry_run else place.changing() as memory_file:
-            if self.monthly_usd is not None:
-                month = month_so_far(memory_file, self.monthly_usd, datetime.now(UTC))
-                writer = self.writer(month=month)
+            if (usd := self.settings.monthly_usd) is not None:
+                month = month_so_far(memory_file, usd, datetime.now(UTC))
+                writer = self.asking.writer(self.recordings, month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
             outcome = self._consolidate(options, memory_file, writer)
@@ -157,15 +148,15 @@ class Night:
             with signals.limited():
                 self.watch.did(place.named, outcome, partial(_count_pending, memory_file))
                 unreported = self._write_report(outcome, memory_file, place.named, writer)
-                wiki = None if self.dry_run else self.wiki
+                wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                failure = model_failure(
-                    place.named, outcome, writer, self.recordings, self.model_check
-                )
+                check = self.asking.check_of(writer.model)
+                failure = model_failure(place.named, outcome, writer, self.recordings, check)
                 shown = outcome, writer, (budget, after), failure
                 found = self._show(place, memory_file, *shown) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
-        if self.dry_run and self.tells_work and not signals.code:
+        # A model that answered nothing has not said that there is nothing to do.
+        if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
             code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
             more = self.recordings, failure
@@ -218,15 +209,16 @@ class Night:
     def _write_report(
         self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer
     ) -> StoreError | None:
-        """Write the report that is wanted; return why it could not be written."""
-        if self.report is None:
+        """Write the report, if one is wanted; return why it could not be written."""
+        path = self.settings.report
+        if path is None:
             return None
         from slowwave.cli.views.night import view_night
 
         model = writer.model or "none"
         try:
             night = view_night(outcome, memory_file, named, self.dry_run, model)
-            write_report(self.report, report_of(night, self.report), named)
+            write_report(path, report_of(night, path), named)
         except StoreError as error:
             return error
         return None
@@ -241,15 +233,15 @@ class Night:
         failure: tuple[str, str] | None,
     ) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs. budgets: before and after."""
+        cost = estimate_cost(outcome, writer, self.asking.concurrency)
         if self.output.json:
             found = report_as_json(outcome, place, self.dry_run, writer, memory_file, budgets)
             unanswered = unanswered_windows(outcome)
             found["model"] |= {
                 "refused": writer.refused,
                 "unanswered": len(unanswered),
-                "why": failure[0] if failure else next((each.why for each in unanswered), None),
+                "why": failure[0] if failure else next((window.why for window in unanswered), None),
             }
-            cost = estimate_cost(outcome, writer, self.concurrency)
             found["estimate"] = None if cost is None else asdict(cost)
             return found
         if not self.output.quiet:
@@ -257,8 +249,7 @@ class Night:
                 outcome, place, self.dry_run, writer, memory_file, budgets, self.verbose
             )
             self.output.show(*shown)
-            cost = estimate_cost(outcome, writer, self.concurrency)
-            self.output.show(*cost_as_text(cost, self.concurrency))
+            self.output.show(*cost_as_text(cost, self.asking.concurrency))
             if failure is not None:
                 self.output.show("", *failure)
         return {}
@@ -298,7 +289,9 @@ def _fit(
     is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
     if not is_complete or options.review == "always":
         return place.budget()
-    planned = [each for each in outcome.results if each.state == "planned" and not each.place]
+    planned = [
+        result for result in outcome.results if result.state == "planned" and not result.place
+    ]
     return place.fit(outcome.run_id, planned if dry_run else None)
 
 
@@ -314,8 +307,7 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-
-    with open_reading(memory_file) as file:
+    with open_any_version(memory_file) as file:  # the run has not migrated it yet
         known = tenants(file)
     for rule in rules:
         if rule.tenant not in known:

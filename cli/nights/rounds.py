@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    ALL_OPERATIONS,
-    EmbedderOption,
-    IncludeProtectedOption,
-    OnlyOption,
-    ReconsiderOption,
-    ReviewOption,
-    TenantsOption,
-    operations_of,
-)
+from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
@@ -30,8 +21,7 @@ from slowwave.cli.views.outcome import report_as_json, report_as_text
 from slowwave.cli.views.problems import report_night_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
-from slowwave.consolidation.options import CycleOptions
-from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, CachingEmbedder, SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.places import Budget, Place
 
@@ -46,33 +36,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class AskedOptions:
-    """The options of `maintain` that change what is asked. Pass the same in every round."""
-
-    tenant: TenantsOption = None
-    only: OnlyOption = ALL_OPERATIONS
-    include_protected: IncludeProtectedOption = False
-    reconsider: ReconsiderOption = False
-    review: ReviewOption = "never"
-    embedder: EmbedderOption = DEFAULT_MODEL
-
-    def cycle_options(self) -> CycleOptions:
-        """Return the options of the night. Raises `typer.BadParameter`."""
-        shown = {"only": self.only, "tenant": self.tenant or [], "embedder": self.embedder}
-        shown |= {"model": AGENT} | ({} if self.review == "never" else {"review": self.review})
-        return CycleOptions(
-            tenants=tuple(self.tenant or ()),
-            only=operations_of(self.only),
-            include_protected=self.include_protected,
-            reconsider=self.reconsider,
-            review=self.review,
-            shown=shown,
-        )
-
-
-@dataclass(frozen=True)
 class Round:
-    """What became of answers, reported: by an exit code, as JSON, and for people."""
+    """The outcome of a round: its exit code, JSON, and text for people."""
 
     given: GivenAnswers
     code: int
@@ -92,7 +57,7 @@ class Rounds:
         self._output = output
         self._wiki = wiki
         place.lend(self._embedder.name, self._embedder.encode)
-        self._options = note_place(place, asked.cycle_options(), output)
+        self._options = note_place(place, asked.cycle_options(AGENT), output)
 
     def migrate(self) -> None:
         """Migrate an older schema, which `questions` would refuse; mirrors are migrated anyway."""

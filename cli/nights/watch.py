@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code, code_of
-from slowwave.cli.terminal.log_lines import Level, log_lines
+from slowwave.cli.terminal.log_lines import Level, log_line
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.report_file import write_textfile
@@ -35,14 +35,13 @@ class Watch:
     def begin(self, file: Path, dry_run: bool, model: str | None) -> None:
         """Report that a run starts."""
         self._started = time.monotonic()
-        log_lines().write("info", "begin", file=str(file), dry_run=dry_run, model=model)
+        log_line("info", "begin", file=str(file), dry_run=dry_run, model=model)
 
     def did(self, file: Path, outcome: Outcome, pending: Callable[[], int]) -> None:
         """Report what a run did: the id and state of each proposal, and no text of a memory."""
-        lines = log_lines()
         for result in outcome.results:
             is_well = result.state in ("applied", "planned", "pending")
-            lines.write(
+            log_line(
                 "info" if is_well else "warning",
                 "proposal",
                 id=result.proposal.id,
@@ -53,7 +52,7 @@ class Watch:
                 **({"why": result.why} if result.state in _STATES_WITH_REASON else {}),
             )
         parts = outcome.queued_parts
-        lines.write(
+        log_line(
             "info",
             "outcome",
             file=str(file),
@@ -74,7 +73,7 @@ class Watch:
         """Report how a run ended, or which gate closed it; write metrics. Raises `StoreError`."""
         seconds = round(time.monotonic() - self._started, 3)
         level: Level = "info" if code in (Code.DONE, Code.WORK_TO_DO) else "error"
-        log_lines().write(level, "end", file=str(file), code=int(code), seconds=seconds)
+        log_line(level, "end", file=str(file), code=int(code), seconds=seconds)
         if self._metrics is not None and self._path is not None:
             self._metrics.set_end(file, time.time(), seconds, code, closed)
             write_textfile(self._path, self._metrics.registry)

@@ -18,7 +18,7 @@ from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, UnusableFile
 
-from .output import NAMED_FILE, Output, stdout_of_this_command, unwritable
+from .output import LOST_STDOUT, NAMED_FILE, Output, unwritable
 from .signals import CaughtSignals, caught_signals
 
 Parameters = ParamSpec("Parameters")
@@ -72,7 +72,7 @@ SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=Fals
 
 
 def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Return a command that ends with an exit code, and reports errors, signals and a lost stdout.
+    """Return a command that reports errors, signals and a lost stdout, and exits with a code.
 
     The command takes `json` and `quiet`.
     """
@@ -82,12 +82,13 @@ def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]
         output = Output(json=bool(kwargs["json"]), quiet=bool(kwargs["quiet"]))
         file = kwargs.get("file")
         token = NAMED_FILE.set(file if isinstance(file, Path) else None)
+        LOST_STDOUT.set(None)
         try:
-            with stdout_of_this_command() as stdout, caught_signals() as caught:
+            with caught_signals() as caught:
                 code = _ended(functools.partial(command, *args, **kwargs), output, caught)
         finally:
             NAMED_FILE.reset(token)
-        raise typer.Exit(code or _lost(stdout.error, output))
+        raise typer.Exit(code or _lost(LOST_STDOUT.get(), output))
 
     return wrapped
 
@@ -102,7 +103,9 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         raise
     except (KeyboardInterrupt, OutOfTime) as end:
         return _interrupted(end, caught, output)
-    except typer.Abort:
+    except typer.Abort as end:
+        if caught.code is not None:  # Ctrl-C at a question
+            return _interrupted(end, caught, output)
         output.error("Nothing was done.", "", Code.FAILED)
         return Code.FAILED
     except SlowwaveError as error:
@@ -115,11 +118,7 @@ def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -
         if caught.code is not None:
             # A library has replaced the interruption by an error of its own.
             return _interrupted(error, caught, output)
-        if SHOWS_TRACEBACKS.get():
-            sys.stderr.write(without_secrets(traceback.format_exc()))
-        hint = "Please report it with the output of --debug."
-        output.error(describe_defect(error), hint, Code.DEFECT)
-        return Code.DEFECT
+        return report_defect(error, output)
     return Code.DONE
 
 
@@ -143,6 +142,15 @@ def code_of(error: Exception) -> Code:
     """Return the exit code of a slowwave error."""
     codes = {UnusableFile: Code.UNUSABLE_FILE, FileHeld: Code.HELD, RecordingError: Code.USAGE}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), Code.FAILED)
+
+
+def report_defect(error: Exception, output: Output) -> int:
+    """Report an error within slowwave, and return the exit code."""
+    if SHOWS_TRACEBACKS.get():
+        sys.stderr.write(without_secrets(traceback.format_exc()))
+    hint = "Please report it with the output of --debug."
+    output.error(describe_defect(error), hint, Code.DEFECT)
+    return Code.DEFECT
 
 
 def describe_defect(error: Exception) -> str:

@@ -22,11 +22,11 @@ _ENVIRONMENT = {
 }
 # The logs of litellm and openai show whole requests, with the headers that contain the key.
 _LOGS = ("LITELLM_LOG", "LITELLM_SET_VERBOSE", "OPENAI_LOG")
-# How long a thread may run before another has its turn. A model call needs some ten turns on its
-# way out and back; with Python's own 5 ms each of them waits while drafts are checked.
+# How long a thread may run before another one. A model call takes about ten turns; with Python's
+# default of 5 ms, each of them waits while drafts are checked.
 _TURN_S = 0.001
-# SQLite takes JSON nested up to 2,000 levels deep; Python recurses for each level, and its own
-# limit is 1,000.
+# SQLite accepts JSON nested up to 2,000 levels deep; Python recurses for each level, up to 1,000
+# by default.
 _LEVELS = 5_000
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import codecs
 import json as jsonlib
-import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from io import TextIOWrapper
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.text.invisible import is_hidden, misplaced
 
-from .log_lines import log_lines
+from .log_lines import discard, log_line, writes_log_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,10 +32,7 @@ _MAX_OBSTACLES = 10
 
 
 class _Escapes(dict[int, str]):
-    """The text that is written for a character: an escape for one that no reader sees.
-
-    Computed at the first lookup.
-    """
+    """Maps each character to the text written for it: an escape for one that no reader sees."""
 
     def __init__(self, escape: Callable[[str], str], plain: dict[int, str]) -> None:
         super().__init__(plain)
@@ -69,41 +65,19 @@ _SHOWN = _Escapes(_escape, dict.fromkeys(map(ord, "\n\t\r"), " "))
 _IN_JSON = _Escapes(_json_escape, {ord("\n"): "\n"})
 
 
-@dataclass
-class Stdout:
-    """Whether stdout was written."""
-
-    # Why it was not; None if it was.
-    error: OSError | None = None
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Run a block that writes; after a failure, nothing more is written."""
-        try:
-            yield
-            sys.stdout.flush()
-        except OSError as error:
-            self.error = error
-            # The rest of the buffer is discarded; otherwise Python fails when it flushes it.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-_STDOUT: ContextVar[Stdout] = ContextVar("stdout")
+# Why the running command could not write to stdout; None if it could.
+LOST_STDOUT: ContextVar[OSError | None] = ContextVar("lost_stdout", default=None)
 
 
 @contextmanager
-def stdout_of_this_command() -> Iterator[Stdout]:
-    """Provide the `Stdout` of the command that runs in the block."""
-    token = _STDOUT.set(Stdout())
+def writing_to_stdout() -> Iterator[None]:
+    """Run a block that writes to stdout; a failure is reported at the end of the command."""
     try:
-        yield _STDOUT.get()
-    finally:
-        _STDOUT.reset(token)
-
-
-def writing_to_stdout() -> AbstractContextManager[None]:
-    """Return a block that writes to stdout; a failure is reported at the end of the command."""
-    return _STDOUT.get().writing()
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        LOST_STDOUT.set(error)
+        discard(sys.stdout)  # otherwise Python fails when it flushes the rest
 
 
 def unwritable(error: OSError) -> str:
@@ -169,8 +143,8 @@ class Output:
     def note(self, text: str) -> None:
         """Write a note to stderr; with --quiet only as a log line."""
         text = with_file(text)
-        if (lines := log_lines()).wanted:
-            lines.write("info", "note", message=text)
+        if writes_log_lines():
+            log_line("info", "note", message=text)
         elif not self.quiet:
             with _writing_to_stderr():
                 console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
@@ -180,8 +154,8 @@ class Output:
         place = PLACE_OF.get()(message)
         message = message if place is None else f"{place}: {message}"
         hint = with_file(hint)
-        if (log := log_lines()).wanted:
-            log.write("error", "error", message=message, hint=hint, code=int(code))
+        if writes_log_lines():
+            log_line("error", "error", message=message, hint=hint, code=int(code))
             return
         if self.json:
             value = {"format": FORMAT, "error": message, "hint": hint, "code": int(code)}
@@ -191,7 +165,7 @@ class Output:
         else:
             lines = [f"Error: {clean(message)}"]
             if len(obstacles) > 1:  # the message names it if there is only one
-                lines += [f"- {clean(each.why)}" for each in obstacles[:_MAX_OBSTACLES]]
+                lines += [f"- {clean(obstacle.why)}" for obstacle in obstacles[:_MAX_OBSTACLES]]
             if len(obstacles) > _MAX_OBSTACLES:
                 more = len(obstacles) - _MAX_OBSTACLES
                 lines.append(f"- and {more} more: --json shows all.")
@@ -213,7 +187,7 @@ def _writing_to_stderr() -> Iterator[None]:
     try:
         yield
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        discard(sys.stderr)
 
 
 def clean(text: str) -> str:

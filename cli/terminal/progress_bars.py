@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.progress import Progress
 
-from .log_lines import log_lines
+from .log_lines import log_line, writes_log_lines
 from .output import console_for
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @contextmanager
 def shown_progress(quiet: bool) -> Iterator[Progress]:
     """Provide a `Progress`, and show it while the block runs."""
-    if log_lines().wanted:
-        yield LoggedProgress()
+    if writes_log_lines():
+        yield _Logged()
         return
     if quiet or not sys.stderr.isatty():
         yield Progress()
@@ -36,7 +36,7 @@ def shown_progress(quiet: bool) -> Iterator[Progress]:
         yield _Shown(bars)
 
 
-# Each stage in words.
+# Each stage of the core in words; those of extensions are shown by their names.
 STAGES = {
     "importing": "reading lines",
     "embedding": "computing vectors",
@@ -59,19 +59,16 @@ class _Shown(Progress):
     def stage(self, name: str, done: int, total: int) -> None:
         """Show a bar per stage; without a total the bar only moves."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(STAGES[name])
+            self._tasks[name] = self._bars.add_task(STAGES.get(name, name))
         self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 
-class LoggedProgress(Progress):
-    """Logs the start of each stage."""
-
+class _Logged(Progress):
     def __init__(self) -> None:
-        """Start before the first stage."""
         self._stages: set[str] = set()
 
     def stage(self, name: str, done: int, total: int) -> None:
         """Log a stage the first time."""
         if name not in self._stages:
             self._stages.add(name)
-            log_lines().write("info", "stage", stage=name, total=total or None)
+            log_line("info", "stage", stage=name, total=total or None)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.extension_options import worker_of
+from slowwave.cli.arguments.options import worker_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command

@@ -181,7 +181,7 @@ class Session:
 
 
 def _this(key: str) -> Choice:
-    return Choice((key,), None, False)
+    return Choice((key,))
 
 
 def matching(

@@ -173,14 +173,14 @@ def test_a_call_without_an_answer_counts_with_its_estimate(priced: Agent, cli: C
     assert 0 < month_so_far(priced.path, 2.0, now).spent == pytest.approx(estimate / 1e6)
 
 
-def test_a_server_that_is_not_there_costs_nothing(
+def test_a_server_that_is_not_there_is_reported_and_costs_nothing(
     priced: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         configure(priced.path, api_base=f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
-        ended = night(cli, priced, "2 USD", "--json")
+        ended = night(cli, priced, "2 USD", "--json").ends(1, "the model could not be asked")
     assert ended.json["model"]["calls"] > 0
     assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
 

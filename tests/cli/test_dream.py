@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from nights import TWINS, daily, fill, picture, rows
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
+_EXPIRE = "maintain --phase expire --retain tenant=ops,keep=3d"
 NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 # Writes answers to a file, and calls `answer` with it.
@@ -147,10 +147,10 @@ def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) ->
     cli("maintain", memory_file, "--model", "agent").ends(2, "slowwave dream")
 
 
-def slowwave(*arguments: object, given: Sequence[str] = ()) -> Ended:
+def slowwave(*arguments: object, given: Sequence[str] = (), **options: Any) -> Ended:
     """Call slowwave in a process of its own, with lines on stdin."""
     lines = "".join(f"{line}\n" for line in given)
-    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300)
+    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300, **options)
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
@@ -205,9 +205,12 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
 def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     fill(memory_file, a_fact())
     before = result_of(memory_file)
-    ended = slowwave("dream", memory_file)
-    first = json.loads(ended.out)
+    damaged = '{"groups": [], "conflicts": [["Brändt"]]}'
+    ended = slowwave("dream", memory_file, given=[damaged], encoding="latin-1")
+    first, again = map(json.loads, ended.out.splitlines())
+    assert again == {**first, "fault": "the answer is not UTF-8"}
     assert (ended.code, "The input ended. 1 question is open" in ended.err) == (0, True)
+    assert rows(memory_file, "SELECT * FROM answers") == []
     ended = slowwave("dream", memory_file, given=[honestly(first["messages"])])
     _, second = map(json.loads, ended.out.splitlines())
     assert (second["kind"], result_of(memory_file)) == ("check", before)
@@ -216,18 +219,8 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     assert result_of(memory_file) != before
 
 
-@pytest.mark.parametrize("command", ["answer", "dream"])
+@pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
 def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    slowwave(command, path).ends(0)
+    slowwave(*command.split(), path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
-
-
-def test_the_long_help_lists_what_the_first_screen_does_not(cli: Cli) -> None:
-    hidden = ("questions", "answer", "eval")
-    short, long = (
-        {*re.findall(r"(?m)^│ ([a-z-]+)", cli(option).out)} for option in ("--help", "--help-all")
-    )
-    assert short.isdisjoint(hidden)
-    assert long.issuperset((*hidden, *short))
-    assert all(f"slowwave {name}" in cli("dream", "--help").out for name in hidden[:2])

@@ -83,22 +83,11 @@ def test_a_server_that_refuses_is_one_line(cli: Cli, server: ModelServer) -> Non
     assert "not for you" in ended.err
 
 
-@pytest.mark.parametrize("arguments", [(), ("--model", " ")])
-def test_without_a_model_there_is_nothing_to_check(cli: Cli, arguments: tuple[str, ...]) -> None:
-    assert cli("model-check", *arguments).code == 2
-
-
 def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
     config = tmp_path / "night.toml"
     config.write_text(f'model = "openai/scripted"\napi_base = "{server.base}"\nchecker = "none"\n')
     assert cli("model-check", "--config", config).code == 0
     assert len(server.asked) == 1
-
-
-def test_only_the_long_help_lists_it(cli: Cli) -> None:
-    assert "│ model-check " not in cli("--help").out
-    assert "│ model-check " in cli("--help-all").out
-    assert cli("model-check", "--help").code == 0
 
 
 # ----------------------------------------------------------------- before a night

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -108,16 +107,6 @@ def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended]
     assert "calls, cost unknown" in cli("log", agent.path, done["id"]).out
 
 
-def test_a_server_that_is_not_there_is_told(agent: Agent, maintain: Callable[..., Ended]) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        port = closed.getsockname()[1]
-    ended = maintain(base=f"http://127.0.0.1:{port}/v1")
-    line, _ = ended.err.splitlines()
-    assert f"{agent.path}: 1 question not answered, first: the model could not be asked" in line
-    assert ended.code == 1
-    assert_reported(ended)
-
-
 def test_a_question_unknown_to_a_recording_is_named(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     agent.remember(near_pairs(1))
     recording = tmp_path / "answers.jsonl"
@@ -161,6 +150,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
     ended = maintain("--dry-run", "--ask", setting("report", report)).ends(1)
     assert_reported(ended)
     assert "nothing to do" not in report.read_text("utf-8")
+    maintain("--dry-run", "--ask", "--exit-code").ends(1)
     assert "no such model" in report.read_text("utf-8")
 
 

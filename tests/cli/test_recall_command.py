@@ -102,12 +102,14 @@ def test_a_block_is_text_lines_messages_or_empty(filled: Path, cli: Cli) -> None
     assert text.startswith("<memories>\n")
     lines = json.loads(cli(*block, "--block-format", "json").out)
     assert [line["label"] for line in lines] == ["stable", "working"]
+    assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
     (message,) = json.loads(cli(*block, "--block-format", "messages").out)
     assert message == {"role": "system", "content": text.rstrip("\n")}
-    assert cli(*block, "--json").json["block"]["text"] == text.rstrip("\n")
+    assert cli("add", filled, "The wiki backup \x9b31mis red.").code == 0
+    assert "\\u009b31mis red" in cli(*block, "--block-format", "messages").out
     too_small = cli(*block, "--budget", "10")
     assert (too_small.code, too_small.out) == (0, "")
-    assert "2 memories, but nothing that fits into the budget" in too_small.err
+    assert "3 memories, but nothing that fits into the budget" in too_small.err
     nothing = cli("recall", filled, "how tall is the Eiffel tower", "--block")
     assert (nothing.code, nothing.out) == (0, "")
     assert "No memory was found for the question." in nothing.err
@@ -124,7 +126,7 @@ def test_a_listed_conflict_is_a_contradiction_until_resolved(memory_file: Path, 
     (listed,) = cli("conflicts", memory_file, "--json").json["conflicts"]
     assert cli("conflicts", "resolve", memory_file, listed["id"], "--keep", "m-01").code == 0
     past = (*question, "--as-of", "2026-02-01")
-    assert f"an older value than m-01, 2026-02-02, gives: {TEXTS[1]}" in cli(*past).out
+    assert f"an older value than m-01, 2026-02-02: {TEXTS[1]}" in cli(*past).out
     (hit,) = cli(*past, "--json").json["hits"]
     assert (hit["newer"], hit["later"], hit["contradicts"]) == (named, "m-01", None)
 

@@ -577,6 +577,8 @@ def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     assert cli("review", "edit", waiting, SYNTHESIS).code == 0
     assert IN_ONE in active(waiting)
+    editor.unlink()  # it is not opened for a text that would be refused
+    cli("review", "edit", waiting, MERGE).ends(1, "writes no text")
 
 
 # ---- wrong usage, and other files ----

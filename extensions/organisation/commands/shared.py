@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from slowwave.cli.arguments.moments import end_of
+from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
@@ -128,7 +128,7 @@ def _show(file: Path, action: Action, name: str | None, day: str | None, output:
     from slowwave.extensions.organisation.store.shared_rules import authors_of
     from slowwave.store.file import open_reading
 
-    as_of = end_of(day, "--as-of")
+    as_of = moment_of(day, "--as-of", time.max)
     with open_reading(file) as opened:
         entries = entries_until(read_log(opened), as_of)
     head = {"command": "shared", "file": str(file), "action": action, "as_of": as_of}

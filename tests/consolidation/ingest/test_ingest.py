@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -615,7 +616,7 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "must be at most 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
-        (("--tenant", ""), "--tenant must not be blank"),
+        (("--tenant", ""), "--tenant: it is blank"),
         (("--from", "foo"), "Available: chatgpt"),
     ],
 )
@@ -760,6 +761,7 @@ def test_watched_logs_are_read_as_they_grow_from_where_each_was_left(
             _wait_for(memory_file, "I prefer dark roast coffee. Never suggest instant coffee.")
             (logs / "a.txt").write_text(f"{CHAT}User: I own a red Brompton.\n")
             (logs / "deep" / "b.txt").write_text("User: My locker is 417.\nAssistant: yes\n")
+            os.utime(logs / "deep" / "b.txt", (2**32, 2**32))  # written with a wrong clock
             _wait_for(memory_file, "I own a red Brompton.")
             _wait_for(memory_file, "My locker is 417.")
             logs.rename(tmp_path / "elsewhere")

@@ -119,7 +119,7 @@ def drive(
     path: Path,
     embedder: Embedder,
     keys: Sequence[str] = (),
-    choice: Choice = Choice((), None, False),  # noqa: B008 - it is frozen
+    choice: Choice = Choice(),  # noqa: B008 - it is frozen
     session: Session | None = None,
 ) -> Shown:
     """Open the screen, press keys, and return what it shows then.

@@ -123,7 +123,7 @@ def test_a_search_requires_all_words(waiting: Path, embedder: SentenceEmbedder) 
 
 
 def test_operation_filters_the_list(waiting: Path, embedder: SentenceEmbedder) -> None:
-    shown = drive(waiting, embedder, choice=Choice((), "merge", False))
+    shown = drive(waiting, embedder, choice=Choice((), "merge"))
     assert f"1 of 1 · {MERGE}" in shown.lines[0]
 
 
@@ -133,7 +133,7 @@ def test_operation_filters_the_list(waiting: Path, embedder: SentenceEmbedder) -
 def test_undo_reverts_an_approval(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
     before = picture(waiting, WRITTEN)
     queued = cli("review", waiting, "--json").json["proposals"]
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     shown = drive(waiting, embedder, ["n", "n", "a"], session=session)
     assert states(waiting)[UPDATE] == "applied"
     assert " applied   update" in shown.text
@@ -153,7 +153,7 @@ def test_undo_reverts_an_approval(waiting: Path, cli: Cli, embedder: SentenceEmb
 
 def test_all_are_applied_after_one_question(waiting: Path, embedder: SentenceEmbedder) -> None:
     before = picture(waiting, WRITTEN)
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     asked = drive(waiting, embedder, ["A"], session=session)
     assert "Apply 3 pending proposals as one run?" in asked.text
     assert "1 merge, 1 synthesize, 1 update: 7 memories are superseded, 2 texts" in asked.text
@@ -170,7 +170,7 @@ def test_all_are_applied_after_one_question(waiting: Path, embedder: SentenceEmb
 
 
 def test_concurrent_decisions_stop_all(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     session.load()
     assert cli("review", "decline", waiting, UPDATE).code == 0
     with unchanged(picture, waiting, WRITTEN):
@@ -180,7 +180,7 @@ def test_concurrent_decisions_stop_all(waiting: Path, cli: Cli, embedder: Senten
 
 
 def test_undo_reverts_a_decline(waiting: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     drive(waiting, embedder, ["d", '"not so', "enter"], session=session)
     shown = cli("review", "show", waiting, MERGE, "--json").json["proposals"][0]
     assert (shown["state"], shown["why"]) == ("declined", "declined by a person: not so")
@@ -233,7 +233,7 @@ def test_a_changed_source_makes_it_stale(waiting: Path, embedder: SentenceEmbedd
 
 @pytest.mark.parametrize("keys", [["a"], ["d", "@#yes"]])
 def test_stale_screens_catch_up(keys: list[str], waiting: Path, embedder: SentenceEmbedder) -> None:
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     session.load()
     drive(waiting, embedder, ["a", "n", "a"])
     with unchanged(picture, waiting):
@@ -245,7 +245,7 @@ def test_stale_screens_catch_up(keys: list[str], waiting: Path, embedder: Senten
 
 
 def test_a_run_that_holds_the_file_is_named(waiting: Path, embedder: SentenceEmbedder) -> None:
-    session = Session(Place(waiting), embedder, Choice((), None, False))
+    session = Session(Place(waiting), embedder, Choice())
     with maintenance_lock(waiting):
         shown = drive(waiting, embedder, ["a"], session=session)
     assert any("maintenance run" in item for item in shown.said), shown.said
