@@ -17,6 +17,8 @@ from slowwave.extensions.postgres.tenants import Tenants
 
 # Under which a run's options in the file say of which fleet's night it is.
 OPTION = "fleet"
+# Why the receipt of a file says "gone".
+GONE = "the file no longer exists"
 
 # Makes who writes the drafts of one file, within what is left of a budget of several.
 MakeWriter = Callable[[UsageLimits, BudgetOwner | None], Writer]

@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import filelock
 
 from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
-from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import checkpoint_log, open_writing
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 
-from .fleet_job import FleetJob, Item
+from .fleet_job import GONE, FleetJob, Item
 from .receipt_from_file import run_ids
 
 if TYPE_CHECKING:
@@ -39,63 +39,51 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
     What a model answered is carried over to the next try, and from a night that was killed on this
     machine: nothing is paid for twice. An object whose night changed nothing is not put.
     """
-    objects = Objects(job.base)
     address = f"{job.base}/{item.key}"
-    try:
-        root = working_root()
-    except StoreError as error:
-        return _failed(item, error, 0)
-    answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
+    became: Became = "stale"
+    tried, why = 0, f"another program replaced it during each of {TRIES} tries"
     # What tries took whose file could not be put back.
-    wasted = Receipt(item.key, "stale")
-    for tried in range(1, TRIES + 1):
-        with working_folder(root, address) as folder:
-            path = folder / COPY
-            try:
+    wasted = Receipt(item.key, became)
+    try:
+        objects, root = Objects(job.base), working_root()
+        answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
+        for tried in range(1, TRIES + 1):
+            with working_folder(root, address) as folder:
+                path = folder / COPY
                 version = objects.fetch(item.key, path)
-            except StoreError as error:
-                return _failed(item, error, tried)
-            _carry_over(path, answers, now)
-            before = _runs(path)
-            receipt = worker.in_place(item, path, now).with_usage_of(wasted)
-            receipt = replace(receipt, version=version, tries=tried)
-            if before.issuperset(receipt.runs) or job.dry_run:
-                return receipt
-            checkpoint_log(path)
-            try:
-                return replace(receipt, version=objects.replace(item.key, path, version))
-            except (Changed, Gone):
-                with open_writing(path) as file:
-                    answers = read_answers(file)
+                _carry_over(path, answers, now)
+                before = _runs(path)
+                receipt = worker.in_place(item, path, now).with_usage_of(wasted)
+                receipt = replace(receipt, version=version, tries=tried)
+                if before.issuperset(receipt.runs) or job.dry_run:
+                    return receipt
                 wasted = receipt
-            except StoreError as error:
-                return _failed(item, error, tried).with_usage_of(receipt)
-    why = f"another program replaced it during each of {TRIES} tries"
-    stale = Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES)
-    return stale.with_usage_of(wasted)
+                checkpoint_log(path)
+                try:
+                    return replace(receipt, version=objects.replace(item.key, path, version))
+                except (Changed, Gone):
+                    with open_writing(path) as file:
+                        answers = read_answers(file)
+    except Gone:
+        became, why = "gone", GONE
+    except StoreError as error:
+        became, why = "failed", error.message
+    ended = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
+    return ended.with_usage_of(wasted)
 
 
 def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
-    """Put answers into a file; into none that cannot be written, which the night says."""
-    if not answers:
-        return
-    try:
-        with open_writing(path) as file:
+    """Put answers into a file, unless it cannot be written, which its run reports."""
+    if answers:
+        with suppress(StoreError), open_writing(path) as file:
             keep_answers(file, answers, timestamp(now))
-    except StoreError:
-        return
 
 
 def _runs(path: Path) -> set[str]:
-    """Return the runs in a file; none in one that cannot be read, which the night says."""
-    try:
+    """Return the runs in a file; none in one that cannot be read, which its run reports."""
+    with suppress(StoreError):
         return run_ids(path)
-    except StoreError:
-        return set()
-
-
-def _failed(item: Item, error: StoreError, tried: int) -> Receipt:
-    return Receipt(item.key, "failed", error.message, last_run=item.last_run, tries=tried)
+    return set()
 
 
 # What the copy of an object is called in its folder.

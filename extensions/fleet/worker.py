@@ -27,7 +27,6 @@ from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
-from slowwave.extensions.fleet.store.object_store import Gone
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import needs_migration
@@ -35,7 +34,7 @@ from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
-from .fleet_job import FleetJob, Item, Prepare
+from .fleet_job import GONE, FleetJob, Item, Prepare
 from .receipt_from_file import became_of, receipt_of
 
 
@@ -66,8 +65,6 @@ class Worker:
             receipt = self._receipt(item, now)
         except ConsolidationError:
             raise
-        except Gone:
-            receipt = _gone(item)
         except Exception as error:  # noqa: BLE001 - one file's defect is not to end the others' nights
             receipt = Receipt(item.key, "defect", _described(error), last_run=item.last_run)
         seconds = round(time.monotonic() - began, 4)
@@ -96,7 +93,7 @@ class Worker:
 
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
-            return _gone(item)
+            return Receipt(item.key, "gone", GONE, last_run=item.last_run)
         # The night reports an empty one.
         if file_size(path) and is_foreign_file(path):
             return self._foreign(item, path, now, options)
@@ -172,10 +169,6 @@ def _without_names(receipt: Receipt, *names: str) -> Receipt:
 def _refused(item: Item, error: StoreError) -> Receipt:
     refusal = f"{error.message} {error.hint}".strip()
     return Receipt(item.key, "refused", refusal, last_run=item.last_run)
-
-
-def _gone(item: Item) -> Receipt:
-    return Receipt(item.key, "gone", "the file no longer exists")
 
 
 def _told(outcome: Outcome) -> tuple[Became, str | None]:

@@ -180,7 +180,8 @@ def other_files(folder: Path) -> list[str]:
 
 def _paths(folder: Path, with_index: bool = False) -> Iterator[Path]:
     """Yield the files that may be memories, ordered by name."""
-    for path in sorted(folder.glob("*.md")):
+    # Unlike `glob`, this does not take a folder that cannot be read for an empty one.
+    for path in sorted(path for path in folder.iterdir() if path.name.endswith(".md")):
         if (with_index or path.name != INDEX) and not path.is_symlink() and path.is_file():
             yield path
 

@@ -15,6 +15,7 @@ from slowwave.store.memories import tenants
 from slowwave.store.validate import is_memory_file
 
 from .known_formats import recognised
+from .text_file import text_of
 
 # Claude Code replaces these in the path of a project to name its folder.
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9]")
@@ -116,6 +117,6 @@ def _projects(folder: Path) -> Iterator[Path]:
     for parent in folder.parents:
         if parent.is_relative_to(root):
             yield parent
-    if (root / ".git").is_file():  # a worktree has the memory of its repository
-        git = Path((root / ".git").read_text("utf-8").removeprefix("gitdir:").strip())
-        yield (root / git).resolve().parent.parent.parent
+    if link := text_of(root / ".git"):  # a worktree has the memory of its repository
+        git = root / link.removeprefix("gitdir:").strip()
+        yield git.resolve().parent.parent.parent

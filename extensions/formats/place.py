@@ -18,6 +18,7 @@ from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
+from slowwave.store.validate import is_foreign_file
 
 from .base import Unreadable
 
@@ -190,7 +191,9 @@ class ForeignFiles(PlaceKind):
         state = state or default_state(file)
         mirrored = mirrored_format(state)
         if format is not None and mirrored not in (None, format):
-            raise typer.BadParameter(f"{file} was mirrored as {mirrored} before, in {state}.")
+            raise typer.BadParameter(
+                f"{file} was mirrored as {mirrored} before, in {state}. For another mirror: --state"
+            )
         name = format or mirrored
         if name is None:
             return _recognise(file, state)
@@ -275,6 +278,8 @@ def _offer_tables(file: Path) -> None:
 
     if not is_database(file):
         return
+    if not is_foreign_file(file):
+        raise typer.BadParameter(f"{file} is a memory file of slowwave's own: omit --state.")
     with translate_errors(file), looking(file) as db:
         found = offer(db, file)
     if found is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
 from datetime import UTC, datetime, timedelta
@@ -284,7 +285,10 @@ def _report(
     if output.quiet and totals.in_trouble:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         first = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
-        output.error(first, f"See: slowwave fleet report {receipts}", _code(totals))
+        hint = "To see them all, omit --quiet."
+        if receipts is not None:
+            hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
+        output.error(first, hint, _code(totals))
     elif _code(totals) == Code.UNUSABLE_FILE:
         output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
 

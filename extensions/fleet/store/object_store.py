@@ -118,15 +118,18 @@ class Objects:
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError) as error:
             raise Changed(where) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise StoreError(f"{where} cannot be reached: {_first_line(error)}", _hint()) from error
+            raise StoreError(
+                f"{where} cannot be reached: {_first_line(error)}", self._hint()
+            ) from error
 
-
-def _hint() -> str:
-    """Return what to look at; obstore itself says nothing of an endpoint without TLS."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-    if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
-        return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
-    return "Check its name, the credentials and the region."
+    def _hint(self) -> str:
+        """Return what to check; obstore itself does not mention an endpoint without TLS."""
+        if not is_bucket(self._place):
+            return "Check that this user may read and write it, and that the disk is not full."
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
+            return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
+        return "Check its name, the credentials and the region."
 
 
 @cache

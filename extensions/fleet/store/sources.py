@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -161,17 +162,17 @@ def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
         folders[:] = sorted(item for item in folders if not item.startswith("."))
         for name in sorted(files):
             path = Path(place) / name
-            if _is_named_so(name) and not name.startswith(".") and path.is_file():
+            if _is_named_so(name) and not name.startswith("."):
                 yield path.relative_to(folder).as_posix(), path
 
 
 def _refuse(error: OSError) -> None:
-    raise StoreError(f"Cannot read the folder {error.filename}: {error.strerror}.") from error
+    raise StoreError(f"Cannot read {error.filename}: {error.strerror}.") from error
 
 
 def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(base.glob(wild)):
-        if path.is_file() and not path.name.endswith(_MIRROR):
+        if not path.name.endswith(_MIRROR):
             yield path.relative_to(base).as_posix(), path
 
 
@@ -207,18 +208,22 @@ def _lines_of(path: Path) -> list[str]:
 def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) -> Iterator[Listed]:
     """List each file by the first of its names: by two, workers would meet at its lock.
 
-    with_missing: also what is not there; else that has just been taken away.
+    with_missing: also what is not there; else that has just been taken away. Raises `StoreError`
+    for a file in a folder that cannot be searched: its night would be missed.
     """
     seen: set[tuple[int, int]] = set()
     for key, path in found:
         try:
             status = path.stat()
-            if (which := (status.st_dev, status.st_ino)) not in seen:
+            which = status.st_dev, status.st_ino
+            if which not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
                 seen.add(which)
                 yield Listed(key, version_of(path))
-        except OSError:
+        except OSError as error:
             if with_missing:
                 yield Listed(key, NOT_THERE)
+            elif isinstance(error, PermissionError):
+                _refuse(error)
 
 
 def _is_named_so(name: str) -> bool:

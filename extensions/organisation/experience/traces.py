@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
@@ -17,6 +26,15 @@ from slowwave.store.records import Memory, json_text
 Worked = Literal["worked", "failed"]
 
 
+def _refuse_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "is blank")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_refuse_blank)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -24,7 +42,7 @@ class _Part(BaseModel):
 class Step(_Part):
     """What was decided or done, and how that went, if that is known."""
 
-    text: str = Field(min_length=1)
+    text: _Text
     outcome: Worked | None = None
 
 
@@ -32,8 +50,8 @@ class TaskTrace(_Part):
     """One attempt at a task."""
 
     # Attempts at one task have one name; without one, the prompt is it.
-    task: str | None = Field(default=None, min_length=1, max_length=200)
-    prompt: str = Field(min_length=1)
+    task: _Text | None = Field(default=None, max_length=200)
+    prompt: _Text
     output: str = ""
     feedback: str = ""
     outcome: Worked | None = None
@@ -69,7 +87,7 @@ class TaskTrace(_Part):
 def parse_trace(line: bytes, number: int) -> TaskTrace:
     """Return the trace of a line of JSON. Raises `InvalidLine` with its number and the reason."""
     try:
-        return TaskTrace.model_validate_json(line)
+        return TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))

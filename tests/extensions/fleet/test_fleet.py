@@ -487,6 +487,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
         (("EMPTY",), 10, "There is no memory file in"),
         (("EMPTY", "--quiet"), 10, "There is no memory file in"),
         (("TEXT",), 10, "There is no memory file in"),
+        (("DAMAGED", "--dry-run", "--quiet"), 1, "To see them all, omit --quiet."),
     ],
 )
 def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
@@ -497,7 +498,10 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     before = path.read_bytes()
     text = tmp_path / "notes.txt"
     text.write_text("These are notes,\nand no list of files.\n")
+    damaged = tmp_path / "damaged.db"
+    damaged.write_bytes(before[:4096])
     named = {"SOURCE": str(path.parent), "EMPTY": str(tmp_path / "empty"), "TEXT": str(text)}
+    named["DAMAGED"] = str(damaged)
     cli(
         "fleet",
         "maintain",

@@ -40,6 +40,19 @@ def test_a_refused_format_is_a_log_line_if_configured(theirs: Path, cli: Cli) ->
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
+def test_a_memory_file_of_ones_own_takes_no_mirror(memory_file: Path, cli: Cli) -> None:
+    cli("add", memory_file, "The port is 8080.")
+    cli("maintain", memory_file, "--state", "mirror.db").ends(2, "omit --state")
+
+
+def test_a_git_link_that_is_no_text_is_ignored(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").write_bytes(b"gitdir: \xff")
+    monkeypatch.chdir(tmp_path)
+    assert cli("formats", "--find").code == 0
+
+
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     plan = planned(cli, theirs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -157,11 +158,26 @@ def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli
     assert dates[_TEXTS[3]].startswith("2026")
 
 
-def test_a_row_whose_text_is_none_does_not_end_a_night(tmp_path: Path, cli: Cli) -> None:
-    path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
-    execute(path, "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'")
-    execute(path, "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'")
-    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    {
+        "mcp-memory-service": (
+            "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'",
+            "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'",
+        ),
+        "langgraph": (
+            "UPDATE store SET value = replace(hex(zeroblob(9999)), '0', '[') WHERE key = 'm2'",
+            "UPDATE store SET key = x'ff' WHERE key = 'm3'",
+        ),
+    }.items(),
+)
+def test_an_odd_row_does_not_end_a_night(
+    name: str, damage: tuple[str, ...], tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", _TEXTS)
+    for statement in damage:
+        execute(path, statement)
+    ended = cli("maintain", path, "--format", name, "--json").ends(0)
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
 
 
@@ -180,6 +196,12 @@ def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> Non
             ended = cli("maintain", path, *more)
             assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path, cli: Cli) -> None:
+    pipe = tmp_path / "USER.md"
+    os.mkfifo(pipe)
+    cli("maintain", pipe, "--format", "markdown").ends(10, "USER.md is not a file.")
 
 
 def test_a_file_without_memories_says_where_they_would_be(tmp_path: Path, cli: Cli) -> None:

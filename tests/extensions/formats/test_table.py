@@ -171,6 +171,7 @@ def test_a_database_of_texts_is_described_with_a_preview(tmp_path: Path, cli: Cl
         ("things", "TABLE:COLUMN"),
         ("things:said,colour=x", "TABLE:COLUMN"),
         ("things:said,deleted=", "TABLE:COLUMN"),
+        ("things:said,deleted=n,deleted=m", "TABLE:COLUMN"),
         ("thing:said", "no table 'thing'. Specify one of its tables: things."),
         ("seen:said", "no table 'seen'"),
         ("things:text", "no column 'text'. Specify one of its columns: id, said, n"),

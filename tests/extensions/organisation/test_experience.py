@@ -81,6 +81,7 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
     ("line", "output"),
     [
         ('{"output": "x"}', "prompt: Field required"),
+        ('{"prompt": " "}', "prompt: is blank"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
@@ -90,7 +91,7 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
 )
 def test_an_invalid_line_stops_all(memory_file: Path, cli: Cli, line: str, output: str) -> None:
     source = memory_file.with_name("traces.jsonl")
-    source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
+    source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8-sig")
     cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
