@@ -28,7 +28,7 @@ def store(
     """Write what was learned in one transaction, and return the id of the memory.
 
     model: the name of the embedding model that computed the vector. last: what was learned of the
-    task before, which this supersedes.
+    task before, which this supersedes unless it is protected.
     """
     memory, key = _memory(learned, run.now), learned.task.key
     sources = [attempt.memory for attempt in learned.task.attempts]
@@ -37,7 +37,7 @@ def store(
         changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
         changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None:
+        if last is not None and not last.protected:
             changes.supersede([last], memory.id)
         changes.add_derivation(
             memory.id,

@@ -165,15 +165,20 @@ def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli:
     assert rows(traced, "SELECT * FROM runs") == []
 
 
-def test_a_second_time_does_nothing_until_there_are_new_traces(traced: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_second_time_does_nothing_until_there_are_new_traces(
+    pinned: bool, traced: Path, cli: Cli
+) -> None:
     first = compressed(cli, traced)
+    execute(traced, f"UPDATE memories SET pinned = {pinned} WHERE generation > 0")
     with unchanged(picture, traced):
         assert DEPLOY not in compressed(cli, traced)
     added(cli, traced, attempt())
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
     (earlier,) = rows(traced, "SELECT * FROM memories WHERE id = ?", first[DEPLOY]["memory"])
-    assert (earlier["status"], earlier["superseded_by"]) == ("superseded", again[DEPLOY]["memory"])
+    left = ("active", None) if pinned else ("superseded", again[DEPLOY]["memory"])
+    assert (earlier["status"], earlier["superseded_by"]) == left
     assert cli("check", traced).code == 0
 
 
