@@ -1,4 +1,4 @@
-"""The night of an object: on a copy of it, put back only over the version that was read."""
+"""Maintain a copy of an object, and put it back only over the version that was read."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from .receipt_from_file import run_ids
 if TYPE_CHECKING:
     from .worker import Worker
 
-# How often an object is taken that others put meanwhile.
+# How often an object is fetched that other programs replace at the same time.
 TRIES = 3
 
 
 def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) -> Receipt:
-    """Do the night of an object, again where another has put it meanwhile.
+    """Maintain an object; retry if another program has replaced it.
 
-    What a model answered is carried over to the next try, and from a night that was killed on this
-    machine: nothing is paid for twice. An object whose night changed nothing is not put.
+    A model's answers are carried over to the next try, and from a run that was killed on this
+    machine, so that nothing is paid for twice. An object without changes is not put.
     """
     address = f"{job.base}/{item.key}"
     became: Became = "stale"
     tried, why = 0, f"another program replaced it during each of {TRIES} tries"
-    # What tries took whose file could not be put back.
+    # The usage of tries whose file could not be put back.
     wasted = Receipt(item.key, became)
     try:
         objects, root = Objects(job.base), working_root()
@@ -86,16 +86,16 @@ def _runs(path: Path) -> set[str]:
     return set()
 
 
-# What the copy of an object is called in its folder.
+# The name of the copy of an object in its folder.
 COPY = "memory.db"
 _LOCK = "lock"
-# Before its lock is held a folder is nobody's.
+# The prefix of a folder whose lock is not held yet.
 _NEW = "new-"
 _ELSEWHERE = "Set TMPDIR to another folder for temporary files."
 
 
 def working_root() -> Path:
-    """Return the folder of all of them, which is this user's alone. Raises `StoreError`."""
+    """Return the folder of all copies, which only this user can read. Raises `StoreError`."""
     root = Path(gettempdir()) / f"slowwave-fleet-{os.getuid()}"
     try:
         root.mkdir(mode=0o700, exist_ok=True)
@@ -111,7 +111,7 @@ def working_root() -> Path:
 
 @contextmanager
 def working_folder(root: Path, address: str) -> Iterator[Path]:
-    """Provide a folder for the night of an object; whose process is killed leaves it."""
+    """Provide a folder for the copy of an object; a killed process leaves it behind."""
     folder = Path(mkdtemp(prefix=_NEW, dir=root))
     try:
         with filelock.FileLock(folder / _LOCK):
@@ -122,7 +122,7 @@ def working_folder(root: Path, address: str) -> Iterator[Path]:
 
 
 def answers_left(root: Path, address: str) -> list[KeptAnswer]:
-    """Return what models answered to nights of an object that were killed here, and tidy up."""
+    """Return the models' answers of runs of an object that were killed here, and tidy up."""
     answers: list[KeptAnswer] = []
     for folder in sorted(root.glob(f"{_name(address)}*")):
         try:
@@ -130,7 +130,7 @@ def answers_left(root: Path, address: str) -> list[KeptAnswer]:
                 answers += _answers_in(folder / COPY)
                 shutil.rmtree(folder, ignore_errors=True)
         except (filelock.Timeout, FileNotFoundError):
-            continue  # its night goes on, or another has just tidied up
+            continue  # its run goes on, or another one has just tidied up
     return answers
 
 
@@ -139,7 +139,7 @@ def _answers_in(copy: Path) -> list[KeptAnswer]:
         with open_writing(copy) as file:
             return read_answers(file)
     except StoreError:
-        return []  # killed before all of it was there
+        return []  # killed before it was fetched completely
 
 
 def _name(address: str) -> str:

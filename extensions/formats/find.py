@@ -111,7 +111,7 @@ def _projects(folder: Path) -> Iterator[Path]:
     """Yield a folder and, within a git repository, its parents up to the repository's own."""
     folder = folder.resolve()
     yield folder
-    root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    root = next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
     if root is None:
         return
     for parent in folder.parents:

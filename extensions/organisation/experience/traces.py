@@ -1,4 +1,4 @@
-"""A trace of a task as it comes in, and the memory that keeps it: for audit, never for a prompt."""
+"""A trace of a task, and the memory that stores it for audit, never for a prompt."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ class _Part(BaseModel):
 
 
 class Step(_Part):
-    """What was decided or done, and how that went, if that is known."""
+    """A decision or an action, with its outcome if known."""
 
     text: _Text
     outcome: Worked | None = None
 
 
 class TaskTrace(_Part):
-    """One attempt at a task."""
+    """An attempt at a task."""
 
-    # Attempts at one task have one name; without one, the prompt is it.
+    # The name that all attempts at a task have; by default the prompt.
     task: _Text | None = Field(default=None, max_length=200)
     prompt: _Text
     output: str = ""
@@ -62,18 +62,18 @@ class TaskTrace(_Part):
     @field_validator("steps", mode="before")
     @classmethod
     def _with_plain_steps(cls, value: Any) -> Any:
-        """Take a step that is a text alone."""
+        """Accept a step that is only a text."""
         if not isinstance(value, list):
             return value
-        return [{"text": item} if isinstance(item, str) else item for item in value]
+        return [{"text": step} if isinstance(step, str) else step for step in value]
 
     @property
     def name(self) -> str:
-        """The task that it is an attempt at."""
+        """The name of its task."""
         return self.task or " ".join(self.prompt.split())[:200]
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield each text with what it is."""
+        """Yield each text with its label."""
         yield "Prompt", self.prompt
         for step in self.steps:
             yield f"Step, {step.outcome}" if step.outcome else "Step", step.text
@@ -85,7 +85,7 @@ class TaskTrace(_Part):
 
 
 def parse_trace(line: bytes, number: int) -> TaskTrace:
-    """Return the trace of a line of JSON. Raises `InvalidLine` with its number and the reason."""
+    """Return the trace in a line of JSON. Raises `InvalidLine` with its number and the reason."""
     try:
         return TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
     except ValidationError as error:
@@ -98,7 +98,7 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
 
 
 def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
-    """Return the memory that keeps a trace, archived from the start; one trace has one id."""
+    """Return an archived memory with a trace; the same trace gets the same id."""
     kept = trace.model_dump(exclude_defaults=True)
     digits = hashlib.sha256(json_text([tenant, kept]).encode()).hexdigest()
     fields: dict[str, Any] = {
@@ -118,5 +118,5 @@ def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
 
 
 def trace_of(memory: Memory) -> TaskTrace:
-    """Return the trace that a memory keeps. Raises ValueError if it is no longer one."""
+    """Return the trace of a memory. Raises ValueError if it is no longer one."""
     return TaskTrace.model_validate(memory.metadata.get(RAW_EXPERIENCE))

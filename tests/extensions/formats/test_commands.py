@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from nights import execute, rows
+from nights import execute, rows, unchanged
 from places import FORMATS
 from reviews import planned, reviewed_night
 
@@ -40,9 +40,16 @@ def test_a_refused_format_is_a_log_line_if_configured(theirs: Path, cli: Cli) ->
     assert "not like hermes" in json.loads(ended.err)["message"]
 
 
-def test_a_memory_file_of_ones_own_takes_no_mirror(memory_file: Path, cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--table", "memories:content,deleted=status:expired"), ("--state", "mirror.db")],
+)
+def test_a_memory_file_takes_no_options_of_others(
+    option: str, value: str, memory_file: Path, cli: Cli
+) -> None:
     cli("add", memory_file, "The port is 8080.")
-    cli("maintain", memory_file, "--state", "mirror.db").ends(2, "omit --state")
+    with unchanged(memory_file.read_bytes):
+        cli("maintain", memory_file, option, value).ends(2, f"omit {option}")
 
 
 def test_a_git_link_that_is_no_text_is_ignored(

@@ -421,7 +421,8 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
     assert path.read_bytes() == before
 
 
-def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("more", [(), ("--format", "markdown")])
+def test_a_pipe_is_not_a_file(more: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        cli("maintain", path, "--dry-run").ends(10, "not a file")
+        cli("maintain", path, "--dry-run", *more).ends(10, "not a file")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -196,12 +195,6 @@ def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> Non
             ended = cli("maintain", path, *more)
             assert (ended.code, why in " ".join(ended.err.split())) == (10, True), ended.err
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path, cli: Cli) -> None:
-    pipe = tmp_path / "USER.md"
-    os.mkfifo(pipe)
-    cli("maintain", pipe, "--format", "markdown").ends(10, "USER.md is not a file.")
 
 
 def test_a_file_without_memories_says_where_they_would_be(tmp_path: Path, cli: Cli) -> None:

@@ -189,13 +189,6 @@ def test_unknown_table_or_column_is_named(spec: str, part: str, tmp_path: Path, 
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_memory_file_is_not_a_table_of_ones_own(memory_file: Path, cli: Cli) -> None:
-    with unchanged(memory_file.read_bytes):
-        refused = cli("maintain", memory_file, "--table", "memories:content,deleted=status:expired")
-        assert refused.code == 2
-        assert "omit --table" in refused.err
-
-
 def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     consolidated(cli, made(path, "without a key", SAME), path)
