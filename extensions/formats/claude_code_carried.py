@@ -129,11 +129,11 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
 
     staying: other texts that stay.
     """
-    said = split_sentences("\n\n".join([old, new, *staying]))
+    sentences = split_sentences("\n\n".join([old, new, *staying]))
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
         for sentence in split_sentences(text.replace(_BEFORE, f"\n{_BEFORE}"))
-        if not any(says(known, sentence.removeprefix(_BEFORE)) for known in said)
+        if not any(says(known, sentence.removeprefix(_BEFORE)) for known in sentences)
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +112,9 @@ def _projects(folder: Path) -> Iterator[Path]:
     """Yield a folder and, within a git repository, its parents up to the repository's own."""
     folder = folder.resolve()
     yield folder
-    root = next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
+    root = None
+    with suppress(OSError):  # a folder that cannot be searched
+        root = next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
     if root is None:
         return
     for parent in folder.parents:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.records import json_text, timestamp
 
 from .object_store import Gone, Objects, is_bucket
@@ -95,7 +95,8 @@ class Archive:
     def __init__(self, place: str) -> None:
         """place: a folder or the address of a bucket. Raises `StoreError`."""
         self.place = place
-        is_there = is_bucket(place) or Path(place).is_dir()
+        with file_errors("read", Path(place)):
+            is_there = is_bucket(place) or Path(place).is_dir()
         self._objects = Objects(place) if is_there else None
 
     def nights(self) -> list[ShardNight]:

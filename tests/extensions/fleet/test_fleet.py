@@ -465,6 +465,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
         (("nowhere",), 10, "There is no folder, list or file nowhere"),
         (("ftp://host/files",), 1, "Known kinds: s3://"),
         (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
+        (("SOURCE", "--receipts", "x" * 300), 1, "File name too long"),
         (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
         (("SOURCE", "--embedder", "no-such-model"), 1, "cannot be loaded"),
         (("EMPTY",), 10, "There is no memory file in"),

@@ -339,6 +339,7 @@ def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
     cli("formats", memory_file).ends(0).says("does not take --format")
     cli("formats", memory_file.with_name("missing.db")).ends(10, "There is no file")
+    cli("formats", "x" * 300).ends(10, "File name too long")
 
 
 def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
