@@ -145,8 +145,7 @@ def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli
     odd = "UPDATE memories SET created_at = ? WHERE content = ?"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(odd, [time, _TEXTS[2]])
-    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
     assert f"undated: '{_TEXTS[2]}'" in ended.err
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
     dates = {

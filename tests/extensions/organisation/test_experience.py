@@ -391,8 +391,8 @@ def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[st
 
 
 def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli: Cli) -> None:
-    ended = cli("experience", memory_file, "add", TRACES, "--dry-run")
-    assert (ended.code, "--dry-run is only for compress" in ended.err) == (2, True)
+    why = "--dry-run is only for compress"
+    cli("experience", memory_file, "add", TRACES, "--dry-run").ends(2, why)
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 
