@@ -1,4 +1,4 @@
-"""A night of a fleet: which files are due, their nights on an engine, and the receipts kept."""
+"""A night of a fleet: find the files that are due, maintain them on an engine, keep receipts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.running.run_in_file import NightInputs
-from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.object_store import Listed
 from slowwave.extensions.fleet.store.receipt import Known, Receipt, unchanged
@@ -20,6 +17,7 @@ from slowwave.store.records import timestamp
 
 from .fleet_job import Engine, FleetJob, Item
 from .totals import Totals
+from .worker import Worker
 
 
 @dataclass(frozen=True)
@@ -29,17 +27,17 @@ class Fleet:
     source: FileSource
     job: FleetJob
     engine: Engine
-    # None: no receipts are kept, nor looked at.
+    # None: receipts are neither read nor written.
     archive: Archive | None
     shard: Shard = field(default_factory=Shard)
-    # Returns the receipt of a file that must not be maintained, by its key; else None.
+    # Returns the receipt of a file that must not be maintained, by its key; None for others.
     skipped: Callable[[str], Receipt | None] = lambda _: None
 
     def night(self, began: datetime, progress: Progress, interruption: Interruption) -> Totals:
-        """Do the nights of all files of this shard that are due, and return what became of them.
+        """Maintain all files of this shard that are due, and return what became of them.
 
-        Raises `StoreError` and `ConsolidationError` if there is nothing that could be done at all,
-        and KeyboardInterrupt, each with the receipts kept that were there by then.
+        Raises `StoreError` and `ConsolidationError` if no file can be maintained at all; the
+        receipts so far are kept.
         """
         everything = list(self.source.listing())
         listed = [file for file in everything if self.shard.has(file.key)]
@@ -50,7 +48,7 @@ class Fleet:
         totals = Totals(None if writer is None else writer.name, unreadable=unreadable)
         totals.elsewhere = len(everything) - len(listed)
         totals.complete = False
-        # From here on a signal is heard between two receipts, and never while one is written.
+        # From here on signals interrupt between two receipts, never while one is written.
         interruption.close()
         try:
             for receipt in self._receipts(listed, known, began, interruption):
@@ -74,18 +72,18 @@ class Fleet:
         began: datetime,
         interruption: Interruption,
     ) -> Iterator[Receipt]:
-        """Yield the receipts of files that are not due, then those of the nights of the rest."""
+        """Yield the receipts of files that are not due, then those of the others."""
         due, basis, at = [], self._basis(began), timestamp(began)
         for file in listed:
-            seen = known.get(file.key)
-            last_run = None if seen is None else seen.last_run
+            earlier = known.get(file.key)
+            last_run = None if earlier is None else earlier.last_run
             if file.version == NOT_THERE:
                 why = "it is listed, but does not exist"
                 yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
             elif (skipped := self.skipped(file.key)) is not None:
                 yield replace(skipped, last_run=last_run, at=at)
-            elif seen is not None and seen.is_current(file.version, basis, at):
-                yield unchanged(file.key, seen, at)
+            elif earlier is not None and earlier.is_current(file.version, basis, at):
+                yield unchanged(file.key, earlier, at)
             else:
                 due.append(Item(file.key, last_run))
         yield from self.engine.receipts(self.job, iter(due), interruption)
@@ -98,8 +96,5 @@ class Fleet:
         return self.archive.manifest(keys, self.source.marks_of_wider)
 
     def _basis(self, now: datetime) -> str:
-        """Return what has to be the same for a file to rest: options, model, our own rules."""
-        job = self.job
-        writer = job.make_writer(job.budget, None)
-        embedder = SentenceEmbedder(job.embedder)
-        return idle_marks(NightInputs(Path(), job.options, embedder, writer, now)).key
+        """Return what must stay the same for a file to stay idle: options, model, our own rules."""
+        return Worker(self.job).idle_marks(Path(), now, self.job.options).key

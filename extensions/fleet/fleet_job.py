@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -15,21 +15,23 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.postgres.tenants import Tenants
 
-# Under which a run's options in the file say of which fleet's night it is.
+# The option of a run, as the file records it, that names the run of the fleet.
 OPTION = "fleet"
+# Why the receipt of a file says "gone".
+GONE = "the file no longer exists"
 
-# Makes who writes the drafts of one file, within what is left of a budget of several.
+# Makes the writer for one file, within what is left of a shared budget.
 MakeWriter = Callable[[UsageLimits, BudgetOwner | None], Writer]
 
-# Makes the settings of a worker's process; can be pickled.
+# Prepares the process of a worker; can be pickled.
 Prepare = Callable[[], None]
 
 
 class Item(NamedTuple):
-    """A file whose night is due."""
+    """A file that is due."""
 
     key: str
-    # The latest run that a receipt names: what came later is for the next.
+    # The latest run that a receipt names; the next receipt counts later runs.
     last_run: str | None
 
 
@@ -40,41 +42,41 @@ class FleetJob:
     options: CycleOptions
     embedder: str
     make_writer: MakeWriter
-    # What keys are relative to: a folder, or a bucket's address.
+    # A folder or the address of a bucket; keys are relative to it.
     base: str
     in_bucket: bool
     dry_run: bool
-    # What all files together may use, and the moment at which its time is over.
+    # What all files together may use, and when its time is over.
     budget: UsageLimits
     deadline: datetime | None
     clock: Callable[[], datetime]
     # How many workers share this machine.
     workers: int
-    # Who grants portions of the budget; None: there is nothing to keep to.
+    # Grants portions of the budget; None without a budget.
     owner: BudgetOwner | None = None
-    # Where the keys are tenants of a database.
+    # The database whose tenants the keys are; None for files.
     database: Tenants | None = None
 
     def path_of(self, key: str) -> Path:
-        """Return where a file on the disk lies."""
+        """Return the path of a file on the disk."""
         return Path(self.base) / key
 
     def budget_now(self) -> UsageLimits:
-        """Return the budget with the time that is left by now, in seconds."""
-        left = None
-        if self.deadline is not None:
-            left = max(0.0, (self.deadline - self.clock()).total_seconds())
-        return UsageLimits(self.budget.calls, self.budget.tokens, self.budget.cost_usd, left)
+        """Return the budget with the time that is left, in seconds."""
+        if self.deadline is None:
+            return self.budget
+        left = max(0.0, (self.deadline - self.clock()).total_seconds())
+        return replace(self.budget, seconds=left)
 
 
 class Engine(Protocol):
-    """Runs the night of each item, on any machines."""
+    """Maintains items, on any machines."""
 
     def receipts(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
         """Yield a receipt for each item, in any order.
 
-        Raises KeyboardInterrupt once somebody has asked for an end, but not while a receipt is
-        with the caller; and `ConsolidationError` if no night of any file can be done.
+        Raises KeyboardInterrupt after a signal, but not while the caller handles a receipt; and
+        `ConsolidationError` if no file can be maintained.
         """

@@ -1,4 +1,4 @@
-"""The processes of this machine as an engine: a worker that is killed costs no file its night."""
+"""The processes of this machine as an engine; if a worker is killed, its files are retried."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from slowwave.extensions.fleet.store.receipt import Receipt
 from .fleet_job import FleetJob, Item, Prepare
 from .worker import Worker, begin_worker
 
-# How often a file is tried by a worker of its own, once a worker has ended that may have had it.
+# How often a file is tried by a worker of its own, after a worker that may have had it has died.
 _TRIES_ALONE = 3
-# How often it is looked whether the night is to end.
+# How often signals are checked for.
 _PATIENCE_S = 0.2
 
 
@@ -27,7 +27,7 @@ class LocalEngine:
     """Worker processes; with one worker, this process itself."""
 
     def __init__(self, workers: int, prepare: Prepare) -> None:
-        """Take how many, and what makes the settings of each."""
+        """Set the number of workers, and what prepares the process of each."""
         self._workers = workers
         self._prepare = prepare
 
@@ -42,23 +42,23 @@ class LocalEngine:
     def _in_processes(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
-        came = False
+        has_any = False
         while True:
             left: list[Item] = []
             with _Pool(job, self._prepare, self._workers) as pool:
                 for receipt in pool.receipts(items, left, interruption):
-                    came = True
+                    has_any = True
                     yield receipt
             if not left:
                 return
-            # A worker has ended, and took the others with it: which of their files was it?
+            # A worker has died, and all others with it: which of their files was the cause?
             for receipt in self._alone(job, left, interruption):
-                if receipt.became == "lost" and not came:
+                if receipt.became == "lost" and not has_any:
                     raise ConsolidationError(
                         "The worker processes die immediately.",
                         "Check that there is enough memory, or try --workers 1.",
                     )
-                came = True
+                has_any = True
                 yield receipt
 
     def _alone(
@@ -66,16 +66,16 @@ class LocalEngine:
     ) -> Iterator[Receipt]:
         """Yield the receipts of files that are tried one at a time."""
         tries = dict.fromkeys(items, 0)
-        waiting = list(items)
-        while waiting:
+        queued = items
+        while queued:
             left: list[Item] = []
             with _Pool(job, self._prepare, 1) as pool:
-                yield from pool.receipts(iter(waiting), left, interruption, ahead=1)
-            waiting = waiting[waiting.index(left[0]) :] if left else []
+                yield from pool.receipts(iter(queued), left, interruption, ahead=1)
+            queued = queued[queued.index(left[0]) :] if left else []
             for item in left:
                 tries[item] += 1
                 if tries[item] == _TRIES_ALONE:
-                    waiting.remove(item)
+                    queued.remove(item)
                     why = (
                         f"its worker died without an error message, {_TRIES_ALONE} times "
                         "(out of memory?)"
@@ -84,14 +84,14 @@ class LocalEngine:
 
 
 class _Pool:
-    """Processes that end with the block, or at once where that is left by an error."""
+    """Processes that end with the block, at once if an error leaves it."""
 
     def __init__(self, job: FleetJob, prepare: Prepare, workers: int) -> None:
         self._workers = workers
         self._before = set(multiprocessing.active_children())
         self._pool = ProcessPoolExecutor(
             workers,
-            # A fork would have the locks of this process' threads as they are.
+            # A fork would inherit the locks that threads of this process hold.
             multiprocessing.get_context("spawn"),
             initializer=_begin,
             initargs=(job, prepare),
@@ -102,7 +102,7 @@ class _Pool:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
-            # A kill at any moment leaves a file whole, and the next night tells what was done.
+            # A kill at any moment leaves a file whole, and the next run reports what was done.
             for process in set(multiprocessing.active_children()) - self._before:
                 process.terminate()
         self._pool.shutdown(wait=kind is None, cancel_futures=True)
@@ -114,28 +114,28 @@ class _Pool:
         interruption: Interruption,
         ahead: int | None = None,
     ) -> Iterator[Receipt]:
-        """Yield receipts; once a worker has ended, what was under way is `left`.
+        """Yield receipts; once a worker has died, add unfinished items to `left`.
 
-        ahead: how many items are given out at a time.
+        ahead: how many items are submitted at a time.
         """
         limit = ahead or 2 * self._workers
-        flying: dict[Future[Receipt], Item] = {}
+        submitted: dict[Future[Receipt], Item] = {}
         try:
             while True:
-                for item in islice(items, limit - len(flying)):
+                for item in islice(items, limit - len(submitted)):
                     # So that it is not forgotten if this raises.
                     left.append(item)
-                    flying[self._pool.submit(_night, item)] = left.pop()
-                if not flying:
+                    submitted[self._pool.submit(_night, item)] = left.pop()
+                if not submitted:
                     return
-                for future in wait(flying, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
+                for future in wait(submitted, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
                     receipt = future.result()
-                    del flying[future]
+                    del submitted[future]
                     yield receipt
                 if interruption.asked:
                     raise KeyboardInterrupt
         except BrokenProcessPool:
-            left.extend(flying.values())
+            left.extend(submitted.values())
 
 
 def _one_after_the_other(
@@ -144,7 +144,7 @@ def _one_after_the_other(
     worker = Worker(job, interruption)
     for item in items:
         yield worker.night(item)
-        # The end of one file's night is not that of the fleet's.
+        # The run of this file has ended; the fleet's goes on, and signals count.
         interruption.open()
         interruption.close()
         if interruption.asked:
@@ -162,7 +162,7 @@ def _begin(job: FleetJob, prepare: Prepare) -> None:
 
 
 def _end_with_the_parent() -> None:
-    """End this process once the one that began it has ended, however that was."""
+    """End this process once its parent has ended for any reason."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

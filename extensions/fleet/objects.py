@@ -1,4 +1,4 @@
-"""The night of an object: on a copy of it, put back only over the version that was read."""
+"""Maintain a copy of an object, and put it back only over the version that was read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -17,97 +17,85 @@ from typing import TYPE_CHECKING
 import filelock
 
 from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
-from slowwave.extensions.fleet.store.receipt import Receipt
+from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import checkpoint_log, open_writing
 from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
 from slowwave.store.records import timestamp
 
-from .fleet_job import FleetJob, Item
+from .fleet_job import GONE, FleetJob, Item
 from .receipt_from_file import run_ids
 
 if TYPE_CHECKING:
     from .worker import Worker
 
-# How often an object is taken that others put meanwhile.
+# How often an object is fetched that other programs replace at the same time.
 TRIES = 3
 
 
 def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) -> Receipt:
-    """Do the night of an object, again where another has put it meanwhile.
+    """Maintain an object; retry if another program has replaced it.
 
-    What a model answered is carried over to the next try, and from a night that was killed on this
-    machine: nothing is paid for twice. An object whose night changed nothing is not put.
+    A model's answers are carried over to the next try, and from a run that was killed on this
+    machine, so that nothing is paid for twice. An object without changes is not put.
     """
-    objects = Objects(job.base)
     address = f"{job.base}/{item.key}"
+    became: Became = "stale"
+    tried, why = 0, f"another program replaced it during each of {TRIES} tries"
+    # The usage of tries whose file could not be put back.
+    wasted = Receipt(item.key, became)
     try:
-        root = working_root()
-    except StoreError as error:
-        return _failed(item, error, 0)
-    answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
-    # What tries took whose file could not be put back.
-    wasted = Receipt(item.key, "stale")
-    for tried in range(1, TRIES + 1):
-        with working_folder(root, address) as folder:
-            path = folder / COPY
-            try:
+        objects, root = Objects(job.base), working_root()
+        answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
+        for tried in range(1, TRIES + 1):
+            with working_folder(root, address) as folder:
+                path = folder / COPY
                 version = objects.fetch(item.key, path)
-            except StoreError as error:
-                return _failed(item, error, tried)
-            _carry_over(path, answers, now)
-            before = _runs(path)
-            receipt = worker.in_place(item, path, now).with_usage_of(wasted)
-            receipt = replace(receipt, version=version, tries=tried)
-            if before.issuperset(receipt.runs) or job.dry_run:
-                return receipt
-            checkpoint_log(path)
-            try:
-                return replace(receipt, version=objects.replace(item.key, path, version))
-            except (Changed, Gone):
-                with open_writing(path) as file:
-                    answers = read_answers(file)
+                _carry_over(path, answers, now)
+                before = _runs(path)
+                receipt = worker.in_place(item, path, now).with_usage_of(wasted)
+                receipt = replace(receipt, version=version, tries=tried)
+                if before.issuperset(receipt.runs) or job.dry_run:
+                    return receipt
                 wasted = receipt
-            except StoreError as error:
-                return _failed(item, error, tried).with_usage_of(receipt)
-    why = f"another program replaced it during each of {TRIES} tries"
-    stale = Receipt(item.key, "stale", why, last_run=item.last_run, tries=TRIES)
-    return stale.with_usage_of(wasted)
+                checkpoint_log(path)
+                try:
+                    return replace(receipt, version=objects.replace(item.key, path, version))
+                except (Changed, Gone):
+                    with open_writing(path) as file:
+                        answers = read_answers(file)
+    except Gone:
+        became, why = "gone", GONE
+    except StoreError as error:
+        became, why = "failed", error.message
+    ended = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
+    return ended.with_usage_of(wasted)
 
 
 def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
-    """Put answers into a file; into none that cannot be written, which the night says."""
-    if not answers:
-        return
-    try:
-        with open_writing(path) as file:
+    """Put answers into a file, unless it cannot be written, which its run reports."""
+    if answers:
+        with suppress(StoreError), open_writing(path) as file:
             keep_answers(file, answers, timestamp(now))
-    except StoreError:
-        return
 
 
 def _runs(path: Path) -> set[str]:
-    """Return the runs in a file; none in one that cannot be read, which the night says."""
-    try:
+    """Return the runs in a file; none in one that cannot be read, which its run reports."""
+    with suppress(StoreError):
         return run_ids(path)
-    except StoreError:
-        return set()
+    return set()
 
 
-def _failed(item: Item, error: StoreError, tried: int) -> Receipt:
-    return Receipt(item.key, "failed", error.message, last_run=item.last_run, tries=tried)
-
-
-# What the copy of an object is called in its folder.
+# The name of the copy of an object in its folder.
 COPY = "memory.db"
 _LOCK = "lock"
-# Before its lock is held a folder is nobody's.
+# The prefix of a folder whose lock is not held yet.
 _NEW = "new-"
 _ELSEWHERE = "Set TMPDIR to another folder for temporary files."
 
 
 def working_root() -> Path:
-    """Return the folder of all of them, which is this user's alone. Raises `StoreError`."""
+    """Return the folder of all copies, which only this user can read. Raises `StoreError`."""
     root = Path(gettempdir()) / f"slowwave-fleet-{os.getuid()}"
     try:
         root.mkdir(mode=0o700, exist_ok=True)
@@ -123,7 +111,7 @@ def working_root() -> Path:
 
 @contextmanager
 def working_folder(root: Path, address: str) -> Iterator[Path]:
-    """Provide a folder for the night of an object; whose process is killed leaves it."""
+    """Provide a folder for the copy of an object; a killed process leaves it behind."""
     folder = Path(mkdtemp(prefix=_NEW, dir=root))
     try:
         with filelock.FileLock(folder / _LOCK):
@@ -134,7 +122,7 @@ def working_folder(root: Path, address: str) -> Iterator[Path]:
 
 
 def answers_left(root: Path, address: str) -> list[KeptAnswer]:
-    """Return what models answered to nights of an object that were killed here, and tidy up."""
+    """Return the models' answers of runs of an object that were killed here, and tidy up."""
     answers: list[KeptAnswer] = []
     for folder in sorted(root.glob(f"{_name(address)}*")):
         try:
@@ -142,7 +130,7 @@ def answers_left(root: Path, address: str) -> list[KeptAnswer]:
                 answers += _answers_in(folder / COPY)
                 shutil.rmtree(folder, ignore_errors=True)
         except (filelock.Timeout, FileNotFoundError):
-            continue  # its night goes on, or another has just tidied up
+            continue  # its run goes on, or another one has just tidied up
     return answers
 
 
@@ -151,7 +139,7 @@ def _answers_in(copy: Path) -> list[KeptAnswer]:
         with open_writing(copy) as file:
             return read_answers(file)
     except StoreError:
-        return []  # killed before all of it was there
+        return []  # killed before it was fetched completely
 
 
 def _name(address: str) -> str:

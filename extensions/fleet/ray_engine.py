@@ -1,4 +1,4 @@
-"""Ray Data as an engine: on this machine, or on the cluster that RAY_ADDRESS names."""
+"""Ray Data as an engine, on this machine or on the cluster that RAY_ADDRESS names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RayEngine:
     """Actors of Ray Data, each of which loads the model once."""
 
     def __init__(self, workers: int, prepare: Prepare) -> None:
-        """Take how many, and what makes the settings of each."""
+        """Set the number of workers, and what prepares the process of each."""
         self._workers = workers
         self._prepare = prepare
 
@@ -38,13 +38,13 @@ class RayEngine:
     ) -> Iterator[Receipt]:
         """Yield a receipt for each item, in any order. Raises KeyboardInterrupt."""
         ray = _ray()
-        waiting = [item._asdict() for item in items]
-        if not waiting:
+        due = [item._asdict() for item in items]
+        if not due:
             return
         self._connect(ray)
         try:
             with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
-            rows = self._rows(with_owner, waiting)
+            rows = self._rows(with_owner, due)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
         finally:
@@ -53,12 +53,12 @@ class RayEngine:
     def _connect(self, ray: Any) -> None:
         for name in ("ray", "ray.data"):
             logging.getLogger(name).setLevel(logging.ERROR)
-        # A cluster has its own idea of how many processors it has.
-        there = os.environ.get("RAY_ADDRESS")
-        settings: dict[str, Any] = {} if there else {"num_cpus": self._workers}
+        # A cluster knows the number of its own processors.
+        cluster = os.environ.get("RAY_ADDRESS")
+        settings: dict[str, Any] = {} if cluster else {"num_cpus": self._workers}
         try:
             ray.init(
-                include_dashboard=None if there else False,
+                include_dashboard=None if cluster else False,
                 configure_logging=False,
                 log_to_driver=False,
                 **settings,
@@ -89,12 +89,12 @@ class RayEngine:
 
 
 def _next(rows: Iterator[dict[str, Any]], interruption: Interruption) -> dict[str, Any] | None:
-    """Return the next row; only while it is waited for, somebody may end the night."""
+    """Return the next row; signals interrupt only the wait for it."""
     interruption.open()
     try:
         return next(rows, None)
     except _ray().exceptions.RayError as error:
-        # The last line has the error; those before it, the place.
+        # The last line is the error; those before it say where it happened.
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ConsolidationError(
             f"Ray's workers failed: {lines[-1]}",
@@ -112,13 +112,13 @@ def _receipt_of(row: dict[str, Any]) -> Receipt:
 
 
 class _Nights:
-    """An actor: a row with an item to a row with its receipt."""
+    """An actor that turns a row with an item into one with its receipt."""
 
     def __init__(self, job: FleetJob, prepare: Prepare) -> None:
         self._worker = begin_worker(job, prepare)
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        # Each row has all columns; an error goes as two of them.
+        # All rows must have the same columns; an error is returned in two of them.
         receipt, message, hint = Receipt(row["key"], "failed"), "", ""
         try:
             receipt = self._worker.night(Item(**row))
@@ -128,7 +128,7 @@ class _Nights:
 
 
 class _OwnerOnRay:
-    """The owner of a budget in an actor of its own, so that workers on any host reach it."""
+    """The owner of a budget in an actor of its own, which workers on any host can reach."""
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
@@ -141,12 +141,10 @@ class _OwnerOnRay:
         return _OwnerOnRay(made.remote(job.budget, workers))
 
     def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: at least what is lacking, or nothing of what there is none."""
         granted: Portion = _ray().get(self._actor.take.remote(lacking))
         return granted
 
     def give_back(self, unused: Portion) -> None:
-        """Return an unused portion; it is negative if more was used than granted."""
         _ray().get(self._actor.give_back.remote(unused))
 
 

@@ -21,16 +21,16 @@ from slowwave.store.memories import count_memories, select_consolidated_tenants
 
 from .fleet_job import OPTION, Item
 
-# How often a file is looked at that agents write to meanwhile.
+# How often a file is read that agents write to at the same time.
 _LOOKS = 3
 # What a run's report counts.
 _COUNTED = ("active", "tokens")
-# Memories and tokens; None where nobody knows.
+# Memories and tokens; None if unknown.
 Counted = tuple[int | None, int | None]
 
 
 def became_of(error: StoreError) -> Became:
-    """Return what became of a file whose night ended with an error."""
+    """Return the outcome of a file whose run ended with an error."""
     match error:
         case ChangedMeanwhile():
             return "stale"
@@ -51,7 +51,7 @@ def receipt_of(
 ) -> Receipt:
     """Return the receipt of a file: its runs, what they did, and until when nothing is due.
 
-    outcome: gives the counts of a file in which no run was.
+    outcome: has the counts of a file without runs.
     """
     try:
         found = _look(path, item.last_run, marks)
@@ -62,7 +62,7 @@ def receipt_of(
     runs, states, until = found.runs, found.states, found.until
     before, after = _counts(found, outcome)
     if runs and became == "nothing":
-        became = "done"  # by a worker that did not come to say so
+        became = "done"  # by a worker that was killed before it returned
     usage = usage_of(runs)
     return Receipt(
         item.key,
@@ -92,9 +92,9 @@ def run_ids(path: Path) -> set[str]:
 
 
 def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return what runs asked of a model, as a receipt has it.
+    """Return the runs' usage of a model, as the fields of a receipt.
 
-    A run that was killed has no report: what it paid for is not counted here.
+    A killed run has no report, so its usage is not counted.
     """
     used = [(run.report or {}).get("model") or {} for run in runs]
     costs = [usage.get("cost_usd", 0.0) for usage in used]
@@ -117,39 +117,33 @@ class _Look:
     runs: list[Run]
     # The states of their proposals.
     states: Counter[str]
-    # Until when it rests, alone in a tuple; None if it does not.
+    # Until when it is idle, in a tuple; None if it is not.
     until: tuple[str | None] | None
-    # How many memories and tokens there are, where a run was and did not come to say so.
+    # Memories and tokens, if the last run was killed before it could report them.
     counted: Counted
 
 
 def _look(path: Path, after: str | None, marks: IdleMarks) -> _Look:
-    """Open a file once for all that its receipt says.
+    """Read from a file all that its receipt says, in one snapshot.
 
-    All of it is of one moment: what an agent writes meanwhile is for the next night. A file that
-    is written to under each look does not rest. Raises `StoreError` and OSError.
+    A file that changes during each of several reads is not idle. Raises `StoreError` and OSError.
     """
     for _ in range(_LOOKS):
         version = version_of(path)
         with open_reading(path) as file:
             runs = _fleet_runs(file, after)
-            found = _Look(
-                version, runs, _states(file, runs, after), marks.until(file), _counted(file, runs)
-            )
+            counts = count_states(file, after or "") if runs else {}
+            states = sum((Counter(counts.get(run.id, {})) for run in runs), start=Counter())
+            found = _Look(version, runs, states, marks.until(file), _counted(file, runs))
         if version_of(path) == version:
             return found
     return replace(found, until=None)
 
 
 def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:
-    """Return the runs of fleets in a file that came after one, oldest first."""
+    """Return the runs of fleets in a file after a given one, oldest first."""
     runs = read_runs(file, after or "")
     return sorted((run for run in runs if OPTION in run.options), key=lambda run: run.id)
-
-
-def _states(file: MemoryFile, runs: Sequence[Run], after: str | None) -> Counter[str]:
-    states = count_states(file, after or "") if runs else {}
-    return sum((Counter(states.get(run.id, {})) for run in runs), start=Counter())
 
 
 def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:

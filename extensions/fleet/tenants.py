@@ -1,4 +1,4 @@
-"""The night of a tenant in a database: between leasing it and writing what became of it."""
+"""Maintain a tenant of a database, between leasing it and writing the result."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def night_of_tenant(
     worker: Worker, job: FleetJob, database: Tenants, item: Item, now: datetime
 ) -> Receipt:
-    """Do the night of a tenant on its mirror, and write that with its rows at the end.
+    """Maintain a tenant's mirror, and write it with the tenant's rows at the end.
 
-    What could not be written has not happened: the receipt then says so, and of no run.
+    If that fails, the run is lost, and the receipt has none.
     """
     url = database.url.of(item.key)
     mirror = TenantMirror.of(url, database.format)

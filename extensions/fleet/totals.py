@@ -1,4 +1,4 @@
-"""What became of many files, added up as their receipts come."""
+"""The outcomes of many files, added up as their receipts come."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slowwave.store.errors import UnusableFile
 
 _Ranked = TypeVar("_Ranked", tuple[float, str], tuple[int, str])
 _NOT_THERE: tuple[Became, ...] = ("gone", "missing")
-# The first are summed over files with both counts, the others over all files.
+# The first are summed over the files with both counts, the others over all files.
 _BEFORE_AND_AFTER = ("memories_before", "memories_after"), ("tokens_before", "tokens_after")
 _COUNTED = (
     *("applied", "rejected", "pending", "failed", "planned"),
@@ -28,25 +28,25 @@ MAX_NAMED = 10
 class Totals:
     """Sums over receipts, and the files that a person may want to look at."""
 
-    # The folder of the receipts; None where none are kept.
+    # The folder of the receipts; None if none are written.
     night: str | None = None
     files: int = 0
     became: Counter[Became] = field(default_factory=Counter)
     # By the names of `SUMMED`.
     sums: Counter[str] = field(default_factory=Counter)
-    # In USD; None once one is not known.
+    # In USD; None once a cost is unknown.
     cost: float | None = 0.0
     seconds: float = 0.0
-    # Whether all files were come to, or somebody ended the night.
+    # Whether all files were maintained, and whether a signal ended the run.
     complete: bool = True
     interrupted: bool = False
-    # How many files are other shards'.
+    # How many files belong to other shards.
     elsewhere: int = 0
-    # What could not be read of earlier receipts.
+    # Why earlier receipts could not be read.
     unreadable: list[str] = field(default_factory=list)
-    # (what became of them, why) to how many, and the first of them by name.
+    # By outcome and reason: how many files, and the first of their keys.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The same for files that have a reason, but are not in trouble.
+    # The same for files that have a reason, but are well.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
@@ -67,22 +67,22 @@ class Totals:
 
     @property
     def longest(self) -> list[tuple[str, float]]:
-        """The files whose nights took longest, and seconds."""
+        """The files whose runs took longest, with their seconds."""
         return [(key, seconds) for seconds, key in sorted(self._longest, reverse=True)]
 
     @property
     def largest(self) -> list[tuple[str, int]]:
-        """The files with the most tokens, and their number."""
+        """The files with the most tokens, with their number."""
         return [(key, tokens) for tokens, key in sorted(self._largest, reverse=True) if tokens]
 
     @property
     def memory_files(self) -> int:
-        """How many of the files are there, and are not another program's."""
-        return self.files - self.became["foreign"] - sum(self.became[item] for item in _NOT_THERE)
+        """How many of the files exist, and are not another program's."""
+        return self.files - sum(self.became[became] for became in ("foreign", *_NOT_THERE))
 
     @property
     def in_trouble(self) -> int:
-        """How many files somebody has to look at, or another night."""
+        """How many files need another run or a person."""
         return sum(count for count, _ in self.troubles.values())
 
     def _count(self, receipt: Receipt) -> None:
@@ -104,7 +104,7 @@ def _keep(largest: list[_Ranked], item: _Ranked) -> None:
 
 
 class ShardState(NamedTuple):
-    """What there is of a shard."""
+    """The state of a shard."""
 
     shard: str
     night: str | None
@@ -113,7 +113,7 @@ class ShardState(NamedTuple):
 
 
 def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
-    """Return the sums over the latest night of each shard, and what there is of the shards.
+    """Return the sums over the latest run of each shard, and the states of the shards.
 
     Raises `StoreError`; `UnusableFile` if there are no receipts, or damaged ones.
     """
@@ -133,7 +133,7 @@ def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
         for receipt in archive.receipts(night):
             totals.add(receipt)
     shards = [_state(number, of, latest.get(number)) for number in range(of)]
-    totals.complete = all(item.state == "complete" for item in shards)
+    totals.complete = all(shard.state == "complete" for shard in shards)
     return totals, shards
 
 

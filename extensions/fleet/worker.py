@@ -1,8 +1,8 @@
-"""One night of one file of a fleet: `night(item) -> receipt`, the same on every engine.
+"""Maintain one file of a fleet: `night(item) -> receipt`, the same on every engine.
 
-The night itself is that of `slowwave maintain`. What became of the file is read from its `runs`
-afterwards and never taken from what the night returned: an engine may end a worker after its
-changes are in the file, and have another do the file once more, which then finds nothing to do.
+The file is maintained as by `slowwave maintain`. The outcome is then read from the file's `runs`,
+never taken from what the run returned: an engine may end a worker after its changes are in the
+file, and have another one repeat it, which then finds nothing to do.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from slowwave.consolidation.runtime.threads import use_cores
 from slowwave.consolidation.snapshot.idle import IdleMarks
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
-from slowwave.extensions.fleet.store.object_store import Gone
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import needs_migration
@@ -35,40 +34,37 @@ from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
 
-from .fleet_job import FleetJob, Item, Prepare
+from .fleet_job import GONE, FleetJob, Item, Prepare
 from .receipt_from_file import became_of, receipt_of
 
 
 def begin_worker(job: FleetJob, prepare: Prepare) -> Worker:
-    """Begin a worker that is one of several on its machine: with one thread."""
+    """Begin one of several workers of a machine, with one thread."""
     prepare()
     use_cores(1)
     return Worker(job)
 
 
 class Worker:
-    """Does the nights of files, one after the other; its model is loaded once."""
+    """Maintains files one after the other; its model is loaded once."""
 
     def __init__(self, job: FleetJob, interruption: Interruption | None = None) -> None:
-        """Take the job; nothing is loaded before a file needs it."""
+        """Set the job; nothing is loaded before a file needs it."""
         self._job = job
         self._interruption = interruption or Interruption()
         self.embedder = SentenceEmbedder(job.embedder)
 
     def night(self, item: Item) -> Receipt:
-        """Do the night of a file, and return its receipt.
+        """Maintain a file, and return its receipt, which also has the errors of this file.
 
-        Raises `ConsolidationError` if no file can be maintained, such as without the model. Other
-        errors are of this file, and in the receipt.
+        Raises `ConsolidationError` if no file can be maintained, such as without the model.
         """
         began, now = time.monotonic(), self._job.clock()
         try:
             receipt = self._receipt(item, now)
         except ConsolidationError:
             raise
-        except Gone:
-            receipt = _gone(item)
-        except Exception as error:  # noqa: BLE001 - one file's defect is not to end the others' nights
+        except Exception as error:  # noqa: BLE001 - must not end the other files' runs
             receipt = Receipt(item.key, "defect", _described(error), last_run=item.last_run)
         seconds = round(time.monotonic() - began, 4)
         return replace(receipt, seconds=seconds, at=timestamp(now))
@@ -87,17 +83,17 @@ class Worker:
     def in_place(
         self, item: Item, path: Path, now: datetime, options: CycleOptions | None = None
     ) -> Receipt:
-        """Do the night of a file on the disk, and read from it what became of it.
+        """Maintain a file on the disk, and read its outcome from it.
 
-        options: what may be done to this one; by default what the job says.
+        options: those of this file; by default the job's.
         """
         receipt = self._in_place(item, path, now, options or self._job.options)
         return _without_names(receipt, str(path.resolve()), str(path))
 
     def _in_place(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if not path.exists():
-            return _gone(item)
-        # The night reports an empty one.
+            return Receipt(item.key, "gone", GONE, last_run=item.last_run)
+        # The run reports an empty one.
         if file_size(path) and is_foreign_file(path):
             return self._foreign(item, path, now, options)
         became: Became
@@ -111,7 +107,7 @@ class Worker:
             if self._job.dry_run and needs_migration(path):
                 return Receipt(item.key, "planned", "not yet migrated", last_run=item.last_run)
             outcome = self._maintained(path, now, options)
-            became, why = _told(outcome)
+            became, why = _outcome_of(outcome)
         except NoRoom as error:
             return _refused(item, error)
         except StoreError as error:
@@ -126,15 +122,15 @@ class Worker:
 
     def _foreign(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if item.last_run is not None:
-            why_not = "it was maintained before, but is no longer a memory file"
-            return Receipt(item.key, "unusable", why_not, last_run=item.last_run)
-        # It is not opened again before it changes.
+            why = "it was maintained before, but is no longer a memory file"
+            return Receipt(item.key, "unusable", why, last_run=item.last_run)
+        # With a basis it is not opened again before it changes.
         basis = self.idle_marks(path, now, options).key
-        why_not = "it is not a slowwave memory file"
-        return Receipt(item.key, "foreign", why_not, version_of(path), basis)
+        why = "it is not a slowwave memory file"
+        return Receipt(item.key, "foreign", why, version_of(path), basis)
 
     def idle_marks(self, path: Path, now: datetime, options: CycleOptions) -> IdleMarks:
-        """Return what knows whether anything is left to do in a file."""
+        """Return what tells whether anything is left to do in a file."""
         job = self._job
         writer = job.make_writer(job.budget, None)
         return idle_marks(NightInputs(path, options, self.embedder, writer, now))
@@ -161,12 +157,10 @@ class Worker:
 
 
 def _without_names(receipt: Receipt, *names: str) -> Receipt:
-    """Say FILE for its names, so that what is wrong with many files is one reason."""
-    if (why := receipt.why) is None:
-        return receipt
+    """Replace its names by FILE, so that many files with the same error have one reason."""
     for name in names:
-        why = why.replace(name, "FILE")
-    return replace(receipt, why=why)
+        receipt = replace(receipt, why=receipt.why and receipt.why.replace(name, "FILE"))
+    return receipt
 
 
 def _refused(item: Item, error: StoreError) -> Receipt:
@@ -174,28 +168,22 @@ def _refused(item: Item, error: StoreError) -> Receipt:
     return Receipt(item.key, "refused", refusal, last_run=item.last_run)
 
 
-def _gone(item: Item) -> Receipt:
-    return Receipt(item.key, "gone", "the file no longer exists")
-
-
-def _told(outcome: Outcome) -> tuple[Became, str | None]:
-    """Return what became of a file, and why where something went wrong."""
+def _outcome_of(outcome: Outcome) -> tuple[Became, str | None]:
+    """Return the outcome of a file, and why if something went wrong."""
     if outcome.verdict == "done":
         return "done" if outcome.last_run else "nothing", None
-    wrong = [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
-    wrong += [
+    whys = [None if outcome.broken_off is None else outcome.broken_off.message]
+    whys += [window.why for window in outcome.asked if window.state in ("failed", "skipped")]
+    whys += [
         result.why
         for result in outcome.results
         if result.state in ("failed", "skipped", "rejected")
     ]
-    wrong.append(outcome.queued_parts.why)
-    if outcome.broken_off is not None:
-        wrong.insert(0, outcome.broken_off.message)
-    return outcome.verdict, next((why for why in wrong if why), None)
+    return outcome.verdict, next(filter(None, [*whys, outcome.queued_parts.why]), None)
 
 
 def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
-    """Return what a dry run tells: the one receipt that is not read from the file."""
+    """Return the receipt of a dry run, the only one that is not read from the file."""
     planned = sum(result.state in ("planned", "pending") for result in outcome.results)
     return Receipt(
         item.key,

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Budget, Repeated, Untouched
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import sync_folder
@@ -47,7 +47,7 @@ from .claude_code_files import (
 )
 from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
 from .claude_code_untouched import find_untouched
-from .text_file import decoded, lines_of, read_bytes, write_in_place
+from .text_file import decoded, lines_of, read_bytes, text_of, write_in_place
 
 # How many lines above a line of the index an image contains, to find its place again.
 _NEAR = 20
@@ -69,9 +69,7 @@ class ClaudeCode(Format):
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count the lines or the bytes of the index, of which a session loads a maximum."""
-        if text is None:
-            index = path / INDEX
-            text = decoded(read_bytes(index), index) if index.exists() else ""
+        text = text_of(path / INDEX) or "" if text is None else text
         lines, size = budgets(text, self.target)
         is_fuller = lines.used / lines.most > size.used / size.most
         return lines if is_fuller and self.target is None else size
@@ -100,11 +98,13 @@ class ClaudeCode(Format):
     @contextmanager
     def opened(self, path: Path, writes: bool) -> Iterator[OpenFile]:
         """Read a folder; its agent has no lock."""
-        if not path.is_dir():
-            raise Unreadable(
-                f"{path} is not a folder.", "Specify the folder that contains MEMORY.md."
-            )
-        yield _OpenFolder(self, path)
+        with file_errors("read", path, error_type=Unreadable):
+            if not path.is_dir():
+                raise Unreadable(
+                    f"{path} is not a folder.", "Specify the folder that contains MEMORY.md."
+                )
+            folder = _OpenFolder(self, path)
+        yield folder
 
 
 class _OpenFolder(OpenFile):

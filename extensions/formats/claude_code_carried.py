@@ -76,14 +76,14 @@ def carry(
 
 def inherited(change: Change) -> dict[str, list[str]]:
     """Return the carried lines of replaced memories, by memory."""
-    gone = [image for each in change.taking_over for image in each.stands_for.items()]
+    gone = [image for successor in change.taking_over for image in successor.stands_for.items()]
     return {memory: (image or {}).get("carried", []) for memory, image in gone}
 
 
 def undone(change: Change) -> set[str]:
     """Return the lines that were carried from memories that are active again."""
     now, images = inherited(change), [new.image or {} for new in change.put]
-    before = [each for image in images for each in image.get("inherited", {}).items()]
+    before = [pair for image in images for pair in image.get("inherited", {}).items()]
     return {line for memory, lines in before if memory not in now for line in lines}
 
 
@@ -129,11 +129,11 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
 
     staying: other texts that stay.
     """
-    known = split_sentences("\n\n".join([old, new, *staying]))
+    sentences = split_sentences("\n\n".join([old, new, *staying]))
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
         for sentence in split_sentences(text.replace(_BEFORE, f"\n{_BEFORE}"))
-        if not any(says(each, sentence.removeprefix(_BEFORE)) for each in known)
+        if not any(says(known, sentence.removeprefix(_BEFORE)) for known in sentences)
     ]
 
 

@@ -153,7 +153,8 @@ def linked_in(folder: Path) -> set[str]:
         if path.name == INDEX:
             text = "".join(line for line in lines_of(text) if listed_name(line) is None)
         names = {name.removesuffix(".md") for name in _PATH.findall(text)}
-        linked |= {*_LINK.findall(text), *names} - {path.stem, (_fields(text) or {}).get("name")}
+        own = (_parts(text) or ({}, ""))[0].get("name")
+        linked |= {*_LINK.findall(text), *names} - {path.stem, own}
     return linked
 
 
@@ -161,8 +162,8 @@ def memories_in(folder: Path) -> Iterator[File]:
     """Yield the files that are memories, ordered by name."""
     for path in _paths(folder):
         content = read_bytes(path)
-        if content.startswith(b"---\n") and _fields(decoded(content, path)) is not None:
-            yield parsed(path.name, content, path.stat().st_mtime_ns)
+        if content.startswith(b"---\n") and (parts := _parts(decoded(content, path))) is not None:
+            yield File(path.name, content, path.stat().st_mtime_ns, *parts)
 
 
 def free_name(text: str, taken: Collection[str]) -> str:
@@ -180,27 +181,26 @@ def other_files(folder: Path) -> list[str]:
 
 def _paths(folder: Path, with_index: bool = False) -> Iterator[Path]:
     """Yield the files that may be memories, ordered by name."""
-    for path in sorted(folder.glob("*.md")):
+    # Unlike `glob`, this does not take a folder that cannot be read for an empty one.
+    for path in sorted(path for path in folder.iterdir() if path.name.endswith(".md")):
         if (with_index or path.name != INDEX) and not path.is_symlink() and path.is_file():
             yield path
 
 
-def _fields(text: str) -> dict[str, str] | None:
-    """Return the fields of a memory's front matter, at any depth; None if it is not a memory."""
+def _parts(text: str) -> tuple[dict[str, str], str] | None:
+    """Return the fields of a memory, at any depth, and its body; None if it is not a memory."""
     front = _FRONT.fullmatch(text)
     fields = dict(_FIELD.findall(front[1])) if front else {}
     is_memory = bool(fields.get("name")) and fields.get("type") in _TYPES
-    return fields if is_memory and front and front[2].strip() else None
+    return (fields, front[2].strip()) if is_memory and front and front[2].strip() else None
 
 
 def parsed(name: str, content: bytes, modified_ns: int) -> File:
     """Return a file that is a memory. Raises `Unreadable` if it is not."""
-    text = content.decode()
-    front = _FRONT.fullmatch(text)
-    fields = _fields(text)
-    if front is None or fields is None:
+    parts = _parts(content.decode())
+    if parts is None:
         raise Unreadable(f"{name} is not a memory.")
-    return File(name, content, modified_ns, fields, front[2].strip())
+    return File(name, content, modified_ns, *parts)
 
 
 def refuse_another_version(folder: Path, files: Sequence[File], lines: Sequence[str]) -> None:

@@ -80,7 +80,7 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
     for statement in statements:
         equal.setdefault(normal_form(statement.text), []).append(statement)
     # Those of instructions alone come last.
-    groups = sorted(equal.values(), key=lambda group: all(each.is_instruction for each in group))
+    groups = sorted(equal.values(), key=_are_instructions)
     asked = _near(groups)
     answers = covered([(less[0].text, more[0].text) for less, more in asked])
     for (less, more), is_covered in zip(asked, answers, strict=True):
@@ -88,11 +88,14 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
             more += less
             groups.remove(less)
     return [
-        Repeated(group[0].text, tuple(dict.fromkeys(each.place for each in group)))
+        Repeated(group[0].text, tuple(dict.fromkeys(statement.place for statement in group)))
         for group in groups
-        if len({each.place for each in group}) > 1
-        and any(not each.is_instruction for each in group)
+        if len({statement.place for statement in group}) > 1 and not _are_instructions(group)
     ]
+
+
+def _are_instructions(group: Sequence[Statement]) -> bool:
+    return all(statement.is_instruction for statement in group)
 
 
 def _near(groups: Sequence[list[Statement]]) -> list[tuple[list[Statement], list[Statement]]]:

@@ -21,7 +21,8 @@ class _Observations(OpenSqlite):
 
     def read(self) -> Iterator[Record]:
         for row in self.db.execute(
-            "SELECT id, memory_session_id, project, created_at_epoch, title, facts, narrative "
+            "SELECT id, CAST(memory_session_id AS text), CAST(project AS text), created_at_epoch, "
+            "CAST(title AS text), CAST(facts AS text), CAST(narrative AS text) "
             "FROM observations ORDER BY id"
         ):
             number, session, project, milliseconds, title, facts, narrative = row
@@ -52,6 +53,6 @@ def _texts(facts: str | None) -> list[str]:
     """Return the facts of an observation; none if they have another form."""
     try:
         found: Any = json.loads(facts or "[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return [fact for fact in found if isinstance(fact, str)] if isinstance(found, list) else []

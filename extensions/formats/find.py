@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from slowwave.store.memories import tenants
 from slowwave.store.validate import is_memory_file
 
 from .known_formats import recognised
+from .text_file import text_of
 
 # Claude Code replaces these in the path of a project to name its folder.
 _NOT_IN_A_SLUG = re.compile(r"[^A-Za-z0-9]")
@@ -110,12 +112,14 @@ def _projects(folder: Path) -> Iterator[Path]:
     """Yield a folder and, within a git repository, its parents up to the repository's own."""
     folder = folder.resolve()
     yield folder
-    root = next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+    root = None
+    with suppress(OSError):  # a folder that cannot be searched
+        root = next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
     if root is None:
         return
     for parent in folder.parents:
         if parent.is_relative_to(root):
             yield parent
-    if (root / ".git").is_file():  # a worktree has the memory of its repository
-        git = Path((root / ".git").read_text("utf-8").removeprefix("gitdir:").strip())
-        yield (root / git).resolve().parent.parent.parent
+    if link := text_of(root / ".git"):  # a worktree has the memory of its repository
+        git = root / link.removeprefix("gitdir:").strip()
+        yield git.resolve().parent.parent.parent

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from slowwave.store.errors import NotFound, UnusableFile
+from slowwave.store.errors import NotFound, UnusableFile, file_errors
 
 from .base import Format
 
@@ -63,8 +63,9 @@ def unrecognised(path: Path) -> UnusableFile:
     """Return the error that a file has no known format, with what to try."""
     from .markdown import Markdown
 
-    if not path.exists():
-        return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
+    with file_errors("read", path, error_type=UnusableFile):
+        if not path.exists():
+            return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
     named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
     return UnusableFile(
         f"{path} does not have a format that slowwave recognizes.",

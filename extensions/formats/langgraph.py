@@ -21,6 +21,7 @@ class _OpenStore(StoreRows, OpenSqlite):
     def read(self) -> Iterator[Record]:
         rows = self.db.execute(
             "SELECT prefix, key, value, created_at FROM store WHERE expires_at IS NULL "
+            "AND typeof(prefix) = 'text' AND typeof(key) = 'text' "
             "AND prefix <> ?1 AND substr(prefix, 1, length(?1) + 1) <> ?1 || '.' "
             "ORDER BY prefix, key",
             [ARCHIVE],

@@ -81,7 +81,7 @@ class StoreRows(OpenDatabase):
                 [namespace, MAX_SAMPLE, 2 * SAMPLES_AT_EITHER_END],
             )
             for value, field, vector in rows.fetchall():
-                if (text := _indexed(json.loads(value), field)) is not None:
+                if (text := _indexed(_parsed(value), field)) is not None:
                     found[text] = self.vectors.to_model(vector)
         return list(found.items())
 
@@ -225,10 +225,7 @@ class StoreRows(OpenDatabase):
 
 def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -> Record | None:
     """Return a value as a memory; None if it has another form."""
-    try:
-        found: Any = json.loads(value)
-    except ValueError:
-        return None
+    found = _parsed(value)
     if isinstance(found, Mapping) and found.keys() == {"kind", "content"}:
         found = found["content"] if found["kind"] == "Memory" else None
     if not isinstance(found, Mapping) or found.keys() != {"content"}:
@@ -237,6 +234,14 @@ def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -
     if not isinstance(text, str):
         return None
     return Record(key_of(prefix, name, text), prefix, text, moment_of(created))
+
+
+def _parsed(value: bytes | str) -> Any:
+    """Return the value of JSON; None if it is something else."""
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _indexed(value: object, field: str) -> str | None:

@@ -75,7 +75,7 @@ class Markdown(TextFormat):
         """Return what a memory is, for a file without any."""
         where = f" below '## {_GEMINI}'" if path.resolve().name == "GEMINI.md" else ""
         why = f"{path} has no memories: only plain bullets of one line{where} are memories."
-        return None if self.has_bullets(path) else why
+        return None if text_of(path) is None or self.has_bullets(path) else why
 
     def parse(self, text: str, path: Path) -> Document:
         """Find the bullets."""

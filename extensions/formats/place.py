@@ -18,15 +18,19 @@ from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
+from slowwave.store.validate import is_foreign_file
 
 from .base import Unreadable
+from .known_formats import format_named, recognised, unrecognised
+from .lent_model import LentModel
+from .mirror.mirror import Mirror, default_state, mirrored_format
+from .mirror.pull import line_of
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser
     from slowwave.store.file import MemoryFile
 
     from .base import Format
-    from .mirror.mirror import Mirror
 
 Done = TypeVar("Done")
 
@@ -119,8 +123,6 @@ class MirroredPlace(Place):
 
     def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
         """Lend the model for the vectors of new texts, if the file has vectors of its own."""
-        from .lent_model import LentModel
-
         self.mirror.format.model = LentModel(model, encode)
 
     def remark(self) -> str | None:
@@ -182,15 +184,14 @@ class ForeignFiles(PlaceKind):
 
         Raises `StoreError`, and wrong usage if it could have several formats.
         """
-        from .known_formats import format_named
-        from .mirror.mirror import Mirror, default_state, mirrored_format
-
         if isinstance(file, Address):
             return None
         state = state or default_state(file)
         mirrored = mirrored_format(state)
         if format is not None and mirrored not in (None, format):
-            raise typer.BadParameter(f"{file} was mirrored as {mirrored} before, in {state}.")
+            raise typer.BadParameter(
+                f"{file} was mirrored as {mirrored} before, in {state}. For another mirror: --state"
+            )
         name = format or mirrored
         if name is None:
             return _recognise(file, state)
@@ -201,12 +202,8 @@ class ForeignFiles(PlaceKind):
 
     def refuse_to_add(self, file: Path) -> None:
         """Raise wrong usage for another agent's file."""
-        from .known_formats import recognised
-
         if found := recognised(file):
             raise typer.BadParameter(f"{_looks(file, found[0])}: only its own agent adds to it.")
-        from .mirror.mirror import default_state, mirrored_format
-
         if mirrored := mirrored_format(default_state(file)):
             raise typer.BadParameter(
                 f"{file} is mirrored as {mirrored}: only its own agent adds to it."
@@ -217,9 +214,6 @@ class ForeignFiles(PlaceKind):
         self, source: Path, format: str, note: Callable[[str], None]
     ) -> Iterator[Iterator[bytes]]:
         """Provide the memories of another agent's file as JSON Lines."""
-        from .known_formats import format_named
-        from .mirror.pull import line_of
-
         named = format_named(format)
         _refuse_another_format(named, source)
         if (remark := named.remark(source)) is not None:
@@ -244,9 +238,7 @@ def unconfirmed(looks: str, format: str) -> str:
 
 
 def _recognise(file: Path, state: Path) -> Place | None:
-    from .known_formats import recognised, unrecognised
     from .markdown import Markdown
-    from .mirror.mirror import Mirror
 
     found = recognised(file)
     if not found:
@@ -275,6 +267,8 @@ def _offer_tables(file: Path) -> None:
 
     if not is_database(file):
         return
+    if not is_foreign_file(file):
+        raise typer.BadParameter(f"{file} is a memory file of slowwave's own: omit --state.")
     with translate_errors(file), looking(file) as db:
         found = offer(db, file)
     if found is not None:
@@ -284,8 +278,6 @@ def _offer_tables(file: Path) -> None:
 
 def _refuse_another_format(named: Format, file: Path) -> None:
     """Raise wrong usage for a file that is recognized as other formats than the specified one."""
-    from .known_formats import recognised
-
     if (why := named.why_unfit(file)) is not None:
         raise typer.BadParameter(why)
     found = recognised(file)

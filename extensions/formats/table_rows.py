@@ -50,7 +50,8 @@ class Named:
         first, *pairs = spec.split(",")
         table, _, text = first.partition(":")
         keys = dict(pair.partition("=")[::2] for pair in pairs)
-        if not all((table, text, *keys.values())) or keys.keys() - {"date", "tenant", "deleted"}:
+        is_known = keys.keys() <= {"date", "tenant", "deleted"} and len(keys) == len(pairs)
+        if not is_known or not all((table, text, *keys.values())):
             raise typer.BadParameter(f"'{spec}' does not specify the columns of a table. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
         named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))

@@ -133,7 +133,10 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises `Unreadable`."""
     with file_errors("read", path, error_type=Unreadable):
-        if path.stat().st_size > _MAX_SIZE:
+        size = path.stat().st_size
+        if not path.is_file():  # such as a pipe, which would be waited for
+            raise Unreadable(f"{path} is not a file.")
+        if size > _MAX_SIZE:
             raise Unreadable(f"{path} is larger than any agent's memory file.")
         with open_text(path) as stream:
             return stream.read()

@@ -33,7 +33,7 @@ class ProposalPane(ContentSwitcher):
     """
 
     def __init__(self, place: Place) -> None:
-        """Take the file that lineage is read from."""
+        """place: the file with the lineage."""
         super().__init__(initial="texts")
         self.place = place
         self.shown: PendingProposal | None = None
@@ -48,7 +48,7 @@ class ProposalPane(ContentSwitcher):
         yield Tree[None]("", id="lineage")
 
     def show(self, pending: PendingProposal | None) -> None:
-        """Show a proposal from its top, or nothing. Raises `StoreError`."""
+        """Show the top of a proposal, or nothing. Raises `StoreError`."""
         self.shown = pending
         sources = result = Text("")
         if pending is not None:
@@ -75,12 +75,12 @@ class ProposalPane(ContentSwitcher):
         return True
 
     def turn(self, pages: int) -> None:
-        """Turn pages of what is longer than the screen."""
+        """Scroll by pages."""
         for pane in (*self.query(VerticalScroll), self.query_one(Tree)):
             pane.scroll_relative(y=pages * max(pane.size.height - 1, 1), animate=False)
 
     def _trace(self) -> None:
-        """Show the proposal, its sources, and what those were made from. Raises `StoreError`."""
+        """Show the proposal, its sources, and their lineage. Raises `StoreError`."""
         if self.shown is None:
             return
         proposal, tree = self.shown.kept.proposal, self.query_one(Tree)

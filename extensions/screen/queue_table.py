@@ -11,7 +11,7 @@ from .texts import first_words, haystack
 
 _STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
 _WIDTHS = {_STATE: 8, _OPERATION: 10, _ALIKE: 5}
-# So much of a draft is in the list: what a wide terminal shows of it.
+# How many characters of a draft are listed: what a wide terminal shows.
 _MAX_LISTED = 160
 
 
@@ -23,7 +23,7 @@ class QueueTable(DataTable[Text]):
     """
 
     def __init__(self, session: Session) -> None:
-        """Take what waits."""
+        """Add the columns."""
         super().__init__(cursor_type="row", show_header=False)
         self.session = session
         for name, width in _WIDTHS.items():
@@ -43,21 +43,21 @@ class QueueTable(DataTable[Text]):
         return [row.value or "" for row in self.rows]
 
     def fill(self, wanted: str, at: str | None = None) -> None:
-        """List what has all the words that are wanted, with the cursor at one of it."""
+        """List the proposals with all wanted words. at: the proposal for the cursor."""
         self.clear()
         for key in matching(list(self.session.queue.values()), wanted, haystack):
             self.add_row(*self._cells(key), key=key)
         self.move_to(at)
 
     def refresh_states(self) -> None:
-        """Show what became of proposals."""
+        """Show the current states."""
         for row in list(self.rows):
             state = self.session.state_of(row.value or "")
             if self.get_cell(row, _STATE).plain != state:
                 self.update_cell(row, _STATE, Text(state))
 
     def move_to(self, key: str | None) -> None:
-        """Put the cursor on a proposal, if that is listed."""
+        """Move the cursor to a proposal, if it is listed."""
         if key is None:
             return
         try:
@@ -66,7 +66,7 @@ class QueueTable(DataTable[Text]):
             return
 
     def move_to_open(self) -> None:
-        """Go to the next one that waits, unless the one at the cursor does."""
+        """Move the cursor to the next open proposal, unless it is at an open one."""
         keys = self.keys
         behind = [*keys[self.cursor_row :], *keys[: self.cursor_row]]
         self.move_to(next((key for key in behind if self.session.is_open(key)), None))

@@ -1,4 +1,4 @@
-"""The screen: the list of what waits, one proposal of it, and the keys."""
+"""The screen: the list of pending proposals, a proposal, the keys, and dialogs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,69 @@ from rich.text import Text
 from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import DataTable, Footer, Input, Static, TextArea
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Button, DataTable, Footer, Input, Static, TextArea
 
 from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.errors import SlowwaveError, StoreError
 
-from .dialogs import Asking
 from .proposal_view import ProposalPane
 from .queue_table import QueueTable
 from .session import Done, Session
 from .texts import LEGEND
 
-# So much of what went wrong is shown.
-_MAX_SAID = 500
+# How many characters of an error are shown.
+_MAX_ERROR = 500
+
+
+class Asking(ModalScreen[str | None]):
+    """A question above the screen, with buttons to confirm and to cancel, which answers None."""
+
+    CSS = """
+    Asking { align: center middle; }
+    #asking { width: 90%; height: auto; max-height: 90%; border: solid $primary; padding: 0 1; }
+    #asking Input { margin: 1 0; }
+    #asking TextArea { height: 8; margin: 1 0; }
+    #asking Horizontal { height: 1; }
+    #asking Button { margin-right: 2; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("ctrl+s", "answer", "Apply"),
+    ]
+
+    def __init__(self, question: Text, yes: str, typed: Input | TextArea | None = None) -> None:
+        """yes: the label of the button that confirms. typed: takes the answer, if it is a text."""
+        super().__init__()
+        self.question = question
+        self.yes = yes
+        self.typed = typed
+
+    def compose(self) -> ComposeResult:
+        """Lay it out."""
+        with Vertical(id="asking"):
+            yield Static(self.question)
+            if self.typed is not None:
+                yield self.typed
+            with Horizontal():
+                yield Button(self.yes, id="yes", variant="primary", compact=True)
+                yield Button("Cancel", id="no", compact=True)
+
+    @on(Input.Submitted)
+    @on(Button.Pressed, "#yes")
+    def action_answer(self) -> None:
+        """Answer with the text, on one line, or with the label of the button."""
+        if isinstance(self.typed, TextArea):
+            self.dismiss(" ".join(self.typed.text.split()))
+        else:
+            self.dismiss(self.yes if self.typed is None else self.typed.value)
+
+    @on(Button.Pressed, "#no")
+    def action_cancel(self) -> None:
+        """Answer None."""
+        self.dismiss(None)
 
 
 class ReviewScreen(App[None]):
@@ -54,7 +103,7 @@ class ReviewScreen(App[None]):
     ]
 
     def __init__(self, session: Session, named: str) -> None:
-        """Take what waits, and what the file is called."""
+        """named: how the user named the file."""
         super().__init__()
         self.session = session
         self.named = named
@@ -124,7 +173,7 @@ class ReviewScreen(App[None]):
         search.focus()
 
     def action_show_all(self) -> None:
-        """List everything again."""
+        """Show all proposals."""
         self._searched("")
 
     @on(Input.Submitted, "#search")
@@ -149,7 +198,7 @@ class ReviewScreen(App[None]):
             self._decide(partial(self.session.approve, key))
 
     def action_approve_all(self) -> None:
-        """Ask whether to apply all that is listed and not stale, and apply it."""
+        """Apply all listed proposals that are not stale, after a confirmation."""
         keys = [key for key in self._table.keys if self.session.state_of(key) == "waits"]
         if self.busy or not keys:
             return
@@ -164,7 +213,7 @@ class ReviewScreen(App[None]):
         self.push_screen(Asking(Text(question), "Apply all"), confirmed)
 
     def action_decline(self) -> None:
-        """Ask why, and decline it."""
+        """Ask for a reason, and decline the proposal at the cursor."""
         if (key := self._open()) is None:
             return
 
@@ -176,7 +225,7 @@ class ReviewScreen(App[None]):
         self.push_screen(Asking(Text(f"Decline {key[:8]}?"), "Decline", reason), declined)
 
     def action_edit(self) -> None:
-        """Ask for other words, and apply those."""
+        """Ask for another text, and apply it."""
         if (key := self._open()) is None:
             return
         proposal = self.session.queue[key].kept.proposal
@@ -188,7 +237,7 @@ class ReviewScreen(App[None]):
     def _ask_words(self, key: str, question: str, words: str) -> None:
         def edited(text: str | None) -> None:
             if text:
-                # What does not pass is asked again: nobody has to type it twice.
+                # A text that does not pass the check is shown again, to be corrected.
                 retry = partial(self._ask_words, key, words=text)
                 self._decide(partial(self.session.approve, key, text), retry)
 
@@ -196,25 +245,27 @@ class ReviewScreen(App[None]):
         self.push_screen(Asking(Text(clean(question)), "Apply ^s", area), edited)
 
     def action_undo(self) -> None:
-        """Take the last decision back."""
+        """Undo the last decision."""
         if not self.busy:
             self._decide(self.session.undo)
 
     def _open(self) -> str | None:
-        """Return the proposal at the cursor, if it can be decided about now."""
+        """Return the proposal at the cursor, if it can be decided now."""
         key = self._table.current
         if key is None or self.busy:
             return None
         if not self.session.is_open(key):
             state = self.session.state_of(key)
-            elsewhere = state == "decided"
-            back = f"It is {state}; u undoes the last decision."
-            self._warn("It was decided by another program." if elsewhere else back)
+            self._warn(
+                "It was decided by another program."
+                if state == "decided"
+                else f"It is {state}; u undoes the last decision."
+            )
             return None
         return key
 
     def _decide(self, do: Callable[[], Done], retry: Callable[[str], None] | None = None) -> None:
-        """Do something to the file while the screen goes on."""
+        """Change the file in a thread, so that the screen goes on."""
         self.busy = True
         self._tell("Working …")
         self._work(do, retry)
@@ -244,4 +295,4 @@ class ReviewScreen(App[None]):
 
     def _complain(self, error: SlowwaveError) -> None:
         message = " ".join(filter(None, (error.message, error.hint)))
-        self.notify(shortened(message, _MAX_SAID), severity="error", markup=False)
+        self.notify(shortened(message, _MAX_ERROR), severity="error", markup=False)

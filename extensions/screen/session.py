@@ -1,4 +1,4 @@
-"""What a person does at the screen, applied by the same code as the commands."""
+"""The decisions of a person at the screen, applied by the same code as the commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 class UndoableDecision:
     """A decision that can be undone."""
 
-    # As it waited.
+    # As it was before.
     pending: PendingProposal
     state: State
     # The run that applied it; None if it was declined.
@@ -47,7 +47,7 @@ class Done:
 
 @dataclass
 class Session:
-    """What waits, and what was decided about it at this screen."""
+    """The pending proposals, and the decisions at this screen."""
 
     place: Place
     embedder: Embedder
@@ -59,12 +59,12 @@ class Session:
     elsewhere: set[str] = field(default_factory=set)
 
     def load(self) -> None:
-        """Read what waits. Raises `StoreError`."""
+        """Read the pending proposals. Raises `StoreError`."""
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.queue = {item.id: item for item in self.choice.of(read_queue(opened))}
+            self.queue = {pending.id: pending for pending in self.choice.of(read_queue(opened))}
 
     def state_of(self, key: str) -> State:
-        """Return what is so of a proposal."""
+        """Return the state of a proposal."""
         for step in self.steps:
             if step.pending.id == key:
                 return step.state
@@ -73,11 +73,11 @@ class Session:
         return "stale" if self.queue[key].stale else "waits"
 
     def is_open(self, key: str) -> bool:
-        """Whether it can be decided about."""
+        """Whether it can be decided."""
         return self.state_of(key) in ("waits", "stale")
 
     def approve(self, key: str, words: str | None = None) -> Done:
-        """Apply a proposal as it was kept, or with a person's words, if these pass the check.
+        """Apply a proposal unchanged, or with another text, if that passes the check.
 
         Raises `StoreError`.
         """
@@ -90,7 +90,7 @@ class Session:
         if result.state == "applied":
             state: State = "applied" if words is None else "edited"
             self.steps.append(UndoableDecision(pending, state, decided.run_id))
-        # If not, what became of its memories meanwhile is shown, too.
+        # If it was not, its memories may have changed.
         self._look_again(pending)
         if result.state != "applied":
             return Done(f"Not applied, {result.state}: {result.why}")
@@ -126,7 +126,7 @@ class Session:
         return Done(f"Declined {key[:8]}. It is not proposed again.", key)
 
     def undo(self) -> Done:
-        """Take the last decision back; what it was about waits again. Raises `StoreError`."""
+        """Undo the last decision; its proposal is pending again. Raises `StoreError`."""
         if not self.steps:
             return Done("There is no decision to undo.")
         step = self.steps[-1]
@@ -152,7 +152,7 @@ class Session:
         return f"{counts}: {superseded}, {counted(written, 'text is', 'texts are')} written."
 
     def summary(self) -> str:
-        """Say what was decided, and what waits still."""
+        """Return the numbers of decisions and of pending proposals."""
         counts = Counter(step.state for step in self.steps)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
         left = sum(self.is_open(key) for key in self.queue)
@@ -168,7 +168,7 @@ class Session:
         return NotFound(f"{pending.id[:8]} is no longer pending: another program decided it.")
 
     def _look_again(self, *changed: PendingProposal) -> None:
-        """Look once more at what waits, and at what is about a memory that was changed."""
+        """Read the queue again, and the proposals about the memories of changed ones."""
         touched = {memory for pending in changed for memory in pending.kept.proposal.sources}
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
@@ -176,7 +176,7 @@ class Session:
                 if touched.isdisjoint(pending.kept.proposal.sources):
                     continue
                 (seen,) = load_proposals(opened, [pending.decision])
-                # Of what is decided its own run changed the memories.
+                # A decided proposal is not stale: its own run changed the memories.
                 self.queue[key] = seen if self.is_open(key) else replace(seen, stale=None)
 
 

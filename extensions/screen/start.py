@@ -1,4 +1,4 @@
-"""The screen, opened at a terminal and closed again."""
+"""Open the screen at a terminal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MISSING = f"--tui requires the package textual; {install_hint('tui')}. {_WITHOU
 
 
 def show_screen(place: Place, choice: Choice, embedder: Embedder) -> str:
-    """Let a person decide at the screen, and say what was decided.
+    """Let a person decide at the screen; return a summary of the decisions.
 
     Raises `StoreError` if the file cannot be read, and wrong usage without a terminal or Textual.
     """

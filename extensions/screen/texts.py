@@ -1,4 +1,4 @@
-"""The texts of one proposal on the screen: its sources, its draft and its reasons, with marks.
+"""The texts of a proposal on the screen: its sources, its draft and its reasons, with marks.
 
 Marks are underlined, bold and reversed letters: they are visible on a screen without color.
 """
@@ -33,7 +33,7 @@ _MISSING = "(no longer in the file)"
 
 
 def sources_of(pending: PendingProposal) -> Text:
-    """Return the sources one below the other, with what the draft lacks of them."""
+    """Return the sources, with marks for the words that the draft lacks."""
     memories = _sources(pending)
     marked, _ = mark_differences(list(map(_shown, memories)), _draft(pending))
     parts = [
@@ -51,7 +51,7 @@ def sources_of(pending: PendingProposal) -> Text:
 
 
 def draft_of(pending: PendingProposal) -> Text:
-    """Return the draft, with what is new in it, who wrote it, and its values."""
+    """Return the draft, with marks for new words, its values and its authors."""
     view, proposal = view_pending(pending), pending.kept.proposal
     memories, draft = _sources(pending), _draft(pending)
     sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
@@ -81,12 +81,12 @@ def reasons_of(pending: PendingProposal) -> Text:
 
 
 def first_words(pending: PendingProposal, limit: int) -> str:
-    """Return what a list shows of a proposal: the beginning of the draft."""
+    """Return the beginning of the draft, for a list."""
     return shortened(_draft(pending), limit)
 
 
 def haystack(pending: PendingProposal) -> str:
-    """Return all that a search looks at, in lower case."""
+    """Return all texts of a proposal that a search reads, in lower case."""
     proposal = pending.kept.proposal
     texts = [memory.content for memory in pending.memories.values()]
     return "\n".join(
@@ -124,13 +124,13 @@ def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
 
 
 def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator[Text]:
-    """Yield the values that the draft has of its sources, those that it lacks, and its own.
+    """Yield the values of the sources that the draft keeps, those that it lacks, and its own.
 
-    days: on which the sources were observed; an update contains the day of its change.
+    days: when the sources were observed; an update contains the day of its change.
     """
-    there, here = list(map(_read, sources)), [_read(draft)]
-    kept, lost = _split(there, here)
-    _, own = _split(here, [*there, *map(_read, days)])
+    of_sources, of_draft = list(map(_read, sources)), [_read(draft)]
+    kept, lost = _split(of_sources, of_draft)
+    _, own = _split(of_draft, [*of_sources, *map(_read, days)])
     for heading, words in (
         ("Values kept  ", kept),
         ("Only in a source  ", lost),
@@ -155,7 +155,7 @@ def find_guarded(text: str) -> list[tuple[int, int]]:
 def _split(
     readings: Sequence[Reading], known_readings: Sequence[Reading]
 ) -> tuple[list[str], list[str]]:
-    """Return the values and negations that other texts have, and those that they lack."""
+    """Return the values and negations that known readings have, and those that they lack."""
     known = KnownValues(value for reading in known_readings for value in reading.values)
     negations = {word.casefold() for reading in known_readings for word in reading.negators}
     found = {value.words: known.has(value) for reading in readings for value in reading.values} | {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -172,7 +174,8 @@ def fleet_maintain(
         output.result({"command": "fleet maintain", "gate": closed.as_json()})
         return
     if model is None:
-        _note_ineffective_options(context, output)
+        for name in filter(partial(is_on_command_line, context), _ASKING):
+            output.note(f"--{name.replace('_', '-')} has no effect without --model.")
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
@@ -278,13 +281,16 @@ def _report(
             **account_as_json(totals),
         }
     )
-    output.show(*account_as_text(totals, source))
+    output.show(*map(clean, account_as_text(totals, source)))
     if metrics is not None:
         write_metrics(metrics, totals)
     if output.quiet and totals.in_trouble:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         first = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
-        output.error(first, f"See: slowwave fleet report {receipts}", _code(totals))
+        hint = "To see them all, omit --quiet."
+        if receipts is not None:
+            hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
+        output.error(first, hint, _code(totals))
     elif _code(totals) == Code.UNUSABLE_FILE:
         output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
 
@@ -303,14 +309,12 @@ def _code(totals: Totals) -> Code:
 
 def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
     """Return the job with the owner of its budget, if it has one."""
-    from dataclasses import replace
-
     from slowwave.extensions.fleet.budget_owners import OwnerInFile
 
     budget = job.budget
     if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
         return job
-    return replace(job, owner=OwnerInFile.begin(folder, budget, workers))
+    return replace(job, owner=OwnerInFile(folder, budget, workers))
 
 
 def _engine(name: EngineName, workers: int) -> Engine:
@@ -335,11 +339,6 @@ def _shard_of(text: str) -> Shard:
             f"--shard counts from 0: the last of {of} shares is {of - 1}/{of}."
         )
     return Shard(number, of)
-
-
-def _note_ineffective_options(context: typer.Context, output: Output) -> None:
-    for name in filter(partial(is_on_command_line, context), _ASKING):
-        output.note(f"--{name.replace('_', '-')} has no effect without --model.")
 
 
 app = group_of(

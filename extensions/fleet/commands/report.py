@@ -1,4 +1,4 @@
-"""What became of a fleet's files, and slowwave fleet report: of those of its last run."""
+"""slowwave fleet report, and the account that 'fleet maintain' gives, too."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.report_file import PREFIX, refuse_unwritable_metrics, write_textfile
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from slowwave.extensions.fleet.totals import ShardState, Totals
 
 FleetMetricsOption = Annotated[
@@ -81,13 +79,13 @@ def fleet_report(
     output.result(
         {"command": "fleet report", "receipts": receipts, **account_as_json(totals, shards)}
     )
-    output.show(*account_as_text(totals, receipts, shards))
+    output.show(*map(clean, account_as_text(totals, receipts, shards)))
     if metrics is not None:
         write_metrics(metrics, totals)
 
 
 def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[str, Any]:
-    """Return what became of the files, as format 1."""
+    """Return the outcomes of the files, as format 1."""
     from slowwave.extensions.fleet.totals import SUMMED
 
     return {
@@ -111,14 +109,8 @@ def account_as_json(totals: Totals, shards: Sequence[ShardState] = ()) -> dict[s
     }
 
 
-def account_as_text(
-    totals: Totals, named: str, shards: Sequence[ShardState] = ()
-) -> list[RenderableType]:
-    """Return the same for people."""
-    return [clean(line) for line in _lines(totals, named, shards)]
-
-
-def _lines(totals: Totals, named: str, shards: Sequence[ShardState]) -> Iterator[str]:
+def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = ()) -> Iterator[str]:
+    """Yield the same as lines of text."""
     count = {str(became): count for became, count in totals.became.items()}
     became = [f"{count[became]:,} {word}" for became, word in _WORDS.items() if became in count]
     files = counted(totals.files, "file", "files")

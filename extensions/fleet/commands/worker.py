@@ -1,4 +1,4 @@
-"""What the workers of a fleet need from the command line: their settings, and who writes drafts."""
+"""What the workers of a fleet need from the command line: their settings and their writer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import BudgetOwner, UsageLimits
     from slowwave.consolidation.writing.writer import Writer
 
-# What libraries that multiply matrices read when they are loaded: one thread each.
+# Libraries that multiply matrices read these when they are loaded: one thread each.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 # Disables Ray's usage statistics.
 _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
@@ -24,7 +24,7 @@ _RAY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 @contextmanager
 def settings_of_workers(workers: int) -> Iterator[None]:
-    """Give processes that begin within the block the settings that libraries read on loading."""
+    """Set what libraries read on loading, for the processes that begin within the block."""
     settings = _RAY | (_ONE_THREAD if workers > 1 else {})
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
@@ -39,11 +39,11 @@ def settings_of_workers(workers: int) -> Iterator[None]:
 
 
 def prepare_worker() -> None:
-    """Make the settings of a worker's process: before anything is loaded there."""
+    """Prepare the process of a worker, before anything is loaded in it."""
     os.environ.update(_ONE_THREAD)
     keep_libraries_quiet()
     tune_interpreter()
-    # Ctrl-C at a terminal goes to all processes: the one that they belong to ends them.
+    # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -60,6 +60,6 @@ def writer_of(
     budget: UsageLimits,
     owner: BudgetOwner | None,
 ) -> Writer:
-    """Return who writes the drafts of one file."""
+    """Return the writer of the drafts for one file."""
     limits = (budget.calls, budget.tokens, budget.cost_usd, budget.seconds)
     return make_writer(model, api_base, checker, concurrency, limits, None, owner)

@@ -1,8 +1,7 @@
-"""The receipts of nights as JSON Lines, in a folder or a bucket: written in parts, read as one.
+"""The receipts of runs as JSON Lines, in a folder or a bucket: written in parts, read as one.
 
-Each shard of a night has a folder of its own, `TIME-shard-I-of-N-ID/`: `begin.json` once it has
-begun, parts that are written as the night goes on, and `end.json` once it has ended. What a killed
-night wrote stays, and counts.
+Each shard of a run has a folder of its own, `TIME-shard-I-of-N-ID/`: `begin.json`, parts that are
+written during the run, and `end.json` at its end. The parts of a killed run count, too.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.records import json_text, timestamp
 
 from .object_store import Gone, Objects, is_bucket
@@ -30,7 +29,7 @@ from .receipt import Known, Receipt
 if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import UsageLimits
 
-# Receipts that are written at a time; what a kill loses of them, the next run finds again.
+# Receipts that are written at a time; those that a kill loses, the next run finds again.
 PORTION = 200
 # Receipts of unchanged files cost nothing to find again.
 _PORTION_UNCHANGED = 50_000
@@ -42,18 +41,18 @@ _LINES, _OF_A_LINE = msgspec.json.Encoder(), msgspec.json.Decoder(Receipt)
 
 @dataclass(frozen=True)
 class Shard:
-    """The share of one process in a night: the files whose keys fall to `number` of `of`."""
+    """The share of one process in a run: the files whose keys hash to `number` of `of`."""
 
     number: int = 0
     of: int = 1
 
     def has(self, key: str) -> bool:
-        """Whether a file is in it: by its key alone, so that no two shards have to agree."""
+        """Whether a file is in it, by its key alone, so that shards need not communicate."""
         digest = hashlib.blake2b(key.encode(errors="surrogateescape"), digest_size=8).digest()
         return int.from_bytes(digest) % self.of == self.number
 
     def share_of(self, budget: UsageLimits) -> UsageLimits:
-        """Return its share of a budget. Shards work side by side: each has the whole time."""
+        """Return its share of a budget. Shards run at the same time, so each has all of it."""
         return replace(
             budget,
             calls=self._part_of(budget.calls),
@@ -70,39 +69,38 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardNight:
-    """One shard's receipts of one night."""
+    """The receipts of one shard of a run."""
 
     name: str
     began: str
     shard: Shard
     parts: tuple[str, ...]
-    # What is said of the whole at its end; None if it was killed, or goes on.
+    # The content of end.json; None if the run was killed, or goes on.
     end: dict[str, Any] | None
 
     @property
     def is_complete(self) -> bool:
-        """Whether it came to all of its files."""
+        """Whether it maintained all of its files."""
         return self.end is not None and self.end.get("complete") is True
 
     @property
     def source(self) -> str:
-        """The mark of the source that its files are of; empty if it does not say so."""
+        """The mark of the source of its files; empty if unknown."""
         return str((self.end or {}).get("source", ""))
 
 
 class Archive:
-    """The receipts of all nights in one place."""
+    """The receipts of all runs in one place."""
 
     def __init__(self, place: str) -> None:
-        """Take a folder or a bucket's address. Raises `StoreError`."""
+        """place: a folder or the address of a bucket. Raises `StoreError`."""
         self.place = place
-        if not is_bucket(place) and not Path(place).is_dir():
-            self._objects: Objects | None = None
-        else:
-            self._objects = Objects(place)
+        with file_errors("read", Path(place)):
+            is_there = is_bucket(place) or Path(place).is_dir()
+        self._objects = Objects(place) if is_there else None
 
     def nights(self) -> list[ShardNight]:
-        """Return what lies there, the latest first. Raises `StoreError`."""
+        """Return the shards of all runs, the latest first. Raises `StoreError`."""
         found: dict[str, list[str]] = {}
         for object in () if self._objects is None else self._objects.list():
             name, _, file = object.key.partition("/")
@@ -111,7 +109,7 @@ class Archive:
         return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
 
     def begin(self, began: datetime, shard: Shard) -> ReceiptWriter:
-        """Begin the receipts of a night. Raises `StoreError` if nothing can be written there."""
+        """Begin the receipts of a run. Raises `StoreError` if nothing can be written there."""
         if self._objects is None:
             try:
                 Path(self.place).mkdir(parents=True, exist_ok=True)
@@ -127,11 +125,11 @@ class Archive:
     def manifest(
         self, keys: Iterable[str], marks: frozenset[str]
     ) -> tuple[dict[str, Known], list[str]]:
-        """Return what was last seen of each file, and what of it cannot be read.
+        """Return what the latest receipts say of files, and which receipts cannot be read.
 
-        keys: of the files that are wanted; marks: of the sources that all of them are in. Nights
-        are read from the latest back to where nothing more is wanted: all of the files are known,
-        or all shards of a night on such a source came to their end. Raises `StoreError`.
+        keys: of the files; marks: of the sources that have all of them. Runs are read from the
+        latest backwards until all files are known, or all shards of a run on such a source are
+        complete. Raises `StoreError`.
         """
         wanted = set(keys)
         known: dict[str, Known] = {}
@@ -140,16 +138,13 @@ class Archive:
         for night in self.nights():
             if not wanted:
                 break
-            seen: dict[str, Known] = {}
             for part in reversed(night.parts):
                 try:
                     for receipt in self._read(f"{night.name}/{part}"):
-                        seen.setdefault(receipt.key, receipt.known)
+                        known.setdefault(receipt.key, receipt.known)
+                        wanted.discard(receipt.key)
                 except StoreError as error:
                     unreadable.append(error.message)
-            for key, known_file in seen.items():
-                known.setdefault(key, known_file)
-            wanted.difference_update(seen)
             if night.is_complete and night.source in marks:
                 ended = complete.setdefault((night.shard.of, night.source), set())
                 ended.add(night.shard.number)
@@ -158,13 +153,13 @@ class Archive:
         return known, unreadable
 
     def receipts(self, night: ShardNight) -> Iterator[Receipt]:
-        """Yield the receipts of a shard's night. Raises `StoreError`."""
+        """Yield the receipts of a shard. Raises `StoreError`."""
         for part in night.parts:
             yield from self._read(f"{night.name}/{part}")
 
     def _read(self, key: str) -> list[Receipt]:
         try:
-            assert self._objects is not None  # noqa: S101 - something was listed
+            assert self._objects is not None  # noqa: S101 - it has listed the key
             return _OF_A_LINE.decode_lines(gzip.decompress(self._objects.read(key)))
         except (msgspec.MsgspecError, EOFError, zlib.error, OSError, Gone) as error:
             why = str(error).rstrip(". ") or "it is gone"
@@ -175,7 +170,7 @@ class Archive:
 
     def _night(self, name: str, files: Sequence[str]) -> ShardNight:
         match = _NAME.fullmatch(name)
-        assert match is not None  # noqa: S101 - others were omitted
+        assert match is not None  # noqa: S101 - `nights` has matched it
         parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
         end = self._end(f"{name}/{_END}") if _END in files else None
         return ShardNight(
@@ -183,7 +178,7 @@ class Archive:
         )
 
     def _end(self, key: str) -> dict[str, Any] | None:
-        assert self._objects is not None  # noqa: S101 - something was listed
+        assert self._objects is not None  # noqa: S101 - it has listed the key
         try:
             found = json.loads(self._objects.read(key))
         except (ValueError, Gone):
@@ -192,36 +187,33 @@ class Archive:
 
 
 class ReceiptWriter:
-    """Writes the receipts of a shard's night, as they come."""
+    """Writes the receipts of a shard as they come."""
 
     def __init__(self, objects: Objects, name: str, began: datetime, shard: Shard) -> None:
-        """Begin. Raises `StoreError` if nothing can be written there, before any work is done."""
+        """Write that the run has begun. Raises `StoreError` if nothing can be written there."""
         self._objects = objects
         self.name = name
         self._began = began
         self._shard = shard
-        self._waiting: list[Receipt] = []
+        self._others: list[Receipt] = []
         self._unchanged: list[Receipt] = []
         self._parts = 0
         objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
 
     def add(self, receipt: Receipt) -> None:
-        """Take a receipt, and write a portion once there are enough. Raises `StoreError`."""
-        if receipt.became == "unchanged":
-            self._unchanged.append(receipt)
-            if len(self._unchanged) >= _PORTION_UNCHANGED:
-                self._write(self._unchanged)
-        else:
-            self._waiting.append(receipt)
-            if len(self._waiting) >= PORTION:
-                self._write(self._waiting)
+        """Add a receipt, and write a portion once there are enough. Raises `StoreError`."""
+        is_unchanged = receipt.became == "unchanged"
+        receipts = self._unchanged if is_unchanged else self._others
+        receipts.append(receipt)
+        if len(receipts) >= (_PORTION_UNCHANGED if is_unchanged else PORTION):
+            self._write(receipts)
 
     def end(self, now: datetime, complete: bool, source: str) -> None:
-        """Write what is left, and that this was all; source: the mark of where files lie.
+        """Write the remaining receipts, and the end. Raises `StoreError`.
 
-        Raises `StoreError`.
+        source: the mark of the source of the files.
         """
-        for receipts in (self._unchanged, self._waiting):
+        for receipts in (self._unchanged, self._others):
             if receipts:
                 self._write(receipts)
         summary = {

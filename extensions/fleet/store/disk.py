@@ -1,4 +1,4 @@
-"""Memory files on a disk: which version of one lies there, and on what kind of file system."""
+"""Memory files on a disk: their versions, and the kind of file system that they are on."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from slowwave.store.errors import StoreError
 from slowwave.store.opening import first_bytes
 from slowwave.store.sidecar import sidecar_path
 
-# Linux' names of file systems that other hosts write to as well. SQLite's log needs memory
-# that all who use the file share, and has none across hosts (https://www.sqlite.org/wal.html).
+# Linux' names of file systems that other hosts write to, too. SQLite's log needs memory that all
+# processes which use the file share; hosts share none (https://www.sqlite.org/wal.html).
 _OF_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|ncpfs|9p|afs|coda|ceph|lustre|gpfs|ocfs2|gfs2?|beegfs|pvfs2|orangefs"
     r"|glusterfs|virtiofs|fuse\..*|fuse"
 )
-# What runs in the process of a user, and mounts what lies on the same machine.
+# File systems in user space whose content is on the same machine.
 _OF_THIS_MACHINE = re.compile(r"fuse\.(?:fuse-overlayfs|ntfs(?:-3g)?|exfat|gocryptfs|encfs)")
 _MOUNTINFO = Path("/proc/self/mountinfo")
-# Where SQLite's file format says how the file is written, and what says so of a log.
+# The byte of SQLite's file format that tells how the file is written, and its value for a log.
 _WRITE_VERSION, _LOG = 18, 2
 
 
 def version_of(path: Path) -> str:
-    """Return what changes whenever a memory file does; an agent's log counts. Raises OSError."""
+    """Return a value that changes whenever a memory file or its log does. Raises OSError."""
     found = path.stat()
     parts = [found.st_ino, found.st_size, found.st_mtime_ns]
     try:
@@ -39,7 +39,7 @@ def version_of(path: Path) -> str:
 def refuse_shared_log(path: Path) -> None:
     """Refuse a file with a write-ahead log on a network file system. Raises `StoreError`.
 
-    On Linux: elsewhere nobody says what a folder lies on.
+    Works on Linux only: other systems do not list their mounts.
     """
     system = file_system_of(path.resolve(), _mountinfo())
     if system is None or not is_of_a_network(system):
@@ -47,7 +47,7 @@ def refuse_shared_log(path: Path) -> None:
     try:
         header = first_bytes(path, _WRITE_VERSION + 1)
     except OSError:
-        return  # who opens it says what is wrong
+        return  # opening it reports the error
     if header[_WRITE_VERSION:] == bytes([_LOG]):
         raise StoreError(
             f"{path} is in WAL mode on a network file system ({system}): two hosts that use it at "
@@ -57,18 +57,18 @@ def refuse_shared_log(path: Path) -> None:
 
 
 def file_system_of(path: Path, mountinfo: str) -> str | None:
-    """Return the kind of file system that a path lies on, by the lines of `mountinfo`.
+    """Return the kind of file system that a path is on, by the lines of `mountinfo`.
 
     See https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html.
     """
     mounts = _mounts(mountinfo)
-    folders = (str(item) for item in (path, *path.parents))
+    folders = map(str, (path, *path.parents))
     return next((mounts[folder] for folder in folders if folder in mounts), None)
 
 
-@lru_cache(maxsize=1)  # of a machine: it is asked of each file, and rarely changes
+@lru_cache(maxsize=1)  # needed for each file, and rarely different
 def _mounts(mountinfo: str) -> dict[str, str]:
-    """Return what kind of file system is mounted on each folder."""
+    """Return the kind of file system that is mounted on each folder."""
     mounts = {}
     for line in mountinfo.splitlines():
         place, _, behind = line.partition(" - ")
@@ -76,7 +76,7 @@ def _mounts(mountinfo: str) -> dict[str, str]:
         if len(fields) < 5 or not behind:
             continue
         point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
-        # The later of two at one place covers the earlier.
+        # A later mount hides an earlier one at the same place.
         mounts[point] = behind.split()[0]
     return mounts
 

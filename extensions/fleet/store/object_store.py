@@ -1,6 +1,6 @@
-"""Folders and buckets through obstore: list, get, put, and put only over a version that was read.
+"""Folders and buckets through obstore: list, get, put, and replace only a version that was read.
 
-The credentials of a bucket are found as its own tools find them (`AWS_...`, `GOOGLE_...`,
+Credentials come from the variables that a bucket's own tools use (`AWS_...`, `GOOGLE_...`,
 `AZURE_...`; https://developmentseed.org/obstore/latest/authentication/).
 """
 
@@ -24,7 +24,7 @@ SCHEMES = ("s3://", "gs://", "az://")
 
 
 class Changed(Exception):
-    """The object is not the one that was read: another has put it since."""
+    """Another program has replaced the object since it was read."""
 
 
 class Gone(Exception):
@@ -32,9 +32,9 @@ class Gone(Exception):
 
 
 class Listed(NamedTuple):
-    """A file as a listing names it.
+    """A file in a listing.
 
-    version changes whenever the file does: an object's ETag, or of a file on a disk its size and
+    version changes whenever the file does: an object's ETag; for a file on a disk, its size and
     time, and those of its log.
     """
 
@@ -43,27 +43,27 @@ class Listed(NamedTuple):
 
 
 def is_bucket(place: str) -> bool:
-    """Whether a place is a bucket's address."""
+    """Whether a place is the address of a bucket."""
     return place.startswith(SCHEMES)
 
 
 class Objects:
-    """What lies in a folder or under a prefix of a bucket, by keys relative to it."""
+    """The objects in a folder or below a prefix of a bucket, by keys relative to it."""
 
     def __init__(self, place: str) -> None:
-        """Take a folder's path or a bucket's address. Raises `StoreError` if it makes no sense."""
+        """place: a folder's path or a bucket's address. Raises `StoreError` if it is invalid."""
         self._place = place
         with self._explained(""):
             self._store = _store(place)
 
     def list(self) -> Iterator[Listed]:
-        """Yield what lies there, in portions of a thousand. Raises `StoreError`."""
+        """Yield all objects, listed a thousand at a time. Raises `StoreError`."""
         import obstore
 
         with self._explained(""):
             for portion in obstore.list(self._store, chunk_size=1_000):
-                for item in portion:
-                    yield Listed(item["path"], _quoted(item["e_tag"], item["version"]))
+                for meta in portion:
+                    yield Listed(meta["path"], _quoted(meta["e_tag"], meta["version"]))
 
     def read(self, key: str) -> bytes:
         """Return an object. Raises `Gone` and `StoreError`."""
@@ -73,7 +73,7 @@ class Objects:
             return bytes(obstore.get(self._store, key).bytes())
 
     def write(self, key: str, data: bytes) -> None:
-        """Put an object whole or not at all. Raises `StoreError`."""
+        """Put an object completely or not at all. Raises `StoreError`."""
         import obstore
 
         with self._explained(key):
@@ -91,9 +91,9 @@ class Objects:
             return _quoted(found.meta["e_tag"], found.meta["version"])
 
     def replace(self, key: str, path: Path, version: str) -> str:
-        """Put a file over the version that was read, and return the new version.
+        """Replace the version that was read by a file, and return the new version.
 
-        Raises `Changed` if that no longer exists, and `StoreError`.
+        Raises `Changed` if there is another version by now, `Gone`, and `StoreError`.
         """
         import obstore
 
@@ -103,7 +103,7 @@ class Objects:
 
     @contextmanager
     def _explained(self, key: str) -> Iterator[None]:
-        """Turn obstore's errors into ours."""
+        """Translate obstore's errors into ours."""
         try:
             from obstore import exceptions
         except ImportError as error:
@@ -118,15 +118,18 @@ class Objects:
         except (exceptions.PreconditionError, exceptions.AlreadyExistsError) as error:
             raise Changed(where) from error
         except (exceptions.BaseError, OSError, ValueError) as error:
-            raise StoreError(f"{where} cannot be reached: {_first_line(error)}", _hint()) from error
+            raise StoreError(
+                f"{where} cannot be reached: {_first_line(error)}", self._hint()
+            ) from error
 
-
-def _hint() -> str:
-    """Return what to look at; obstore itself says nothing of an endpoint without TLS."""
-    endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-    if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
-        return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
-    return "Check its name, the credentials and the region."
+    def _hint(self) -> str:
+        """Return what to check; obstore itself does not mention an endpoint without TLS."""
+        if not is_bucket(self._place):
+            return "Check that this user may read and write it, and that the disk is not full."
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        if endpoint.startswith("http://") and "AWS_ALLOW_HTTP" not in os.environ:
+            return f"{endpoint} does not use TLS: set AWS_ALLOW_HTTP=true to use it anyway."
+        return "Check its name, the credentials and the region."
 
 
 @cache
@@ -139,7 +142,7 @@ def _store(place: str) -> ObjectStore:
 
 
 def _quoted(e_tag: str | None, version: str | None) -> str:
-    """Return what a store calls a version, in one text: some know an ETag, some a generation."""
+    """Return a version as one text; some stores have an ETag, others a generation, too."""
     return f"{e_tag or ''} {version}" if version else e_tag or ""
 
 

@@ -1,4 +1,4 @@
-"""What a night of a fleet leaves of one memory file: a row of the receipts."""
+"""The receipt of one memory file in a run of a fleet."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ WELL: frozenset[Became] = frozenset(
 
 
 class Known(NamedTuple):
-    """What the next night has to know of a file: a million of them fit into a process."""
+    """What the next run must know of a file; a million of them fit into a process."""
 
-    # The file's version when it was left; see `Listed`.
+    # The file's version at the end of the run; see `Listed`.
     version: str
-    # Under which options and rules nothing is left to do; None if something may be.
+    # A hash of the options and rules with which nothing is left to do; None if something may be.
     basis: str | None
-    # Up to when that holds; None: until the file changes.
+    # Until when that holds; None: until the file changes.
     until: str | None
     # The latest run that any receipt names.
     last_run: str | None
@@ -67,7 +67,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What became of one memory file. Numbers of proposals and runs are read from its `runs`."""
+    """The outcome of one memory file, with the numbers of its `runs` and their proposals."""
 
     key: str
     became: Became
@@ -79,7 +79,7 @@ class Receipt:
     # The runs of fleets that no earlier receipt of this file names, oldest first.
     runs: tuple[str, ...] = ()
     last_run: str | None = None
-    # Active memories and their tokens; None where nobody counted them: a run that was killed.
+    # Active memories and their tokens; None if they were not counted, because a run was killed.
     memories_before: int | None = None
     memories_after: int | None = None
     tokens_before: int | None = None
@@ -90,13 +90,13 @@ class Receipt:
     pending: int = 0
     failed: int = 0
     planned: int = 0
-    # What a model was asked by them, and by tries whose file could not be put back.
+    # Usage of a model by these runs, and by tries whose file could not be put back.
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    # In USD; None where a price is not known.
+    # In USD; None if a price is unknown.
     cost: float | None = 0.0
-    # How often the file was taken from its bucket.
+    # How often the file was fetched from its bucket.
     tries: int = 1
     seconds: float = 0.0
     # When, ISO 8601 in UTC.
@@ -104,14 +104,14 @@ class Receipt:
 
     @property
     def known(self) -> Known:
-        """What the next night has to know."""
+        """What the next run must know."""
         return Known(
             *(self.version, self.basis, self.until, self.last_run),
             *(self.memories_after, self.tokens_after),
         )
 
     def with_usage_of(self, earlier: Receipt) -> Receipt:
-        """Return it with what a model was asked by an earlier try, too."""
+        """Return it with the usage of an earlier try added."""
         is_known = self.cost is not None and earlier.cost is not None
         return replace(
             self,
@@ -123,7 +123,7 @@ class Receipt:
 
     @property
     def is_well(self) -> bool:
-        """Whether nobody has to look at the file."""
+        """Whether the file needs neither another run nor a person."""
         return self.became in WELL
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import translate
-from pathlib import Path, PurePosixPath
+from itertools import starmap, takewhile
+from pathlib import Path
 
 from slowwave.extensions.postgres.format import PostgresFormat
 from slowwave.extensions.postgres.tenants import Tenants
@@ -21,57 +23,61 @@ from slowwave.store.records import json_text
 from .disk import version_of
 from .object_store import SCHEMES, Listed, Objects, is_bucket
 
-# What a memory file is called in a folder or a bucket, where no pattern says it.
+# The suffix of memory files in a folder or a bucket, unless a pattern is specified.
 SUFFIX = ".db"
-# A mirror of another agent's file: its night is that file's.
+# The suffix of mirrors of other agents' files, which are maintained with those.
 _MIRROR = ".slowwave.db"
-# Where receipts lie, if nobody says where. Hidden folders are not looked into.
+# The default folder of receipts. Hidden folders are not searched.
 RECEIPTS = ".slowwave-receipts"
 _WILD = re.compile(r"[*?[]")
-# The version of a file that a list names and that is not there.
+# The version of a listed file that does not exist.
 NOT_THERE = "missing"
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """Where the files of a fleet lie, and how they are listed."""
+    """Where the files of a fleet are, and how they are listed."""
 
     named: str
-    # What keys are relative to: a folder, or a bucket's address.
+    # A folder or the address of a bucket; keys are relative to it.
     base: str
-    # Whether the files are objects, or lie on a disk.
+    # Whether the files are objects instead of files on a disk.
     in_bucket: bool
     listing: Callable[[], Iterator[Listed]]
-    # Where its tenants take the place of files.
+    # The database whose tenants it lists; None for files.
     database: Tenants | None = None
-    # Which of the files below the base are chosen: a pattern, or each by name.
+    # The chosen files below the base: a pattern, or names; () means all.
     of_these: tuple[str, ...] = ()
 
     @property
     def mark(self) -> str:
-        """What is the same for two sources of the same files, and tells nothing of them."""
+        """A hash that is the same for two sources of the same files."""
         return _mark(self.base, *self.of_these)
 
     @property
     def marks_of_wider(self) -> frozenset[str]:
-        """The marks of the sources whose files are all of this one's, and maybe more."""
+        """The marks of the sources that have all files of this one, and maybe more."""
         return frozenset((self.mark, _mark(self.base)))
 
     @property
     def receipts(self) -> str:
-        """Where receipts lie, if nobody says where."""
+        """The default place of receipts."""
         return f"{self.base.rstrip('/')}/{RECEIPTS}"
 
 
 def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
-    """Return the source of a name. Raises `UnusableFile` if it does not exist.
+    """Return the source that a user named. Raises `UnusableFile` if it does not exist.
 
-    format: of the memories, if it is a database's URL.
+    format: the format of the memories in a database.
     """
     if is_database_url(named):
         if format is None:
             raise StoreError("A database requires --format.")
-        return _database(Tenants(DatabaseUrl.parse(named), format))
+        url = DatabaseUrl.parse(named)
+        tenants = Tenants(url, format)
+        return FileSource(
+            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.all()), tenants
+        )
     if is_bucket(named):
         return _bucket(named)
     if "://" in named:
@@ -94,13 +100,12 @@ def _on_disk(named: str) -> FileSource:
             return _listed(named, path.absolute().parent, [path.name])
         return _listed(named, path.absolute().parent, _lines_of(path))
     if _WILD.search(named):
-        base = _before_wild(named)
-        wild = Path(named).absolute().relative_to(base).as_posix()
-
-        def matching() -> Iterator[Listed]:
-            return _each_once(_matching(base, wild))
-
-        return FileSource(named, str(base), False, matching, of_these=(wild,))
+        path = path.absolute()
+        base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
+        wild = path.relative_to(base).as_posix()
+        return FileSource(
+            named, str(base), False, lambda: _each_once(_matching(base, wild)), of_these=(wild,)
+        )
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a quoted pattern, a list of paths (- for stdin), or a bucket.",
@@ -118,71 +123,47 @@ def _bucket(named: str) -> FileSource:
         cut = named.rindex("/", 0, found.start())
         address, wild = named[:cut], named[cut + 1 :]
     objects = Objects(address.rstrip("/"))
-    # As in the shell a star does not go beyond a slash; two do.
+    # As in a shell, a star does not match a slash; two do.
     pattern = re.compile(_pattern(wild)) if wild else None
 
     def listing() -> Iterator[Listed]:
-        return _in_bucket(objects, pattern)
+        for found in objects.list():
+            is_hidden = any(part.startswith(".") for part in found.key.split("/"))
+            is_chosen = pattern.fullmatch(found.key) if pattern else _has_suffix(found.key)
+            if is_chosen and not is_hidden:
+                yield found
 
     these = (wild,) if wild else ()
     return FileSource(named, address.rstrip("/"), True, listing, of_these=these)
 
 
-def _database(database: Tenants) -> FileSource:
-    def tenants() -> Iterator[Listed]:
-        return (Listed(*item) for item in database.all())
-
-    url = database.url
-    return FileSource(str(url), str(url.of(None)), False, tenants, database)
-
-
-def _in_bucket(objects: Objects, pattern: re.Pattern[str] | None) -> Iterator[Listed]:
-    for item in objects.list():
-        if _is_hidden(item.key):
-            continue
-        if pattern.fullmatch(item.key) if pattern else _is_named_so(item.key):
-            yield item
-
-
 def _pattern(wild: str) -> str:
-    """Return the regular expression of a pattern in which ** alone goes beyond a slash."""
-    parts = re.split(r"(\*\*/)", wild)
-    translated = ("(?:.*/)?" if part == "**/" else _of_one_part(part) for part in parts if part)
-    return "".join(translated)
-
-
-def _of_one_part(wild: str) -> str:
-    inner = translate(wild).removeprefix("(?s:").removesuffix(r")\Z")
-    return inner.replace(".*", "[^/]*")
+    """Return the regular expression of a pattern in which only ** matches slashes."""
+    return "".join(
+        "(?:.*/)?"
+        if part == "**/"
+        else translate(part).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^/]*")
+        for part in re.split(r"(\*\*/)", wild)
+    )
 
 
 def _in_folder(folder: Path) -> Iterator[tuple[str, Path]]:
     for place, folders, files in os.walk(folder, onerror=_refuse):
-        folders[:] = sorted(item for item in folders if not item.startswith("."))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             path = Path(place) / name
-            if _is_named_so(name) and not name.startswith(".") and path.is_file():
+            if _has_suffix(name) and not name.startswith("."):
                 yield path.relative_to(folder).as_posix(), path
 
 
 def _refuse(error: OSError) -> None:
-    raise StoreError(f"Cannot read the folder {error.filename}: {error.strerror}.") from error
+    raise StoreError(f"Cannot read {error.filename}: {error.strerror}.") from error
 
 
 def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
     for path in sorted(base.glob(wild)):
-        if path.is_file() and not path.name.endswith(_MIRROR):
+        if not path.name.endswith(_MIRROR):
             yield path.relative_to(base).as_posix(), path
-
-
-def _before_wild(named: str) -> Path:
-    """Return the folder that all that match a pattern lie in."""
-    steady = []
-    for part in Path(named).absolute().parts:
-        if _WILD.search(part):
-            break
-        steady.append(part)
-    return Path(*steady)
 
 
 def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
@@ -205,25 +186,25 @@ def _lines_of(path: Path) -> list[str]:
 
 
 def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) -> Iterator[Listed]:
-    """List each file by the first of its names: by two, workers would meet at its lock.
+    """List each file by its first name: by two names, two workers would wait for its lock.
 
-    with_missing: also what is not there; else that has just been taken away.
+    with_missing: list also files that do not exist; otherwise they were deleted a moment ago.
+    Raises `StoreError` for a file in a folder that cannot be searched.
     """
     seen: set[tuple[int, int]] = set()
     for key, path in found:
         try:
             status = path.stat()
-            if (which := (status.st_dev, status.st_ino)) not in seen:
+            which = status.st_dev, status.st_ino
+            if which not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
                 seen.add(which)
                 yield Listed(key, version_of(path))
-        except OSError:
+        except OSError as error:
             if with_missing:
                 yield Listed(key, NOT_THERE)
+            elif isinstance(error, PermissionError):
+                _refuse(error)
 
 
-def _is_named_so(name: str) -> bool:
+def _has_suffix(name: str) -> bool:
     return name.endswith(SUFFIX) and not name.endswith(_MIRROR)
-
-
-def _is_hidden(key: str) -> bool:
-    return any(part.startswith(".") for part in PurePosixPath(key).parts)

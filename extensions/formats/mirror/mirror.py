@@ -18,7 +18,7 @@ from slowwave.extensions.formats.base import (
     OpenFile,
     TooFull,
 )
-from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
 from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
@@ -56,8 +56,9 @@ def default_state(path: Path) -> Path:
 
 def mirrored_format(state: Path) -> str | None:
     """Return the format of a mirror; None if there is no file. Raises `UnusableFile`."""
-    if not state.exists():
-        return None
+    with file_errors("read", state, error_type=UnusableFile):
+        if not state.exists():
+            return None
     with open_any_version(state) as file:
         name = format_of(file)
     if name is None:

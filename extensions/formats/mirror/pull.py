@@ -79,8 +79,11 @@ def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -
     """Return how many entries a pull omits, because their texts were forgotten before."""
     forgotten, known = read_forgotten(file), set(read_links(file).values())
     counts: Counter[tuple[str, str]] = Counter()
-    unknown = (each for each in records if each.key not in known and _is_memory(each.text))
-    return sum(_new_memory(file, record, counts, now).id in forgotten for record in unknown)
+    return sum(
+        _new_memory(file, record, counts, now).id in forgotten
+        for record in records
+        if record.key not in known and _is_memory(record.text)
+    )
 
 
 def _is_memory(text: str) -> bool:

@@ -1,1 +1,1 @@
-"""Traces of tasks, and what was learned from them."""
+"""Traces of tasks, and the lessons learned from them."""

@@ -1,4 +1,4 @@
-"""What a model says was learned from traces, as far as the traces bear it out."""
+"""The lessons that a model learns from traces, as far as the traces support them."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from .compression import (
     Task,
     facts_of,
     first_of,
-    told_to_a_model,
+    prose_of,
 )
 from .traces import Worked
 
 
 class StatedClaim(BaseModel):
-    """One sentence, and the short ids of the traces that say it."""
+    """A sentence, and the short ids of the traces that say it."""
 
     text: str = Field(min_length=1)
     sources: list[str]
 
 
 class StatedDecision(StatedClaim):
-    """Something that was decided, how that went, and the short ids of the traces that say so."""
+    """A decision with its outcome, and the short ids of the traces that say so."""
 
     outcome: Literal["worked", "failed"]
 
@@ -59,20 +59,19 @@ class ExperienceAnswer(BaseModel):
 
 EXPERIENCE = AnswerForm("experience", ExperienceAnswer)
 
-
-# Expected of an answer.
+# The expected length of an answer.
 _ANSWER_TOKENS = 600
 
 
 def experience_question(
     model: str, task: Task, shown: Sequence[Source]
 ) -> Question[ExperienceAnswer]:
-    """Return the question what the traces of a task teach. shown: of the traces."""
+    """Return the question about the traces of a task. shown: the traces."""
     entries = [
         {"task": task.name},
-        *({"id": f"t{number}", "trace": item.text} for number, item in enumerate(shown, start=1)),
+        *({"id": f"t{number}", "trace": trace.text} for number, trace in enumerate(shown, start=1)),
     ]
-    # The traces are data, and cannot end it.
+    # The traces are data, and cannot end the fence.
     lines = [json.dumps(line, ensure_ascii=False) for line in entries]
     messages: Messages = [
         {"role": "system", "content": _prompt()},
@@ -85,17 +84,17 @@ def experience_question(
 def experience_dialogue(
     models: Models, task: Task, shown: Sequence[Source]
 ) -> Dialogue[Compressed]:
-    """Yield the questions about the traces of a task, then what was learned from them."""
+    """Yield the questions about the traces of a task, then the lessons learned from them."""
     bill = Bill()
     try:
         stated = yield from ask(experience_question(models.writer, task, shown), bill)
         learned = _learned(stated, task, shown, models.writer)
-        unread = [claim for _, claim in learned.lessons if claim.written_by is not None]
-        if unread and models.checker is not None:
-            refused = yield from _unsupported(unread, shown, models.checker, bill)
+        unchecked = [claim for _, claim in learned.lessons if claim.written_by is not None]
+        if unchecked and models.checker is not None:
+            refused = yield from _unsupported(unchecked, shown, models.checker, bill)
             learned = _without(learned, refused, models.checker)
     except Unanswered as error:
-        # Answers so far are kept.
+        # The answers so far are kept.
         yield Compressed(task, error.state, str(error), usage=bill.total)
     else:
         yield Compressed(task, "planned", learned=learned, usage=bill.total)
@@ -106,7 +105,7 @@ def _unsupported(
 ) -> Asking[dict[Claim, str]]:
     """Ask whether the traces say what a model wrote in its own words; return why not.
 
-    What a trace says besides is kept with the trace: what is lost is not an objection.
+    Lost words are not an objection: they stay in the trace.
     """
     drafts = [
         DraftToCheck(
@@ -136,7 +135,6 @@ def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Le
 
 
 def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:
-    """Return what a model says was learned, as far as the traces bear it out."""
     ids = {f"t{number}": source.id for number, source in enumerate(shown, start=1)}
     lessons = [
         *(Lesson(decision.outcome, _claim(decision, ids)) for decision in stated.decisions),
@@ -147,19 +145,19 @@ def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], mode
 
 
 def shown_to_a_model(task: Task) -> list[Source]:
-    """Return the traces that a model may be shown: the latest that fit, in the order of time."""
+    """Return the traces that a model may be shown: the latest that fit, ordered by time."""
     import numpy as np
 
-    nowhere = np.zeros(1, dtype=np.float32)  # traces have no vectors: nothing is searched by them
+    no_vector = np.zeros(1, dtype=np.float32)  # traces are not searched
     shown: list[Source] = []
     left = WINDOW_TOKENS
     for attempt in reversed(task.attempts):
-        text = told_to_a_model(attempt.trace)
+        text = prose_of(attempt.trace)
         left -= count_tokens(text)
         if left < 0:
             break
         if text:
-            shown.append(Source(attempt.memory.id, text, attempt.memory.observed_at, nowhere))
+            shown.append(Source(attempt.memory.id, text, attempt.memory.observed_at, no_vector))
     return shown[::-1]
 
 
@@ -173,37 +171,39 @@ def _claim(stated: StatedClaim, ids: Mapping[str, str]) -> Claim:
 def _sound(
     lessons: Sequence[Lesson], sources: Sequence[Source], task: Task, model: str
 ) -> tuple[list[Lesson], list[str]]:
-    """Return what the traces bear out, and why the rest is omitted."""
+    """Return the lessons that the traces support, and why the others are omitted."""
     attempts = {attempt.memory.id: attempt for attempt in task.attempts}
     text_of = {source.id: source.text for source in sources}
     sound: list[Lesson] = []
     turned_down: list[str] = []
-    for how, claim in lessons:
-        why = _fault(how, claim, sources, attempts)
+    for outcome, claim in lessons:
+        why = _fault(outcome, claim, sources, attempts)
         if why is not None:
             turned_down.append(f"{claim.text}: {why}")
             continue
-        own_words = not any(claim.text in text_of[trace] for trace in claim.sources)
-        sound.append(Lesson(how, replace(claim, written_by=model) if own_words else claim))
+        is_quoted = any(claim.text in text_of[trace] for trace in claim.sources)
+        sound.append(Lesson(outcome, claim if is_quoted else replace(claim, written_by=model)))
     return sound, turned_down
 
 
 def _fault(
-    how: Worked | None, claim: Claim, sources: Sequence[Source], attempts: Mapping[str, Attempt]
+    outcome: Worked | None,
+    claim: Claim,
+    sources: Sequence[Source],
+    attempts: Mapping[str, Attempt],
 ) -> str | None:
     if not claim.sources:
         return "it does not cite a trace that was shown"
     if not claim.text:
         return "it is empty"
-    if how is not None and not any(_went(attempts[trace], how) for trace in claim.sources):
-        return f"no trace that it cites contains something that {how}"
+    cited_traces = (attempts[source].trace for source in claim.sources)
+    if outcome is not None and not any(
+        outcome in (trace.outcome, *(step.outcome for step in trace.steps))
+        for trace in cited_traces
+    ):
+        return f"no trace that it cites contains something that {outcome}"
     cited = [source for source in sources if source.id in claim.sources]
     return next(iter(find_text_faults(claim.text, cited)), None)
-
-
-def _went(attempt: Attempt, how: Worked) -> bool:
-    trace = attempt.trace
-    return how in (trace.outcome, *(step.outcome for step in trace.steps))
 
 
 @cache

@@ -1,8 +1,8 @@
-"""From the traces of one task what was learned: decisions that worked or failed, and where.
+"""Derive lessons from the traces of a task: decisions that worked or failed, and their context.
 
-What the built-in compressor writes is quoted from the traces. What a model writes is
-checked like any draft, a claim at a time, and what does not pass is omitted. Texts that are meant
-to the letter go to no model: their key facts are quoted.
+The built-in compressor quotes the traces. The claims of a model are checked like drafts, and those
+that do not pass are omitted. Code, logs and other texts that are not prose are not shown to a
+model; their key facts are quoted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from slowwave.store.records import Claim, Memory, json_text
 from .traces import TaskTrace, Worked
 
 ExperienceState = Literal["planned", "applied", "discarded", "failed", "skipped"]
-# Goes up whenever traces are compressed otherwise.
+# Its number increases whenever the compression of traces changes.
 COMPRESSOR = "experience/1"
 MAX_DECISIONS = 10
 MAX_CONTEXTS = 4
-# So much of a text is kept: its first sentences, as many as fit; the rest stays with the trace.
+# How many characters of a text are kept, in whole sentences; the rest stays in the trace.
 MAX_KEPT = 300
 
 
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Task:
-    """All attempts at one task, in the order of time."""
+    """All attempts at a task, ordered by time."""
 
     tenant: str
     name: str
@@ -52,19 +52,19 @@ class Task:
 
     @property
     def key(self) -> str:
-        """What a decision about these traces by this compressor is remembered by."""
+        """The key of a decision about these traces by this compressor."""
         hashes = sorted(attempt.memory.content_hash for attempt in self.attempts)
         parts = [COMPRESSOR, self.tenant, self.name, hashes]
         return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
     @property
     def characters(self) -> int:
-        """How long its traces are."""
+        """The length of its traces."""
         return sum(len(attempt.memory.content) for attempt in self.attempts)
 
 
 class Lesson(NamedTuple):
-    """A decision and how that went, or a context (no outcome), with the traces that say so."""
+    """A decision with its outcome, or a context (no outcome), with the traces that say so."""
 
     outcome: Worked | None
     claim: Claim
@@ -72,20 +72,20 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True)
 class Learned:
-    """What was learned from the traces of one task."""
+    """The lessons learned from the traces of a task."""
 
     task: Task
     # Decisions first.
     lessons: tuple[Lesson, ...]
     facts: tuple[str, ...]
-    # Who wrote it: a model's name; None for the built-in compressor.
+    # The model that wrote them; None for the built-in compressor.
     model: str | None = None
-    # What of a model's answer was omitted, and why.
+    # The omitted claims of a model's answer, with the reasons.
     turned_down: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
-        """What the memory will say."""
+        """The text of the memory."""
         lines = [f"Task: {' '.join(self.task.name.split())}"]
         lines += [
             f"{outcome.capitalize() if outcome else 'Applies to'}: {claim.text}"
@@ -97,7 +97,7 @@ class Learned:
 
     @property
     def has_decisions(self) -> bool:
-        """Whether it says of any decision how that went."""
+        """Whether it has a decision with its outcome."""
         return any(outcome for outcome, _ in self.lessons)
 
     @property
@@ -108,27 +108,27 @@ class Learned:
 
 @dataclass(frozen=True)
 class Compressed:
-    """What became of the traces of one task."""
+    """The result for the traces of a task."""
 
     task: Task
     state: ExperienceState
     why: str | None = None
-    # None where nobody has compressed them.
+    # None if they were not compressed.
     learned: Learned | None = None
-    # The memory that has it.
+    # The memory with the lessons.
     memory: str | None = None
-    # What a model took for it.
+    # The usage of a model.
     usage: Usage = field(default_factory=Usage)
-    # In a dry run: the tokens that asking a model takes, estimated.
+    # In a dry run: the estimated tokens of asking a model.
     tokens: int = 0
 
 
 @dataclass(frozen=True)
 class Compression:
-    """What became of the traces of a file. Those that were compressed before are not among it."""
+    """The results for the tasks of a file, without those that were compressed before."""
 
     tasks: tuple[Compressed, ...]
-    # Ids of memories that say they keep a trace, and do not.
+    # Ids of memories whose trace cannot be read.
     unreadable: tuple[str, ...]
     run_id: str | None = None
     interrupted: bool = False
@@ -137,12 +137,12 @@ class Compression:
 
     @property
     def usage(self) -> Usage:
-        """What a model took for all of it."""
+        """The usage of a model for all tasks."""
         return sum((task.usage for task in self.tasks), start=Usage())
 
     @property
     def verdict(self) -> Verdict:
-        """Return in a word how it ended."""
+        """How it ended."""
         if self.interrupted:
             return "interrupted"
         if self.broken_off is not None:
@@ -153,7 +153,7 @@ class Compression:
 
 
 def judged(tried: Compressed, min_ratio: float) -> Compressed:
-    """Discard what says of no decision how it went, or is hardly shorter than the traces."""
+    """Discard lessons without the outcome of a decision, or hardly shorter than the traces."""
     learned = tried.learned
     if tried.state != "planned" or learned is None:
         return tried
@@ -167,18 +167,18 @@ def judged(tried: Compressed, min_ratio: float) -> Compressed:
 
 
 def tasks_of(attempts: Sequence[Attempt], tenant: str) -> list[Task]:
-    """Return the attempts of a tenant task by task, by name."""
+    """Return the attempts of a tenant, grouped by task."""
     by_name: dict[str, list[Attempt]] = {}
-    for attempt in sorted(attempts, key=lambda item: (item.memory.observed_at, item.memory.id)):
+    for attempt in sorted(attempts, key=lambda at: (at.memory.observed_at, at.memory.id)):
         by_name.setdefault(attempt.trace.name, []).append(attempt)
-    return [Task(tenant, name, tuple(rest)) for name, rest in sorted(by_name.items())]
+    return [Task(tenant, name, tuple(own)) for name, own in sorted(by_name.items())]
 
 
 def compress(task: Task) -> Learned:
-    """Return what was learned, in the traces' own words.
+    """Return the lessons, in the traces' own words.
 
-    A step counts with its own outcome, or else, where no step of its trace has one, the feedback
-    with that of the trace. What was said in more traces comes first, of equals what failed.
+    Steps count with their own outcomes; if no step of a trace has one, its feedback counts with
+    the outcome of the trace. Lessons of more traces come first, and failures before successes.
     """
     outcomes = [
         (outcome, beginning, attempt.memory.id)
@@ -193,7 +193,7 @@ def compress(task: Task) -> Learned:
 
 
 def first_of(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """Return as many decisions and contexts as a memory has."""
+    """Return the decisions and contexts that fit into a memory."""
     decisions = [lesson for lesson in lessons if lesson.outcome is not None]
     contexts = [lesson for lesson in lessons if lesson.outcome is None]
     return (*decisions[:MAX_DECISIONS], *contexts[:MAX_CONTEXTS])
@@ -208,7 +208,7 @@ def _outcomes(trace: TaskTrace) -> list[tuple[Worked, str]]:
 
 def _beginning_of(text: str) -> str | None:
     """Return the beginning of a text in whole sentences; None if it is not prose."""
-    # A longer text is not read beyond what could be kept.
+    # The rest of a longer text could not be kept.
     beginning = text[: 4 * MAX_KEPT]
     if not _is_prose(beginning):
         return None
@@ -225,12 +225,12 @@ def _beginning_of(text: str) -> str | None:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a text consists of sentences: not what is meant to the letter, nor what commands."""
+    """Whether a text consists of sentences, and not of code, logs or instructions."""
     return not density_of(text).is_dense and not commands(text)
 
 
 def _united(found: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
-    """Return what was said, the same once, with all who say it. The first wording stays."""
+    """Return each lesson once, in its first wording, with all traces that say it."""
     united: dict[tuple[Worked | None, str], tuple[str, dict[str, None]]] = {}
     for outcome, text, memory_id in found:
         united.setdefault((outcome, normal_form(text)), (text, {}))[1][memory_id] = None
@@ -238,7 +238,7 @@ def _united(found: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
 
 
 def facts_of(task: Task) -> tuple[str, ...]:
-    """Return the key facts of those texts that are meant to the letter, word for word."""
+    """Return the key facts of texts that are not prose, verbatim."""
     found: list[str] = []
     for attempt in task.attempts:
         for _, text in attempt.trace.parts():
@@ -247,6 +247,6 @@ def facts_of(task: Task) -> tuple[str, ...]:
     return tuple(found[:MAX_KEY_FACTS])
 
 
-def told_to_a_model(trace: TaskTrace) -> str:
-    """Return what a model may be shown of a trace: what consists of sentences."""
+def prose_of(trace: TaskTrace) -> str:
+    """Return the part of a trace that a model may be shown."""
     return "\n".join(f"{what}: {text}" for what, text in trace.parts() if _is_prose(text))

@@ -1,4 +1,4 @@
-"""The traces of a file, compressed task by task, and what came of it written as a run."""
+"""Compress the traces of a file, task by task, as a run."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ from .traces import trace_of
 
 @dataclass(frozen=True)
 class ExperienceOptions:
-    """What the user chose."""
+    """The options of the user."""
 
     tenant: str
     # Lessons that are not this many times shorter than their traces are discarded.
     min_ratio: float
-    # In a dry run: ask the model all the same.
+    # Whether a dry run calls the model.
     ask: bool
-    # All options as given, for the record of the run.
+    # The options as specified, for the record of the run.
     shown: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class _Due:
-    """The tasks to compress, what was learned before by task, and what is broken."""
+    """The tasks to compress, earlier lessons by task, and the ids of unreadable traces."""
 
     tasks: tuple[Task, ...]
     earlier: Mapping[str, Memory]
@@ -82,10 +82,10 @@ def compress_experiences(
     progress: Progress,
     interruption: Interruption,
 ) -> Compression:
-    """Compress the traces of each task that has new ones, or say what that would do.
+    """Compress the traces of each task that has new ones, or return what that would do.
 
-    A dry run asks a model only where the options say so. Agents may read and write the file all
-    the while. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
+    A dry run calls a model only if the options say so. Agents may read and write the file at the
+    same time. Raises `StoreError`, `ModelError` and `EmbedderError` if nothing was changed, and
     `InterruptedEarly`.
     """
     try:
@@ -111,8 +111,8 @@ def compress_experiences(
 def _due(file: MemoryFile, chosen: str) -> _Due:
     """Find the tasks to compress.
 
-    A task is due if it has traces that no compressed experience has, by this compressor, and nobody
-    took back what it would make of these.
+    A task is due if this compressor has not compressed all of its traces yet, and the result was
+    not undone.
     """
     earlier: dict[str, Memory] = {}
     unreadable: list[str] = []
@@ -142,7 +142,7 @@ def _due(file: MemoryFile, chosen: str) -> _Due:
 
 
 def _chosen(file: MemoryFile, tenant: str) -> list[str]:
-    """Return the tenant whose traces are meant; in a file without a memory none, and no error."""
+    """Return the tenant, or none for a file without memories. Raises `NotFound` otherwise."""
     return select_consolidated_tenants(file, [tenant]) if tenants(file) else []
 
 
@@ -154,7 +154,7 @@ def _rehearsed(
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, writer, AnswerStore(file), progress)
-    found = {item.task.key: judged(item, options.min_ratio) for item in tried}
+    found = {result.task.key: judged(result, options.min_ratio) for result in tried}
     return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
 
 
@@ -173,7 +173,7 @@ def _without_a_model(task: Task) -> Compressed:
 def _tried(
     tasks: Sequence[Task], writer: Writer, answers: AnswerStore, progress: Progress
 ) -> Iterator[Compressed]:
-    """Yield what was learned from each task: by rules in their order, by a model as it answers."""
+    """Yield the result of each task; with a model, in the order of its answers."""
     done = 0
     for portion in _portions(tasks, writer, answers):
         for compressed in portion:
@@ -197,7 +197,7 @@ def _portions(
 
 
 class _CompressionRun:
-    """Compresses the tasks that are due, and writes each as soon as it is there."""
+    """Compresses the tasks that are due, and writes the lessons of each at once."""
 
     def __init__(
         self,
@@ -213,11 +213,11 @@ class _CompressionRun:
         self._progress = progress
         self._interruption = interruption
         self._done: dict[str, Compressed] = {}
-        # What may be in the file without having come among the others.
+        # Lessons that may be in the file, and are not in `_done` yet.
         self._last: Compressed | None = None
 
     def run_tasks(self) -> Compression:
-        """Compress the tasks, and record the end; an interruption ends it between two tasks."""
+        """Compress the tasks, and record the end, also of an interrupted run."""
         run, now = self._run, self._run.record.now
         before = self._count()
         interrupted = False
@@ -250,7 +250,7 @@ class _CompressionRun:
             interrupted,
             broken_off,
         )
-        # What was stored stays.
+        # Stored lessons stay.
         with suppress(OutOfTime, StoreError), self._interruption.limited():
             applied = [task.state for task in outcome.tasks if task.state == "applied"]
             report = run_report(before, self._count(), applied, outcome.usage)
@@ -272,7 +272,7 @@ class _CompressionRun:
         self._done[compressed.task.key] = compressed
 
     def _find_applied(self) -> None:
-        """Add what the interruption kept from coming among what is done."""
+        """Add lessons that were stored just before the interruption to `_done`."""
         last = {} if self._last is None else {self._last.task.key: self._last}
         for key, decision in self._run.find_decisions(last).items():
             self._done[key] = replace(last[key], state="applied", memory=decision.derived)

@@ -1,4 +1,4 @@
-"""What was learned from traces, written as a memory with its lineage."""
+"""Write the lessons from traces as a memory with its lineage."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def store(
     vector: bytes,
     last: Memory | None,
 ) -> str:
-    """Write what was learned in one transaction, and return the id of the memory.
+    """Write lessons in one transaction, and return the id of the memory.
 
-    model: the name of the embedding model that computed the vector. last: what was learned of the
-    task before, which this supersedes.
+    model: the name of the embedding model that computed the vector. last: the earlier lessons of
+    the task, which are superseded unless they are protected.
     """
     memory, key = _memory(learned, run.now), learned.task.key
     sources = [attempt.memory for attempt in learned.task.attempts]
@@ -37,7 +37,7 @@ def store(
         changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
         changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None:
+        if last is not None and not last.protected:
             changes.supersede([last], memory.id)
         changes.add_derivation(
             memory.id,
@@ -84,7 +84,7 @@ def _memory(learned: Learned, now: datetime) -> Memory:
         "ratio": learned.ratio,
         "worked": outcomes.count("worked"),
         "failed": outcomes.count("failed"),
-        "traces": [item.id for item in sources],
+        "traces": [source.id for source in sources],
     }
     return new_memory(
         {
@@ -94,8 +94,8 @@ def _memory(learned: Learned, now: datetime) -> Memory:
             "layer": "stable",
             "origin": "consolidation",
             "trust": derived_trust(source.trust for source in sources),
-            "importance": max(entry.importance for entry in sources),
-            "generation": 1 + max(candidate.generation for candidate in sources),
+            "importance": max(source.importance for source in sources),
+            "generation": 1 + max(source.generation for source in sources),
             "source": "experience",
             "tags": ["experience"],
             "metadata": {"experience": experience},

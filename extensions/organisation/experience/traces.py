@@ -1,12 +1,21 @@
-"""A trace of a task as it comes in, and the memory that keeps it: for audit, never for a prompt."""
+"""A trace of a task, and the memory that stores it for audit, never for a prompt."""
 
 from __future__ import annotations
 
 import hashlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
@@ -17,23 +26,32 @@ from slowwave.store.records import Memory, json_text
 Worked = Literal["worked", "failed"]
 
 
+def _refuse_blank(text: str) -> str:
+    if not text.strip():
+        raise PydanticCustomError("blank", "is blank")
+    return text
+
+
+_Text = Annotated[str, AfterValidator(_refuse_blank)]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
 class Step(_Part):
-    """What was decided or done, and how that went, if that is known."""
+    """A decision or an action, with its outcome if known."""
 
-    text: str = Field(min_length=1)
+    text: _Text
     outcome: Worked | None = None
 
 
 class TaskTrace(_Part):
-    """One attempt at a task."""
+    """An attempt at a task."""
 
-    # Attempts at one task have one name; without one, the prompt is it.
-    task: str | None = Field(default=None, min_length=1, max_length=200)
-    prompt: str = Field(min_length=1)
+    # The name that all attempts at a task have; by default the prompt.
+    task: _Text | None = Field(default=None, max_length=200)
+    prompt: _Text
     output: str = ""
     feedback: str = ""
     outcome: Worked | None = None
@@ -44,18 +62,18 @@ class TaskTrace(_Part):
     @field_validator("steps", mode="before")
     @classmethod
     def _with_plain_steps(cls, value: Any) -> Any:
-        """Take a step that is a text alone."""
+        """Accept a step that is only a text."""
         if not isinstance(value, list):
             return value
-        return [{"text": item} if isinstance(item, str) else item for item in value]
+        return [{"text": step} if isinstance(step, str) else step for step in value]
 
     @property
     def name(self) -> str:
-        """The task that it is an attempt at."""
+        """The name of its task."""
         return self.task or " ".join(self.prompt.split())[:200]
 
     def parts(self) -> Iterator[tuple[str, str]]:
-        """Yield each text with what it is."""
+        """Yield each text with its label."""
         yield "Prompt", self.prompt
         for step in self.steps:
             yield f"Step, {step.outcome}" if step.outcome else "Step", step.text
@@ -67,9 +85,9 @@ class TaskTrace(_Part):
 
 
 def parse_trace(line: bytes, number: int) -> TaskTrace:
-    """Return the trace of a line of JSON. Raises `InvalidLine` with its number and the reason."""
+    """Return the trace in a line of JSON. Raises `InvalidLine` with its number and the reason."""
     try:
-        return TaskTrace.model_validate_json(line)
+        return TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
@@ -80,7 +98,7 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
 
 
 def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
-    """Return the memory that keeps a trace, archived from the start; one trace has one id."""
+    """Return an archived memory with a trace; the same trace gets the same id."""
     kept = trace.model_dump(exclude_defaults=True)
     digits = hashlib.sha256(json_text([tenant, kept]).encode()).hexdigest()
     fields: dict[str, Any] = {
@@ -100,5 +118,5 @@ def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
 
 
 def trace_of(memory: Memory) -> TaskTrace:
-    """Return the trace that a memory keeps. Raises ValueError if it is no longer one."""
+    """Return the trace of a memory. Raises ValueError if it is no longer one."""
     return TaskTrace.model_validate(memory.metadata.get(RAW_EXPERIENCE))

@@ -1,4 +1,4 @@
-"""Publish and retract shared facts, and return what was current at a given time."""
+"""Publish and retract shared facts, and return those that were current at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_FACT = 10_000
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """Who wants to write, when, and why."""
+    """The author of a change, its time and its reason."""
 
     author: str
     now: str
@@ -37,7 +37,7 @@ class WriteRequest:
 
 
 def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
-    """Return the current facts after some entries, by name; each as it was published."""
+    """Return the facts that are current after some entries, ordered by name."""
     facts: dict[str, SharedEntry] = {}
     for entry in entries:
         if entry.operation == "publish":
@@ -48,7 +48,7 @@ def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
 
 
 def entries_until(entries: list[SharedEntry], as_of: str | None) -> list[SharedEntry]:
-    """Return what had been done by a moment."""
+    """Return the entries until a time; None means all."""
     return [entry for entry in entries if as_of is None or entry.at <= as_of]
 
 
@@ -57,7 +57,7 @@ def publish(
 ) -> tuple[SharedEntry, bool]:
     """Publish a fact, or its next version; return whether anything changed.
 
-    The category of a fact, what its name has before the last slash, is its first tag. Raises
+    The category of a fact, which is its name up to the last slash, is its first tag. Raises
     `NotAllowed`, and `StoreError` for an invalid text.
     """
     _refuse_name(name, "a fact")
@@ -99,10 +99,10 @@ def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
 def admit(
     file: MemoryFile, request: WriteRequest, name: str, kind: AuthorKind, seniority: int | None
 ) -> tuple[SharedEntry, bool]:
-    """Let somebody write, or change what they are; return whether anything changed.
+    """Admit an author, or change their kind; return whether anything changed.
 
-    The first of all is a human who admits themselves. Raises `NotAllowed`, and `StoreError` if the
-    tenant is somebody else's.
+    The first author is a human who admits themselves. Raises `NotAllowed`, and `StoreError` if the
+    tenant already has memories.
     """
     _refuse_name(name, "an author")
     with file.transaction():
@@ -123,7 +123,7 @@ def admit(
 
 
 def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
-    """Let somebody write no longer; what they published stays. Raises `NotAllowed`."""
+    """Dismiss an author; their facts stay. Raises `NotAllowed`."""
     with file.transaction():
         entries = read_log(file)
         author = refuse_authors(entries, request.author, None)
@@ -147,9 +147,10 @@ def _append(
     content: str | None = None,
     memory_id: str | None = None,
 ) -> SharedEntry:
-    """Add an entry behind the others, and return it. last: the one before it about the subject.
+    """Append an entry, and return it. last: the previous entry about the subject.
 
-    Its time is never before the one in front: a clock that was set back must not rewrite history.
+    Its time is never before that of the previous entry: a clock that was set back must not rewrite
+    history.
     """
     entry = SharedEntry(
         sequence=len(entries) + 1,
@@ -171,7 +172,7 @@ def _append(
 def _write_memory(
     file: MemoryFile, entry: SharedEntry, last: SharedEntry | None, tags: Sequence[str]
 ) -> None:
-    """Let a memory say what was published, in place of the version before."""
+    """Write a published fact as a memory, which supersedes that of the previous version."""
     from datetime import datetime
 
     memory = new_memory(

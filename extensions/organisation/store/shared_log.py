@@ -1,4 +1,4 @@
-"""The log of shared facts: who published and retracted what, and who may. It only grows."""
+"""The append-only log of shared facts, and of the authors who may write them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from slowwave.store.shared_tenant import has_log
 
 from .log_script import SCRIPT, TABLE
 
-# The whole file, exported and imported, would have the same log.
+# An export with --all would contain the same log.
 SAVE_WITHOUT_LOG = (
     "Restore it from a backup. 'slowwave export FILE', without --all, saves the active memories, "
     "but not the log."
@@ -28,7 +28,7 @@ AuthorKind = Literal["human", "agent"]
 
 @dataclass(frozen=True)
 class SharedEntry:
-    """One row of `shared_log`, without its digest."""
+    """A row of `shared_log`, without its digest."""
 
     sequence: int
     at: str
@@ -47,7 +47,7 @@ class SharedEntry:
 
     @property
     def of_a_fact(self) -> bool:
-        """Whether it is about a fact, and not about an author."""
+        """Whether it is about a fact instead of an author."""
         return self.operation in ("publish", "retract")
 
 
@@ -57,8 +57,7 @@ _COLUMNS = ", ".join(field.name for field in fields(SharedEntry))
 def read_log(file: MemoryFile) -> list[SharedEntry]:
     """Return the whole log, oldest first.
 
-    Raises `UnusableFile` if a row was changed: then nobody knows what is current, and who
-    may write.
+    Raises `UnusableFile` if a row was changed: the current facts and authors are unknown then.
     """
     entries, broken = _read(file)
     if broken is not None:
@@ -67,12 +66,12 @@ def read_log(file: MemoryFile) -> list[SharedEntry]:
 
 
 def broken_log(file: MemoryFile) -> str | None:
-    """Return where the log was changed; None if it is whole."""
+    """Return where the log was changed; None if it is intact."""
     return _read(file)[1]
 
 
 def append(file: MemoryFile, entry: SharedEntry) -> None:
-    """Add a row behind the others, within the transaction of the caller."""
+    """Append a row, in the caller's transaction."""
     if not has_table(file.conn, TABLE):
         run_script(file.conn, SCRIPT)
     before = file.value("SELECT digest FROM shared_log ORDER BY sequence DESC LIMIT 1")
@@ -82,9 +81,9 @@ def append(file: MemoryFile, entry: SharedEntry) -> None:
 
 
 def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
-    """Erase texts from a log that is intact, in the caller's transaction; return how many rows.
+    """Erase texts from an intact log, in the caller's transaction; return the number of rows.
 
-    The only change of rows that ever happens: the digests are computed again.
+    Nothing else changes rows. The digests are computed again.
     """
     read_log(file)  # refuses a changed one
     conn = file.conn
@@ -101,14 +100,13 @@ def erase_from_log(file: MemoryFile, eraser: Eraser) -> int:
 
 def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> SharedEntry | None:
     """Return the last entry about a fact, or about an author."""
-    about = (
-        entry for entry in entries if entry.subject == subject and entry.of_a_fact == of_a_fact
-    )
-    return max(about, key=lambda item: item.sequence, default=None)
+    wanted = subject, of_a_fact
+    about = (entry for entry in reversed(entries) if (entry.subject, entry.of_a_fact) == wanted)
+    return next(about, None)
 
 
 def _read(file: MemoryFile) -> tuple[list[SharedEntry], str | None]:
-    """Return the rows, and which is the first that was changed."""
+    """Return the rows before the first that was changed, and its description."""
     entries: list[SharedEntry] = []
     if not has_log(file):
         return entries, None

@@ -1,7 +1,7 @@
-"""Who may do what to shared facts. What is not plainly allowed is refused.
+"""Who may change shared facts. What is not explicitly allowed is refused.
 
-A name is what the caller says it is: it keeps apart authors who mean well, not one who writes to
-the file by other means than these.
+Names are not verified: they separate authors who mean well, and do not stop a program that writes
+to the file by other means.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from slowwave.store.errors import StoreError, UnusableFile
 
 from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
-# An agent's seniority; a human is above all of them.
+# The seniority of agents; humans rank above all of them.
 MIN_SENIORITY, MAX_SENIORITY = 1, 9
 _ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more."
 
 
 class NotAllowed(StoreError):
-    """The rules of shared facts do not let this author do it."""
+    """The rules of shared facts do not allow this author to do it."""
 
 
 @dataclass(frozen=True)
 class Author:
-    """Somebody who may write."""
+    """An author of shared facts."""
 
     name: str
     kind: AuthorKind
@@ -34,16 +34,16 @@ class Author:
 
     @property
     def rank(self) -> int:
-        """What is compared."""
+        """Its place in the order of authors."""
         return MAX_SENIORITY + 1 if self.seniority is None else self.seniority
 
     def described(self) -> str:
-        """Return what it is, for a reader."""
+        """Return what kind of author it is, for a message."""
         return "a human" if self.kind == "human" else f"an agent of seniority {self.seniority}"
 
 
 def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
-    """Return who is admitted, by name. Raises `UnusableFile` if that cannot be read."""
+    """Return the admitted authors, by name. Raises `UnusableFile` if one cannot be read."""
     found: dict[str, Author] = {}
     for entry in entries:
         if entry.operation == "admit":
@@ -54,19 +54,19 @@ def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
 
 
 def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
-    """Return an author who may write at all. Raises `NotAllowed`."""
+    """Return an admitted author. Raises `NotAllowed`."""
     author = authors_of(entries).get(name)
     if author is None:
-        was = any((entry.operation, entry.subject) == ("dismiss", name) for entry in entries)
-        why = "it was dismissed" if was else "it was never admitted"
+        was_author = any((entry.operation, entry.subject) == ("dismiss", name) for entry in entries)
+        why = "it was dismissed" if was_author else "it was never admitted"
         raise NotAllowed(f"'{name}' may not write shared facts: {why}.", _ASK)
     return author
 
 
 def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | None) -> None:
-    """Refuse a new version of a fact, or its end, to authors not above its last author.
+    """Refuse a change of a fact to authors who do not rank above its last author.
 
-    Everybody may change what is their own; humans may change all. Raises `NotAllowed`.
+    Authors may change their own facts, and humans all facts. Raises `NotAllowed`.
     """
     if last is None or last.author == author.name or author.kind == "human":
         return
@@ -83,9 +83,9 @@ def refuse_fact(author: Author, operation: SharedOperation, last: SharedEntry | 
 
 
 def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | None) -> Author:
-    """Return who admits or dismisses, a human; the first of all admits themselves.
+    """Return the human who admits or dismisses an author; the first admits themselves.
 
-    subject: None to dismiss. Raises `NotAllowed`.
+    subject: the author to admit; None to dismiss. Raises `NotAllowed`.
     """
     known = authors_of(entries)
     if not entries and subject is not None:
@@ -102,9 +102,9 @@ def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | 
 
 
 def refuse_to_leave_none(entries: Sequence[SharedEntry], leaving: str) -> None:
-    """Refuse to take the last human from the authors of shared facts. Raises `NotAllowed`."""
-    rest = (author for author in authors_of(entries).values() if author.name != leaving)
-    if not any(item.kind == "human" for item in rest):
+    """Refuse to remove the last human from the authors of shared facts. Raises `NotAllowed`."""
+    authors = authors_of(entries).values()
+    if not any(author.kind == "human" and author.name != leaving for author in authors):
         raise NotAllowed(
             f"'{leaving}' is the last human: nobody could admit authors after that.",
             "Admit another human first.",

@@ -1,4 +1,4 @@
-"""The tables of shared facts in a memory file, as `slowwave.schema` registers it."""
+"""The tables of shared facts, as registered under `slowwave.schema`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .shared_log import broken_log, erase_from_log, read_log
 
 
 def find_faults(file: MemoryFile) -> Iterator[tuple[str, str]]:
-    """Check that the log is what was written, and that the memories are what the log says."""
+    """Check that the log was not changed, and that the memories agree with it."""
     if (broken := broken_log(file)) is not None:
         yield "damaged log", broken
     elif has_log(file):

@@ -1,4 +1,4 @@
-"""The memories that keep traces of tasks."""
+"""Read the memories with traces of tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from slowwave.store.records import Memory, from_values
 
 
 def read_traces(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the memories of a tenant that keep traces of tasks, in the order of ids."""
+    """Return the memories of a tenant with traces of tasks, ordered by id."""
     rows = file.tuples(
         f"{SELECT} WHERE tenant = ? AND NOT ({NO_RAW_EXPERIENCE}) ORDER BY id", [tenant]
     )

@@ -1,7 +1,6 @@
-"""The folder of a wiki: only what changed is written, and nothing outside the folder, or of others.
+"""Write the folder of a wiki: only changed pages, nothing outside of it, no pages of others.
 
-Every path is walked from the folder down, a part at a time, and no symbolic link is followed: what
-somebody lays into the folder leads nowhere else.
+Every path is opened from the folder down, a part at a time, without following symbolic links.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from slowwave.store.opening import MAGIC
 from .names import INDEX, PageName
 from .text import file_of_index, is_untouched
 
-# The folders in which an export removes pages that it wrote before and would not write now.
+# The folders in which an export removes its obsolete pages.
 _OURS = ("raw", "wiki")
 _ENDING = ".md"
-# A page on its way; one that a kill left is written over.
+# A page that is being written; one of a killed export is overwritten.
 _UNFINISHED = ".slowwave-new"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # A pipe must not be waited for.
@@ -35,9 +34,9 @@ def write_wiki(
 ) -> WrittenPages:
     """Write the pages of a wiki, and delete earlier ones that are obsolete.
 
-    file: the name of the memory file. mode: who may read and write that, and so each page. Raises
-    `StoreError`, also where another file's pages lie there, and `FileHeld` while another export
-    writes there.
+    file: the name of the memory file. mode: its permissions, which each page gets, too. Raises
+    `StoreError`, also if the folder has the pages of another file, and `FileHeld` while another
+    export writes there.
     """
     counts, names = WrittenPages(), set()
     with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
@@ -51,10 +50,7 @@ def write_wiki(
 
 
 def refuse_others_pages(folder: Path, file: str) -> None:
-    """Refuse a folder in which the pages of a memory file of another name lie.
-
-    Raises `StoreError`.
-    """
+    """Refuse a folder with the pages of a file of another name. Raises `StoreError`."""
     with _explained(folder):
         top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -65,10 +61,10 @@ def refuse_others_pages(folder: Path, file: str) -> None:
 
 def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
     (index,) = INDEX.parts
-    second = file_of_index(_content(top, index) or b"")
-    if second not in (None, file):
+    owner = file_of_index(_content(top, index) or b"")
+    if owner not in (None, file):
         raise StoreError(
-            f"Cannot write into {folder}: it contains the pages of {second}, not of {file}.",
+            f"Cannot write into {folder}: it contains the pages of {owner}, not of {file}.",
             f"Specify another folder; if it is the same file, delete {index} there.",
         )
 
@@ -98,7 +94,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _opened(folder: Path, mode: int) -> Iterator[int]:
-    """Open the folder, which may be a link itself: that is where the user said."""
+    """Open the folder that the user specified, which may itself be a link."""
     try:
         folder.mkdir(_folder_mode(mode))
     except FileExistsError:
@@ -141,7 +137,7 @@ def _write_page(top: int, name: PageName, content: bytes, mode: int, counts: Wri
 
 @contextmanager
 def _folder_of(top: int, parts: tuple[str, ...], mode: int | None) -> Iterator[int]:
-    """Open a folder below, made if need be; mode: None makes none."""
+    """Open a folder below another. mode: for folders to create; None creates none."""
     with ExitStack() as open_ones:
         opened = top
         for part in parts:
@@ -154,7 +150,7 @@ def _folder_of(top: int, parts: tuple[str, ...], mode: int | None) -> Iterator[i
 
 
 def _content(folder: int, name: str) -> bytes | None:
-    """Return the content of a page; None if there is none. A link or a pipe is not ours."""
+    """Return the content of a page, or of something else that is not ours; None if missing."""
     try:
         opened = os.open(name, _READ, dir_fd=folder)
     except FileNotFoundError:
@@ -168,7 +164,7 @@ def _content(folder: int, name: str) -> bytes | None:
         with os.fdopen(opened, "rb", closefd=False) as stream:
             content = stream.read()
     if not content.startswith(MAGIC):
-        os.close(opened)  # of a database never: it would lose the locks that this process holds
+        os.close(opened)  # closing a database would release the locks of this process
     return content
 
 
@@ -186,30 +182,27 @@ def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
 def _remove_others(
     top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], counts: WrittenPages
 ) -> None:
-    """Remove the pages in a folder and below it that an export wrote and would not write now."""
+    """Remove the obsolete pages of earlier exports in a folder and below it."""
     try:
         with _folder_of(top, parts, None) as folder:
-            for item in sorted(os.listdir(folder)):  # noqa: PTH208 - by number: no path leads away
-                kind = os.stat(item, dir_fd=folder, follow_symlinks=False).st_mode
-                path = (*parts, item)
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a descriptor, not a path
+                kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                path = (*parts, name)
                 if stat.S_ISDIR(kind):
                     _remove_others(top, path, names, counts)
-                elif item == _UNFINISHED:
-                    os.unlink(item, dir_fd=folder)
-                elif item.endswith(_ENDING) and path not in names and _is_ours(folder, item):
-                    os.unlink(item, dir_fd=folder)
-                    counts.removed += 1
+                elif name == _UNFINISHED:
+                    os.unlink(name, dir_fd=folder)
+                elif name.endswith(_ENDING) and path not in names:
+                    content = _content(folder, name)
+                    if content and is_untouched(content):
+                        os.unlink(name, dir_fd=folder)
+                        counts.removed += 1
     except FileNotFoundError:
         return  # nothing was ever written there
     with _folder_of(top, parts[:-1], None) as above, suppress(OSError):
-        os.rmdir(parts[-1], dir_fd=above)  # only if nothing is left in it
-
-
-def _is_ours(folder: int, name: str) -> bool:
-    content = _content(folder, name)
-    return bool(content) and is_untouched(content or b"")
+        os.rmdir(parts[-1], dir_fd=above)  # fails unless it is empty
 
 
 def _folder_mode(mode: int) -> int:
-    """Return who may enter a folder of files with this mode: who may read them."""
+    """Return the mode of a folder for files with a mode: those who may read them may enter."""
     return 0o700 | (mode & 0o066) | ((mode & 0o044) >> 2)

@@ -1,4 +1,4 @@
-"""The names of the pages of a wiki: stable, plain, and never a way out of its folder."""
+"""The names of the pages of a wiki: stable, plain, and always inside its folder."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from hashlib import sha256
 
-# What a name may consist of on every file system, and in a link without escapes.
+# Names that are valid on every file system, and in a link without escapes.
 _PLAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
-# How names end that are made here: no other may look like one of them.
+# The end of names that are made here; texts that look like one of them get a hash, too.
 _HASHED = re.compile(r"(?:^|-)[0-9a-f]{10}\Z")
 _MAX_LETTERS = 60
 # Names of Windows devices, with any extension.
@@ -17,10 +17,10 @@ _DEVICES = re.compile(r"(?:con|prn|aux|nul|com[0-9]|lpt[0-9])\Z")
 
 
 def stem_of(text: str) -> str:
-    """Return the name of what a text names: the text itself where it is plain enough.
+    """Return a file name for a text: the text itself if it is plain enough.
 
-    Otherwise what is plain of it, and a part of its hash, so that no two texts share a name, also
-    where capital and small letters are one.
+    Otherwise its plain characters and a part of its hash, so that no two texts share a name, even
+    if the file system ignores case.
     """
     short = len(text) <= _MAX_LETTERS
     if short and _PLAIN.match(text) and not _HASHED.search(text) and not _DEVICES.match(text):
@@ -32,21 +32,21 @@ def stem_of(text: str) -> str:
 
 @dataclass(frozen=True)
 class PageName:
-    """Where a page lies within the folder, in parts that are all of them plain."""
+    """The path of a page within the folder, in plain parts."""
 
     parts: tuple[str, ...]
 
-    def link_to(self, second: PageName) -> str:
-        """Return how a link in this page leads to another."""
+    def link_to(self, target: PageName) -> str:
+        """Return the relative path from this page to another."""
         folder = posixpath.join("", *self.parts[:-1]) or "."
-        return posixpath.relpath(posixpath.join(*second.parts), folder)
+        return posixpath.relpath(posixpath.join(*target.parts), folder)
 
 
 INDEX = PageName(("index.md",))
 
 
 def name_of_memory(memory_id: str, observed: bool) -> PageName:
-    """Return the page of a memory: what was observed lies in raw/, what was derived in wiki/."""
+    """Return the page of a memory: in raw/ if it was observed, in wiki/ if it was derived."""
     folder = ("raw",) if observed else ("wiki", "memories")
     return PageName((*folder, f"{stem_of(memory_id)}.md"))
 
@@ -62,5 +62,5 @@ def name_of_tenant(tenant: str) -> PageName:
 
 
 def name_of_entity(tenant: str, name: str) -> PageName:
-    """Return the page of an entity: the same name may mean another thing elsewhere."""
+    """Return the page of an entity; another tenant may mean something else by its name."""
     return PageName(("wiki", "entities", stem_of(tenant), f"{stem_of(name)}.md"))

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from slowwave.cli.terminal.wording import counted
-from slowwave.store.records import json_text
+from slowwave.store.entities import read_entities
+from slowwave.store.file import MemoryFile
+from slowwave.store.lineage import Edge, read_claims, read_edges
+from slowwave.store.memories import read_tenant_memories, tenants
+from slowwave.store.records import Claim, Memory, json_text
 
 from .names import (
     INDEX,
@@ -18,21 +24,14 @@ from .names import (
 )
 from .text import FILE, as_block, as_line, as_link, page, title_of
 
-if TYPE_CHECKING:
-    from slowwave.store.file import MemoryFile
-    from slowwave.store.lineage import Edge
-    from slowwave.store.records import Claim, Memory
-
-    from .tenant import TenantPicture
-
-# What the front matter of a memory says besides its names and lineage. How often it was looked up
-# is omitted: it would change pages that say the same.
+# Columns in the front matter of a memory. How often it was recalled is omitted, so that its page
+# does not change each time.
 _FRONT = (
     *("id", "tenant", "kind", "layer", "status", "origin", "trust", "importance", "pinned"),
     *("generation", "source", "session", "observed_at", "created_at", "expires_at"),
     *("superseded_by", "superseded_at", "content_hash"),
 )
-# In this order a tenant's active memories are listed.
+# The order in which the active memories of a tenant are listed.
 _LAYERS = (
     ("core", "Core"),
     ("stable", "Stable"),
@@ -40,28 +39,74 @@ _LAYERS = (
     ("ephemeral", "Ephemeral"),
 )
 _GONE = (("superseded", "Superseded"), ("archived", "Archived"), ("expired", "Expired"))
+# How many active memories must mention a name for it to have a page: fewer are mostly noise.
+_MIN_MENTIONS = 3
+
+
+@dataclass(frozen=True)
+class _Tenant:
+    """The memories of a tenant, ordered by when they were observed, with their lineage."""
+
+    tenant: str
+    memories: Mapping[str, Memory]
+    # The edges to the sources of each memory, and those to what was derived from it.
+    sources: Mapping[str, Sequence[Edge]]
+    derived: Mapping[str, Sequence[Edge]]
+    # The names that each memory mentions.
+    names: Mapping[str, Sequence[str]]
+
+    @cached_property
+    def rule_ids(self) -> frozenset[str]:
+        """The ids of the memories that are rules."""
+        edges = (edge for source in self.sources.values() for edge in source)
+        return frozenset(edge.derived_id for edge in edges if edge.operation == "extract")
+
+    @cached_property
+    def rules(self) -> list[Memory]:
+        """The rules."""
+        return [memory for memory in self.memories.values() if memory.id in self.rule_ids]
+
+    @cached_property
+    def entities(self) -> dict[str, list[Memory]]:
+        """The memories that mention each name with a page, by name in alphabetical order."""
+        found: dict[str, list[Memory]] = {}
+        for memory in self.memories.values():
+            for name in self.names.get(memory.id, ()):
+                found.setdefault(name, []).append(memory)
+        return {
+            name: memories
+            for name, memories in sorted(found.items())
+            if sum(memory.status == "active" for memory in memories) >= _MIN_MENTIONS
+        }
+
+
+def _read_tenant(file: MemoryFile, tenant: str) -> _Tenant:
+    """Read the content of the pages of a tenant. Raises `UnusableFile`."""
+    sources: dict[str, list[Edge]] = {}
+    derived: dict[str, list[Edge]] = {}
+    for edge in read_edges(file, tenant):
+        sources.setdefault(edge.derived_id, []).append(edge)
+        derived.setdefault(edge.source_id, []).append(edge)
+    memories = {memory.id: memory for memory in read_tenant_memories(file, tenant)}
+    return _Tenant(tenant, memories, sources, derived, read_entities(file, tenant))
 
 
 def all_pages(file: MemoryFile, named: str) -> Iterator[tuple[PageName, str]]:
-    """Yield the pages of a file of this name, tenant by tenant, and the index last.
+    """Yield the pages of a file with this name, tenant by tenant, and the index last.
 
     Raises `UnusableFile`.
     """
-    from slowwave.store.memories import tenants
-
-    from .tenant import read_tenant
-
     lists: dict[str, list[str]] = {"Tenants": [], "Rules": [], "Entities": []}
     for tenant in tenants(file):
-        picture = read_tenant(file, tenant)
+        picture = _read_tenant(file, tenant)
         yield from _Pages(picture).all(file)
         for title, lines in _listed(picture).items():
             lists[title] += lines
     yield INDEX, _index(lists, named)
 
 
-def _listed(picture: TenantPicture) -> dict[str, list[str]]:
-    """Return what the index lists of a tenant, by heading."""
+def _listed(picture: _Tenant) -> dict[str, list[str]]:
+    """Return the lines of the index about a tenant, by heading."""
     tenant, memories = picture.tenant, picture.memories.values()
     active = sum(memory.status == "active" for memory in memories)
     return {
@@ -89,7 +134,7 @@ def _index(lists: Mapping[str, Sequence[str]], named: str) -> str:
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield a heading and a list, unless that is empty."""
+    """Yield a heading and a list, unless the list is empty."""
     if text := "\n".join(lines):
         yield f"## {title}"
         yield text
@@ -98,13 +143,11 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 class _Pages:
     """The pages of one tenant."""
 
-    def __init__(self, picture: TenantPicture) -> None:
+    def __init__(self, picture: _Tenant) -> None:
         self._of = picture
         self._home = name_of_tenant(picture.tenant)
 
     def all(self, file: MemoryFile) -> Iterator[tuple[PageName, str]]:
-        from slowwave.store.lineage import read_claims
-
         for memory in self._of.memories.values():
             claims = read_claims(file, memory.id) if memory.id in self._of.sources else []
             yield _name(memory), self._memory(memory, claims)
@@ -122,12 +165,12 @@ class _Pages:
         front = {"title": title_of(memory.content)}
         front |= {name: getattr(memory, name) for name in _FRONT}
         more = {
-            # As JSON: what an agent nested deeply stays one line.
+            # As JSON, so that nested values stay on one line.
             "metadata": json_text(memory.metadata) if memory.metadata else None,
             "tags": list(memory.tags),
             "entities": list(names),
-            "made_from": [source.source_id for source in sources],
-            "made_into": [item.derived_id for item in derived],
+            "made_from": [edge.source_id for edge in sources],
+            "made_into": [edge.derived_id for edge in derived],
         }
         successor = self._of.memories.get(memory.superseded_by or "")
         body = [
@@ -137,7 +180,7 @@ class _Pages:
             *_section("Replaced by", self._links(at, [successor] if successor else [])),
             *_section("Statements", (self._claim(at, claim) for claim in claims)),
             *_section("Derived from", (self._source(at, edge) for edge in sources)),
-            *_section("Used in", (self._derived(at, entry) for entry in derived)),
+            *_section("Used in", (self._derived(at, edge) for edge in derived)),
         ]
         return page(front | more, body)
 
@@ -158,9 +201,9 @@ class _Pages:
 
     def _claim(self, at: PageName, claim: Claim) -> str:
         cited = [
-            f"[{number}]({at.link_to(_name(self._of.memories[item]))})"
-            for number, item in enumerate(claim.sources, start=1)
-            if item in self._of.memories
+            f"[{number}]({at.link_to(_name(self._of.memories[source]))})"
+            for number, source in enumerate(claim.sources, start=1)
+            if source in self._of.memories
         ]
         return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
 
@@ -190,7 +233,7 @@ class _Pages:
             "rule": rule.id,
             "tenant": rule.tenant,
             "status": rule.status,
-            "evidence": [item.source_id for item in evidence],
+            "evidence": [edge.source_id for edge in evidence],
         }
         body = [
             f"# {as_line(title_of(rule.content))}",
@@ -202,13 +245,13 @@ class _Pages:
 
     def _entity(self, name: str, mentioned: Sequence[Memory]) -> str:
         at = name_of_entity(self._of.tenant, name)
-        active = [item for item in mentioned if item.status == "active"]
-        rest = [memory for memory in mentioned if memory.status != "active"]
+        active = [memory for memory in mentioned if memory.status == "active"]
+        inactive = [memory for memory in mentioned if memory.status != "active"]
         body = [
             f"# {as_line(title_of(name))}",
             f"tenant {as_link(self._of.tenant, at.link_to(self._home))}",
             *_section("Active", self._links(at, active)),
-            *_section("No longer active", self._links(at, rest)),
+            *_section("No longer active", self._links(at, inactive)),
         ]
         return page({"title": title_of(name), "entity": name, "tenant": self._of.tenant}, body)
 

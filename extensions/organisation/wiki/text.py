@@ -1,4 +1,4 @@
-"""What a page of a wiki is written with: texts that can do nothing in Markdown or in YAML."""
+"""Write the pages of a wiki, with texts that have no effect in Markdown or YAML."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from slowwave.cli.terminal.output import clean, shortened
 
 # In the front matter of the index: the name of the memory file.
 FILE = "file"
-# The first key of each page: by it an export knows a page that it wrote and nobody changed since.
+# The first key of each page, a digest that shows whether a page was edited since.
 _MARK = "slowwave"
 _MARKED = re.compile(rb'---\nslowwave: "([0-9a-f]{16})"\n')
 _NO_DIGEST = "0" * 16
-# What Markdown, or a program that shows it, may take for more than itself within a line. In a bare
-# address that is the colon behind its scheme, and each dot of its host.
+# Characters with a meaning within a line of Markdown. In a bare address these are the colon after
+# its scheme, and each dot of its host.
 _ACTIVE = re.compile(
     r"([\\`*_{}\[\]<>()#|~$%^=&@!]|(?<=[A-Za-z]):(?=\S)|(?<=[^\W\d])\.(?=\w)|(?<=\d)\.(?=[^\W\d]))"
 )
 # Begins a list or a heading at the start of a line.
 _BEGINS = re.compile(r"\A(\d*)([-+.])")
-# What stays as it is in a block besides what can be seen.
+# Invisible characters that stay unchanged in a block.
 _KEPT = re.compile(r"(\n|\t)")
 _MAX_IN_TITLE = 80
-# A width of lines in YAML that no text reaches.
+# A width of YAML lines that no text reaches.
 _NO_FOLDING = 1_000_000
 
 
 def as_line(text: str) -> str:
-    """Return a text as one line of Markdown in which it is nothing but itself."""
+    """Return a text as a line of Markdown that shows exactly this text."""
     line = _ACTIVE.sub(r"\\\1", clean(text).strip())
     return _BEGINS.sub(r"\1\\\2", line, count=1)
 
@@ -47,7 +47,7 @@ def as_link(text: str, target: str) -> str:
 
 
 def as_block(text: str) -> str:
-    """Return a text to the letter, between fences that are longer than any in it.
+    """Return a text verbatim, between fences that are longer than any in it.
 
     Control codes are shown as escapes.
     """
@@ -58,7 +58,7 @@ def as_block(text: str) -> str:
 
 
 def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
-    """Return a page of front matter and paragraphs, with the digest that says it is untouched."""
+    """Return a page of front matter and paragraphs, with its digest."""
     known = {name: value for name, value in front.items() if value not in (None, [], {})}
     matter = _as_yaml(known)
     head = f'---\n{_MARK}: "{_NO_DIGEST}"\n{matter}---\n\n'
@@ -67,7 +67,7 @@ def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
 
 
 def _as_yaml(values: Mapping[str, Any]) -> str:
-    """Return YAML in which everything can be read; invisible characters are escaped."""
+    """Return YAML whose invisible characters are escaped."""
     import yaml
 
     dump = partial(yaml.safe_dump, values, sort_keys=False, width=_NO_FOLDING)
@@ -77,7 +77,7 @@ def _as_yaml(values: Mapping[str, Any]) -> str:
 
 
 def file_of_index(content: bytes) -> str | None:
-    """Return the name of the memory file whose index a page is; None if it says none."""
+    """Return the name of the memory file in an index page; None if there is none."""
     import yaml
 
     if _MARKED.match(content) is None:
@@ -91,7 +91,7 @@ def file_of_index(content: bytes) -> str | None:
 
 
 def is_untouched(content: bytes) -> bool:
-    """Whether a page is as an export wrote it. An empty one is what a crash may leave of one."""
+    """Whether a page is as an export wrote it, or empty, as a crash may leave it."""
     found = _MARKED.match(content)
     if found is None:
         return not content

@@ -1,4 +1,4 @@
-"""What the option --wiki of the core's commands asks for."""
+"""What the option --wiki of the core's commands does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["refuse_others_pages", "write_out"]
 def write_out(memory_file: Path, folder: Path, readers: Path) -> WrittenPages:
     """Write the wiki of a memory file into a folder.
 
-    readers: the file as it is named; its mode says who may read the pages. Raises `StoreError`.
+    readers: the file that the user named, whose permissions the pages get. Raises `StoreError`.
     """
     with open_reading(memory_file) as opened:
         refuse_unreadable(opened)

@@ -63,8 +63,7 @@ def test_the_file_that_stays_is_listed_and_what_only_a_removed_one_says_too(
     write(folder, "pager_old.md", 2, "Helvi has the pager.", "the pager")
     (folder / "MEMORY.md").write_text("# Index\n\n- [Pager](pager.md) — who has the pager")
     before = content(folder)
-    ended = cli("maintain", folder, "--format", "claude-code")
-    assert ended.code == 0, ended.err
+    cli("maintain", folder, "--format", "claude-code").ends(0)
     assert not (folder / "pager.md").exists()
     index = (folder / "MEMORY.md").read_text()
     assert "- [Pager](pager_old.md) — who has the pager" in index

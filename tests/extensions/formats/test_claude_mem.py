@@ -57,7 +57,8 @@ def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: C
 
 
 def test_the_narrative_replaces_malformed_facts(path: Path, tmp_path: Path, cli: Cli) -> None:
-    execute(path, "UPDATE observations SET facts = 'none' WHERE id = 1")
+    deep = "replace(hex(zeroblob(9999)), '0', '[')"
+    execute(path, f"UPDATE observations SET facts = {deep}, project = x'70' WHERE id = 1")
     execute(path, "UPDATE observations SET facts = '{}', narrative = NULL WHERE id = 2")
     cli("import", tmp_path / "own.db", path, "--from", "claude-mem")
     texts = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import Cli
-from nights import execute, rows
+from nights import execute, rows, unchanged
 from places import FORMATS
 from reviews import planned, reviewed_night
 
@@ -38,6 +38,26 @@ def test_a_refused_format_is_a_log_line_if_configured(theirs: Path, cli: Cli) ->
     theirs.with_name("slowwave.toml").write_text('log_format = "json"\n')
     ended = cli("maintain", theirs, "--format", "hermes").ends(2)
     assert "not like hermes" in json.loads(ended.err)["message"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--table", "memories:content,deleted=status:expired"), ("--state", "mirror.db")],
+)
+def test_a_memory_file_takes_no_options_of_others(
+    option: str, value: str, memory_file: Path, cli: Cli
+) -> None:
+    cli("add", memory_file, "The port is 8080.")
+    with unchanged(memory_file.read_bytes):
+        cli("maintain", memory_file, option, value).ends(2, f"omit {option}")
+
+
+def test_a_git_link_that_is_no_text_is_ignored(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").write_bytes(b"gitdir: \xff")
+    monkeypatch.chdir(tmp_path)
+    assert cli("formats", "--find").code == 0
 
 
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:

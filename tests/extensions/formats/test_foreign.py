@@ -75,14 +75,6 @@ def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> N
     assert recognised(tmp_path / "own.db") == []
 
 
-@pytest.mark.parametrize("name", ["CLAUDE.md", "AGENTS.md"])
-def test_instructions_of_people_are_never_touched(tmp_path: Path, cli: Cli, name: str) -> None:
-    path = tmp_path / name
-    path.write_text("- Use tabs.\n- Use tabs\n")
-    cli("maintain", path, "--format", "markdown").ends(10, "instructions")
-    assert path.read_text() == "- Use tabs.\n- Use tabs\n"
-
-
 def test_the_first_writing_run_names_the_format(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
@@ -279,20 +271,25 @@ def test_a_held_lock_is_named(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monk
     with unchanged(path.read_bytes):
         monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
         with filelock.FileLock(f"{path}.lock"):
-            ended = cli("maintain", path, "--format", "hermes")
-        assert ended.code == 11
-        assert "locked by its agent" in ended.err
+            cli("maintain", path, "--format", "hermes").ends(11, "locked by its agent")
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [("hermes", "one\n§\n two", "not in Hermes' format"), ("hermes", "\udcff", "UTF-8")],
+    ("format", "file", "content", "said"),
+    [
+        ("hermes", "MEMORY.md", "one\n§\n two", "not in Hermes' format"),
+        ("hermes", "MEMORY.md", "\udcff", "UTF-8"),
+        ("markdown", "CLAUDE.md", "- Use tabs.\n- Use tabs\n", "instructions"),
+        ("markdown", "AGENTS.md", "- Use tabs.\n- Use tabs\n", "instructions"),
+    ],
 )
-def test_odd_files_are_named(tmp_path: Path, cli: Cli, name: str, content: str, said: str) -> None:
-    path = tmp_path / "MEMORY.md"
+def test_odd_files_are_named_and_not_touched(
+    tmp_path: Path, cli: Cli, format: str, file: str, content: str, said: str
+) -> None:
+    path = tmp_path / file
     path.write_bytes(content.encode(errors="surrogateescape"))
     with unchanged(path.read_bytes):
-        cli("maintain", path, "--format", name).ends(10, said)
+        cli("maintain", path, "--format", format).ends(10, said)
     # The right format may still be named.
     assert not state_of(path).exists()
 
@@ -339,6 +336,7 @@ def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
     cli("formats", memory_file).ends(0).says("does not take --format")
     cli("formats", memory_file.with_name("missing.db")).ends(10, "There is no file")
+    cli("formats", "x" * 300).ends(10, "File name too long")
 
 
 def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
@@ -421,7 +419,8 @@ def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path,
     assert path.read_bytes() == before
 
 
-def test_a_pipe_is_no_file(tmp_path: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("more", [(), ("--format", "markdown")])
+def test_a_pipe_is_not_a_file(more: tuple[str, ...], tmp_path: Path, cli: Cli) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path(os.devnull)):
-        cli("maintain", path, "--dry-run").ends(10, "not a file")
+        cli("maintain", path, "--dry-run", *more).ends(10, "not a file")

@@ -145,8 +145,7 @@ def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli
     odd = "UPDATE memories SET created_at = ? WHERE content = ?"
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(odd, [time, _TEXTS[2]])
-    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json")
-    assert ended.code == 0, ended.err
+    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
     assert f"undated: '{_TEXTS[2]}'" in ended.err
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
     dates = {
@@ -157,11 +156,26 @@ def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli
     assert dates[_TEXTS[3]].startswith("2026")
 
 
-def test_a_row_whose_text_is_none_does_not_end_a_night(tmp_path: Path, cli: Cli) -> None:
-    path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
-    execute(path, "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'")
-    execute(path, "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'")
-    ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    {
+        "mcp-memory-service": (
+            "UPDATE memories SET content = x'00ff', tags = 7 WHERE content LIKE 'Ravi%'",
+            "UPDATE memories SET content = CAST(x'41ff' AS text) WHERE content LIKE 'Lena%'",
+        ),
+        "langgraph": (
+            "UPDATE store SET value = replace(hex(zeroblob(9999)), '0', '[') WHERE key = 'm2'",
+            "UPDATE store SET key = x'ff' WHERE key = 'm3'",
+        ),
+    }.items(),
+)
+def test_an_odd_row_does_not_end_a_night(
+    name: str, damage: tuple[str, ...], tmp_path: Path, cli: Cli
+) -> None:
+    path = made(name, tmp_path / "agent", _TEXTS)
+    for statement in damage:
+        execute(path, statement)
+    ended = cli("maintain", path, "--format", name, "--json").ends(0)
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
 
 

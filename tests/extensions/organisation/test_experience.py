@@ -81,6 +81,7 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
     ("line", "output"),
     [
         ('{"output": "x"}', "prompt: Field required"),
+        ('{"prompt": " "}', "prompt: is blank"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
@@ -90,7 +91,7 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
 )
 def test_an_invalid_line_stops_all(memory_file: Path, cli: Cli, line: str, output: str) -> None:
     source = memory_file.with_name("traces.jsonl")
-    source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8")
+    source.write_text(f'{{"prompt": "fine"}}\n{line}\n', "utf-8-sig")
     cli("experience", memory_file, "add", source).ends(1, output, "Line 2")
     assert rows(memory_file, "SELECT * FROM memories") == []
 
@@ -164,15 +165,20 @@ def test_what_is_hardly_shorter_is_discarded_with_its_numbers(traced: Path, cli:
     assert rows(traced, "SELECT * FROM runs") == []
 
 
-def test_a_second_time_does_nothing_until_there_are_new_traces(traced: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_second_time_does_nothing_until_there_are_new_traces(
+    pinned: bool, traced: Path, cli: Cli
+) -> None:
     first = compressed(cli, traced)
+    execute(traced, f"UPDATE memories SET pinned = {pinned} WHERE generation > 0")
     with unchanged(picture, traced):
         assert DEPLOY not in compressed(cli, traced)
     added(cli, traced, attempt())
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
     (earlier,) = rows(traced, "SELECT * FROM memories WHERE id = ?", first[DEPLOY]["memory"])
-    assert (earlier["status"], earlier["superseded_by"]) == ("superseded", again[DEPLOY]["memory"])
+    left = ("active", None) if pinned else ("superseded", again[DEPLOY]["memory"])
+    assert (earlier["status"], earlier["superseded_by"]) == left
     assert cli("check", traced).code == 0
 
 
@@ -385,8 +391,8 @@ def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[st
 
 
 def test_a_dry_run_is_refused_where_nothing_would_be_dry(memory_file: Path, cli: Cli) -> None:
-    ended = cli("experience", memory_file, "add", TRACES, "--dry-run")
-    assert (ended.code, "--dry-run is only for compress" in ended.err) == (2, True)
+    why = "--dry-run is only for compress"
+    cli("experience", memory_file, "add", TRACES, "--dry-run").ends(2, why)
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 

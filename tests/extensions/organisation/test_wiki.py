@@ -416,9 +416,8 @@ def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, 
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     for command in (["ingest", memory_file, chat], ["experience", memory_file, "compress"]):
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
-        ended = cli(*command, "--wiki", wiki)
-        assert (ended.code, "Cannot write into" in ended.err) == (3, True)
-        assert "Everything before the pages is done." in ended.err
+        done = "Everything before the pages is done."
+        cli(*command, "--wiki", wiki).ends(3, "Cannot write into", done)
         (run_id,) = [row["id"] for row in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip
         assert cli("undo", memory_file, run_id, "--wiki", chat).code == 1
