@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MAX_STEPS = round(1 / STEP)
 _WIDTH_BYTES = 2
+# The number of pairs of each row above which only the nearest are sorted at first.
+_PAIRS_A_ROW = 30
 
 
 def spanning_forest(near: Neighbours, ranks: NDArray[np.int64] | None = None) -> Neighbours:
@@ -28,11 +30,26 @@ def spanning_forest(near: Neighbours, ranks: NDArray[np.int64] | None = None) ->
     None ranks rows by their numbers.
     """
     import numpy as np
+
+    ranks = near.numbers if ranks is None else ranks
+    nearest = _PAIRS_A_ROW * near.rows
+    if len(near) <= nearest:
+        return _sort_and_join(near, ranks)
+    # Filter-Kruskal (Osipov, Sanders and Singler 2009): most pairs lie within the trees of the
+    # nearest, and need not be sorted.
+    is_nearest = near.steps >= np.partition(near.steps, -nearest)[-nearest]
+    trees = _sort_and_join(near.select(is_nearest), ranks)
+    labels = components(trees)
+    is_between = ~is_nearest & (labels[near.left] != labels[near.right])
+    return _sort_and_join(trees.union(near.select(is_between)), ranks)
+
+
+def _sort_and_join(near: Neighbours, ranks: NDArray[np.int64]) -> Neighbours:
+    import numpy as np
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
     rows = near.rows
-    ranks = near.numbers if ranks is None else ranks
     ends = ranks[near.left], ranks[near.right]
     # Different for each pair, so that there is only one such forest; exact below 2 ** 53.
     weights = (_MAX_STEPS - near.steps.astype(np.int64)) * rows + np.minimum(*ends)

@@ -39,7 +39,7 @@ def covered(pairs: Sequence[tuple[str, str]]) -> list[bool]:
     The network is asked once, about all pairs that are not decided more cheaply. Raises
     `EmbedderError` if the packaged model is damaged.
     """
-    asked = [open_questions(*pair) for pair in pairs]
+    asked = [_open_questions(*pair) for pair in pairs]
     found = entailed(
         {
             (question.claim, premise): limit
@@ -70,7 +70,12 @@ def first_veto(claim: str, premise: str) -> Veto | None:
     return None
 
 
-def open_questions(claim: str, premise: str) -> list[_Question] | None:
+def are_open(pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """Return for each pair of texts whether no veto decides on it."""
+    return [_open_questions(*pair) is not None for pair in pairs]
+
+
+def _open_questions(claim: str, premise: str) -> list[_Question] | None:
     """Return what only the network can tell of two texts; None if it is decided by vetoes."""
     questions = []
     for sentence, readings in _open_sentences(claim, premise):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.json import Decoder
 
-from slowwave.consolidation.comparison.coverage import covered, first_veto, open_questions
+from slowwave.consolidation.comparison.coverage import are_open, covered, first_veto
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, MAX_NEAR, TWIN_SIMILARITY
@@ -180,13 +180,7 @@ def _find_survivors(
     round leaves nothing to ask among those that stay, so that the next night finds nothing.
     """
     allowed = [pair for pair in pairs if _may_leave(groups[pair.leaving], groups[pair.staying])]
-    is_open = _ask(
-        view,
-        groups,
-        "open",
-        allowed,
-        lambda texts: [open_questions(*pair) is not None for pair in texts],
-    )
+    is_open = _ask(view, groups, "open", allowed, are_open)
     candidates: dict[int, list[_Pair]] = {}
     for pair, passed in zip(allowed, is_open, strict=True):
         if passed:

@@ -79,8 +79,10 @@ def survey_file(
         cache,
         gone,
     )
-    compute_missing(snapshot, night.embedder, keeper, night.progress)
     chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
+    # A model decides on near texts.
+    compares = options.consolidate and chosen.model_key is None
+    compute_missing(snapshot, night.embedder, keeper, night.progress, compares)
     if not options.reconsider:
         chosen = replace(
             chosen,

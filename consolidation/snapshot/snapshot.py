@@ -13,6 +13,7 @@ from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
@@ -164,11 +165,16 @@ def read_sound(
 
 
 def compute_missing(
-    snapshot: Snapshot, embedder: Embedder, keeper: FindingsKeeper | None, progress: Progress
+    snapshot: Snapshot,
+    embedder: Embedder,
+    keeper: FindingsKeeper | None,
+    progress: Progress,
+    compares: bool = False,
 ) -> None:
     """Compute missing vectors and names, and keep them if there is a keeper.
 
-    A text that memories share is encoded once. Raises `EmbedderError`.
+    A text that memories share is encoded once. compares: whether near texts are looked for, too,
+    which numpy does while Python reads texts. Raises `EmbedderError`.
     """
 
     def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
@@ -177,6 +183,7 @@ def compute_missing(
 
     snapshot.vectors.complete(embedder, keep, progress)
     for view in snapshot.views:
+        comparing = start_in_thread(partial(getattr, view, "neighbours")) if compares else None
         new = [
             (memory.id, memory.content_hash, view.features(memory).names)
             for memory in (*view.memories, *view.derived)
@@ -186,3 +193,5 @@ def compute_missing(
             keeper.keep_names(view.tenant, new)
         for memory_id, _, found in new:
             view.entities[memory_id] = sorted({*view.entities.get(memory_id, ()), *found})
+        if comparing is not None:
+            comparing.result()

@@ -22,6 +22,7 @@ def any_of(words: Iterable[str]) -> str:
 
 def _pattern(tree: _Tree) -> str:
     ways = [re.escape(letter) + _pattern(rest) for letter, rest in tree.items() if letter]
-    if not ways:
-        return ""
-    return f"(?:{'|'.join(ways)}){'?' if '' in tree else ''}"
+    pattern, may_end = "|".join(ways), bool(ways) and "" in tree
+    if len(ways) > 1 or (may_end and len(pattern) > 1):
+        pattern = f"(?:{pattern})"
+    return f"{pattern}?" if may_end else pattern

@@ -6,6 +6,7 @@ Any paraphrase changes a dense text, so no model rewrites one, and no part of it
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -120,13 +121,16 @@ def density_of(text: str) -> Density:
 
 def without_fences(text: str) -> str:
     """Return the lines of a text outside its fenced code."""
-    kept, is_fenced = [], False
-    for line in text.splitlines():
-        is_mark = _FENCE.match(line) is not None
-        if not (is_fenced or is_mark):
-            kept.append(line)
-        is_fenced ^= is_mark
-    return "\n".join(kept)
+    lines = text.splitlines()
+    fenced = _fenced(lines)
+    return "\n".join(line for at, line in enumerate(lines) if at not in fenced)
+
+
+def _fenced(lines: list[str]) -> set[int]:
+    """Return the indices of the lines of fenced code and of its marks."""
+    marks = [at for at, line in enumerate(lines) if _FENCE.match(line)]
+    ends = zip_longest(marks[::2], marks[1::2], fillvalue=len(lines) - 1)
+    return {at for start, end in ends for at in range(start, end + 1)}
 
 
 def _share(part: int, whole: int) -> float:
@@ -135,14 +139,7 @@ def _share(part: int, whole: int) -> float:
 
 def _code_lines(lines: list[str]) -> set[int]:
     """Return the indices of the lines that are code: in a fence, or by their content."""
-    found: set[int] = set()
-    is_fenced = False
-    for at, line in enumerate(lines):
-        is_mark = _FENCE.match(line) is not None
-        if is_fenced or is_mark or _CODE_LINE.fullmatch(line):
-            found.add(at)
-        is_fenced ^= is_mark
-    return found
+    return _fenced(lines) | {at for at, line in enumerate(lines) if _CODE_LINE.fullmatch(line)}
 
 
 def _data_lines(lines: list[str], code: set[int]) -> int:

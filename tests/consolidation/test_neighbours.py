@@ -204,6 +204,22 @@ def test_a_forest_that_grew_night_by_night_has_the_clusters_that_dbscan_finds_at
         assert stored.taken() is None
 
 
+def test_the_forest_of_many_pairs_joins_nearest_rows_first() -> None:
+    # Coarse vectors have many pairs that are equally near.
+    vectors = np.rint(3 * scattered(150, seed=4)).astype(np.float32) + 0.25
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pairs = pairs_of(near := similar_pairs(vectors, 0.0))
+    tree = list(range(150))
+    expected: Pairs = {}
+    for pair in sorted(pairs, key=lambda pair: (-pairs[pair], pair)):
+        left, right = (tree[row] for row in pair)
+        if left != right:
+            expected[pair] = pairs[pair]
+            tree = [left if label == right else label for label in tree]
+    assert len(near) > 40 * len(tree)
+    assert pairs_of(spanning_forest(near)) == expected
+
+
 def test_only_what_is_new_or_cut_off_is_compared_with_a_kept_forest() -> None:
     # Four texts in a chain, and four far from them.
     angles = np.radians([0, 20, 40, 60, 180, 185, 190, 195])
