@@ -1,4 +1,4 @@
-"""Measurements of what slowwave decides; `make bench-quality` runs them."""
+"""Benchmarks of quality, speed, recall and fleets; see the targets in the Makefile."""
 
 from slowwave.cli.terminal.interpreter import (
     keep_libraries_quiet,
@@ -6,7 +6,7 @@ from slowwave.cli.terminal.interpreter import (
     tune_interpreter,
 )
 
-# What is measured here is to be what the command does.
+# Measure what the command does.
 keep_libraries_quiet()
 tune_interpreter()
 shorten_turns_of_threads()

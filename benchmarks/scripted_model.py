@@ -1,4 +1,4 @@
-"""The model server of the tests, in a process of its own: it answers each question truly."""
+"""The model server of the tests in a separate process: it answers each question correctly."""
 
 from __future__ import annotations
 
@@ -12,46 +12,50 @@ from typing import IO, Any, NamedTuple, cast
 from benchmarks.quality.bench import ROOT
 
 
-class Taken(NamedTuple):
-    """What was asked of the server so far."""
+class Usage(NamedTuple):
+    """What was requested from the server."""
 
     requests: int
     prompt_tokens: int
     completion_tokens: int
 
+    def __sub__(self, before: Usage) -> Usage:
+        """Return the usage since an earlier one."""
+        return Usage(*(now - earlier for now, earlier in zip(self, before, strict=True)))
+
 
 class ScriptedModel:
-    """A server that runs, and once it has ended, what it saw."""
+    """A running server and, after its end, its statistics."""
 
     def __init__(self, stdin: IO[str], stdout: IO[str]) -> None:
-        """Wait until it runs."""
+        """Wait until it is ready."""
         self._stdin, self._stdout = stdin, stdout
-        self.base: str = self._told()
-        # When each question came and was answered, on the clock of time.monotonic.
+        self.base: str = self._read()
+        # The start and end of each request, as of time.monotonic.
         self.moments: list[tuple[float, float]] = []
-        # The share of the second question to write that is the beginning of the first.
+        # The share of the second question that is a prefix of the first.
         self.cacheable = 0.0
 
-    def taken(self) -> Taken:
-        """Return what was asked so far."""
+    def usage(self) -> Usage:
+        """Return the usage so far."""
         self._stdin.write("\n")
         self._stdin.flush()
-        return Taken(*self._told())
+        return Usage(*self._read())
 
     def end(self) -> None:
-        """Have it end, and keep what it saw."""
+        """Stop the server, and read its statistics."""
         self._stdin.close()
-        self.moments, self.cacheable = self._told()
+        self.moments, self.cacheable = self._read()
 
-    def _told(self) -> Any:
+    def _read(self) -> Any:
         return json.loads(self._stdout.readline())
 
 
 @contextmanager
-def scripted_model(seconds: float, most_requests: int) -> Iterator[ScriptedModel]:
-    """Run a server that answers each question after so many seconds."""
+def scripted_model(seconds: float, max_requests: int) -> Iterator[ScriptedModel]:
+    """Run a server that answers each question after a number of seconds."""
     command = [sys.executable, str(ROOT / "tests" / "model_server.py")]
-    command += [str(seconds), str(most_requests)]
+    command += [str(seconds), str(max_requests)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:  # noqa: S603 - our own
         model = ScriptedModel(cast("IO[str]", process.stdin), cast("IO[str]", process.stdout))

@@ -1,10 +1,10 @@
-"""How much of our code a night runs: functions and files of cli, consolidation and store.
+"""Count the functions and files of cli, consolidation and store that a night runs.
 
     python -m benchmarks.trip
 
-Imports three similar memories, then plans, maintains, lists and undoes them, each command in a
-process of its own. The model is the scripted one of the tests, on loopback. Counts each function
-that runs once; comprehensions and lambdas do not count.
+Imports three similar memories, plans and runs a night, lists the memories and undoes the run, each
+in a separate process, with the scripted model of the tests. Comprehensions and lambdas are not
+counted.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ _MEMORIES = (
     "LeaseKeeper renews the job lock every 10 seconds and logs it to /var/log/lease.log.",
     "LeaseKeeper renews the job lock every 10 seconds on worker-3.",
 )
-# The goal: what an engineer can read in an afternoon.
+# The goal: code that an engineer can read in an afternoon.
 _MAX_FUNCTIONS, _MAX_FILES = 400, 80
 Function = tuple[str, int]
 
 
 def main() -> None:
-    """Print the functions and files of each command, and of all together."""
+    """Print the numbers of functions and files of each command, and of all together."""
     if sys.argv[1:2] == ["--count"]:
         _count(Path(sys.argv[2]), sys.argv[3:])
     with TemporaryDirectory() as folder, scripted_model(0, 100) as model:
         memory_file, source = Path(folder, "memory.db"), Path(folder, "memories.jsonl")
         source.write_text("".join(f"{json.dumps({'content': text})}\n" for text in _MEMORIES))
-        asking = ("--model", "openai/scripted")
+        model_options = ("--model", "openai/scripted")
         commands: dict[str, tuple[object, ...]] = {
             "import": ("import", memory_file, source),
             "dry run": ("maintain", memory_file, "--dry-run"),
-            "night": ("maintain", memory_file, *asking),
+            "night": ("maintain", memory_file, *model_options),
             "list": ("list", memory_file),
             "undo": ("undo", memory_file),
         }
@@ -72,12 +72,12 @@ def _run(words: tuple[object, ...], folder: Path, variables: dict[str, str]) -> 
         text=True,
     )
     if done.returncode != 0:
-        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stderr}")
+        raise RuntimeError(f"{words[0]} exited with {done.returncode}: {done.stderr}")
     return {(file, line) for file, line in json.loads(counts.read_text())}
 
 
 def _count(counts: Path, words: list[str]) -> None:
-    """Run a command, write the functions that ran, and end the process."""
+    """Run a command, write the functions that it ran to `counts`, and exit."""
     ran: set[Function] = set()
     real_path = cache(os.path.realpath)
     folders = tuple(f"{ROOT / package}{os.sep}" for package in _PACKAGES)

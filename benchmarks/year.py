@@ -1,12 +1,12 @@
-"""A year of an agent's memory: every night all phases, with a clock that is passed in.
+"""Simulate a year of an agent's memory: each night runs all phases, at a simulated time.
 
 python -m benchmarks.year [--nights 365] [--seed 1] [--folder build/year]
 
-Each day some 30 memories come: notes of the moment, contexts with a rule or an end of their own,
-facts that nobody asks for again, facts told twice, and facts that must live, since a person wrote
-them, they are pinned, looked up each week, or tell what others said. After each night it is checked
-that the tenants are within their limits, that what should have gone has gone, and that each fact
-that should live stands in an active memory; each month a second night must do nothing.
+Each day adds some 30 memories: short-lived notes, contexts with a retention rule or an expiry,
+facts that are never used again, and facts that must survive because they are stated twice, written
+by a person, pinned, or used each week. Each night checks that tenants are within
+their limits, that expired memories are gone, and that an active memory has each fact that must
+survive. Once a month, a second night must change nothing.
 """
 
 from __future__ import annotations
@@ -57,45 +57,45 @@ _DOES = (
     "wrote the plan of the {what} down as sheet {code}",
     "pays the insurance of the {what} by contract {code}",
 )
-_RETOLD = ("User said that {text}", "{text}")
+_RESTATED = ("User said that {text}", "{text}")
 
 
 @dataclass
 class Fact:
-    """A memory that was planted, and what must become of it."""
+    """A planted memory, and when it must be gone."""
 
     id: str
     code: str
-    # From this moment on it must not be active any more; None: it has to live.
+    # From this time on, it must not be active; None if it must survive.
     ends: datetime | None
-    # Looked up each week: that is why it lives.
+    # Used each week, which is why it must survive.
     used: bool = False
 
 
 @dataclass
 class Year:
-    """A file that grows day by day, and what was planted in it."""
+    """A file that grows each day, and the memories planted in it."""
 
     path: Path
     embedder: Embedder
     seed: int = 1
-    # How many memories come a day, at the least.
+    # The approximate number of new memories per day.
     a_day: int = 30
     limit: int = 1_000
     planted: list[Fact] = field(default_factory=list)
-    seen: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        """Make the file."""
-        self._dice = random.Random(self.seed)  # noqa: S311 - a life, not a secret
+        """Create the file."""
+        self._dice = random.Random(self.seed)  # noqa: S311 - a simulation, not a secret
         self._codes = iter(self._dice.sample(range(10_000, 99_999), 80_000))
         create_file(self.path)
 
     def live(self, night: int) -> Outcome:
-        """Let a day pass and a night follow, and check what must be so then."""
+        """Simulate a day and its night, and check the result."""
         now = FIRST + timedelta(days=night)
         self._store(list(self._day(now - timedelta(hours=12))))
-        # Each week, also where only every second night is lived.
+        # Once a week, even if only every second night is simulated.
         if night % 7 < 2:
             self._look_up(now)
         outcome = self.night(now)
@@ -110,7 +110,7 @@ class Year:
         return run_cycle(self.path, options, self.embedder, BuiltInWriter(), now)
 
     def _day(self, now: datetime) -> Iterator[dict[str, Any]]:
-        """Yield what is told on one day."""
+        """Yield the memories of a day."""
         share = self.a_day / 30
         for _ in range(round(10 * share)):
             ends = now + timedelta(days=1)
@@ -122,17 +122,17 @@ class Year:
         ends = now + timedelta(days=self._dice.choice((3, 10, 60)))
         yield self._memory(now, ends, expires_at=timestamp(ends))
         yield self._memory(now, now + timedelta(days=14), kind="preference", tenant="ops")
-        # Nobody asks for these again: they may go, or stay.
+        # These are never used again, so they may be archived or not.
         for _ in range(round(5 * share)):
             yield self._memory(now, None, planted=False)
         yield from self._lasting(now)
 
     def _lasting(self, now: datetime) -> Iterator[dict[str, Any]]:
-        """Yield facts that have to live."""
-        told = self._memory(now, None)
-        yield told
-        again = _RETOLD[self._dice.randrange(2)].format(text=told["content"])
-        yield {**told, "id": f"{told['id']}-again", "content": again, "session": "second"}
+        """Yield facts that must survive."""
+        memory = self._memory(now, None)
+        yield memory
+        text = _RESTATED[self._dice.randrange(2)].format(text=memory["content"])
+        yield {**memory, "id": f"{memory['id']}-again", "content": text, "session": "second"}
         kind = self._dice.randrange(3)
         if kind == 0:
             yield self._memory(now, None, origin="human")
@@ -162,7 +162,7 @@ class Year:
             **fields,
         }
         if planted:
-            # What is kept for so long is kept from when it came.
+            # Retention counts from the time of the memory.
             self.planted.append(
                 Fact(memory["id"], code, None if ends is None else ends + (moment - now), used)
             )
@@ -172,19 +172,19 @@ class Year:
         with open_writing(self.path) as file:
             lines = [json.dumps(memory).encode() for memory in memories]
             import_lines(file, lines, FIRST)
-        self.seen["stored"] += len(memories)
+        self.counts["stored"] += len(memories)
 
     def _look_up(self, now: datetime) -> None:
-        """Use what is used each week, as an agent does: the memory that tells it by now."""
+        """Mark the memories that an agent uses each week as used."""
         with closing(sqlite3.connect(self.path)) as db, db:
             db.executemany(
                 "UPDATE memories SET accessed_at = ?, access_count = access_count + 1 "
                 "WHERE status = 'active' AND id = ?",
-                [(timestamp(now), item.id) for item in self.planted if item.used],
+                [(timestamp(now), fact.id) for fact in self.planted if fact.used],
             )
 
     def check(self, now: datetime) -> None:
-        """Raise AssertionError if something that must be so is not."""
+        """Raise `AssertionError` if a limit is exceeded, or a fact is lost or not gone in time."""
         with closing(sqlite3.connect(self.path)) as db:
             active = dict(db.execute("SELECT id, content FROM memories WHERE status = 'active'"))
             by_tenant = dict(
@@ -192,21 +192,21 @@ class Year:
                     "SELECT tenant, count(*) FROM memories WHERE status = 'active' GROUP BY 1"
                 )
             )
-        above = {item: count for item, count in by_tenant.items() if count > self.limit}
+        above = {tenant: count for tenant, count in by_tenant.items() if count > self.limit}
         if above:
             raise AssertionError(f"{now:%F}: above the limit of {self.limit}: {above}")
-        told = "\n".join(active.values())
-        for item in self.planted:
-            if item.ends is None and item.code not in told:
-                raise AssertionError(f"{now:%F}: {item.id} is lost")
-            if item.ends is not None and item.ends <= now and item.code in told:
+        text = "\n".join(active.values())
+        for fact in self.planted:
+            if fact.ends is None and fact.code not in text:
+                raise AssertionError(f"{now:%F}: {fact.id} is lost")
+            if fact.ends is not None and fact.ends <= now and fact.code in text:
                 raise AssertionError(
-                    f"{now:%F}: {item.id} should have gone at {item.ends:%F %H:%M}"
+                    f"{now:%F}: {fact.id} should have gone at {fact.ends:%F %H:%M}"
                 )
-        self.seen["checked"] += len(self.planted)
+        self.counts["checked"] += len(self.planted)
 
     def count(self) -> dict[str, int]:
-        """Return how many memories are in which state, and how many were purged."""
+        """Return the number of memories per status, and of purged ones."""
         with closing(sqlite3.connect(self.path)) as db:
             counts = dict(db.execute("SELECT status, count(*) FROM memories GROUP BY 1"))
             purged = db.execute("SELECT count(*) FROM witnesses").fetchone()[0]
@@ -218,39 +218,39 @@ def _main() -> None:
     parser.add_argument("--nights", type=int, default=365)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("build/year"))
-    chosen = parser.parse_args()
-    chosen.folder.mkdir(parents=True, exist_ok=True)
-    path = chosen.folder / f"{chosen.seed}.db"
-    for old in chosen.folder.glob(f"{path.name}*"):
+    args = parser.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    path = args.folder / f"{args.seed}.db"
+    for old in args.folder.glob(f"{path.name}*"):
         old.unlink()
-    year = Year(path, SentenceEmbedder(), chosen.seed)
+    year = Year(path, SentenceEmbedder(), args.seed)
     states = ("active", "superseded", "archived", "expired", "purged")
-    _say("night  " + "".join(f"{name:>11}" for name in states) + "   file MB  seconds a night")
-    began = month = time.perf_counter()
-    for night in range(1, chosen.nights + 1):
+    _print("night  " + "".join(f"{name:>11}" for name in states) + "   file MB  seconds per night")
+    start = month = time.perf_counter()
+    for night in range(1, args.nights + 1):
         year.live(night)
-        if night % 30 == 0 or night == chosen.nights:
-            _refuse_a_second_change(year, night)
+        if night % 30 == 0 or night == args.nights:
+            _require_no_change(year, night)
             counts, now = year.count(), time.perf_counter()
             size = path.stat().st_size / 1e6
             row = "".join(f"{counts.get(name, 0):>11,}" for name in states)
-            _say(f"{night:>5}  {row}  {size:>8.1f}  {(now - month) / 30:>8.2f}")
+            _print(f"{night:>5}  {row}  {size:>8.1f}  {(now - month) / 30:>8.2f}")
             month = now
-    planted = Counter("live" if item.ends is None else "go" for item in year.planted)
-    _say(
-        f"{year.seen['stored']:,} memories came in {chosen.nights} nights; of those planted "
-        f"{planted['live']:,} had to live and {planted['go']:,} to go: none was lost, none is left "
-        f"of those whose time was over. {(time.perf_counter() - began) / 60:.1f} minutes."
+    planted = Counter("kept" if fact.ends is None else "gone" for fact in year.planted)
+    _print(
+        f"{year.counts['stored']:,} memories in {args.nights} nights. Of those planted, "
+        f"{planted['kept']:,} had to survive and {planted['gone']:,} had to go: none was lost, and "
+        f"none is active after its end. {(time.perf_counter() - start) / 60:.1f} minutes."
     )
 
 
-def _refuse_a_second_change(year: Year, night: int) -> None:
-    again = year.night(FIRST + timedelta(days=night))
-    if again.has_work or again.last_run:
+def _require_no_change(year: Year, night: int) -> None:
+    second = year.night(FIRST + timedelta(days=night))
+    if second.has_work or second.last_run:
         raise AssertionError(f"night {night}: a second night changed something")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

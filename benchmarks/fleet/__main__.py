@@ -1,12 +1,12 @@
-"""The nights of a fleet in each way: the same proposals, nothing lost, and what a file costs.
+"""Run the nights of a fleet with each engine: correctness, and the cost per file.
 
-    python -m benchmarks.fleet [--files 200] [--memories 48] [--only WAYS] [--again]
+    python -m benchmarks.fleet [--files 200] [--memories 48] [--only NAMES] [--again]
 
-Each way begins with a copy of the same files. What a way came to is kept in the folder, so that
-one that was ended goes on with the ways that are left. Ends with 1 if something is not as it
-should be, each said in a sentence. What a fleet adds to a file's night is no reason: it stands
-beside what was wished for, measured by `--only "overhead,overhead in a bucket"`. Needs
-`slowwave[fleet]`, moto, and ray for what is done on Ray.
+Each measurement starts with a copy of the same files. Results are saved in the folder, so that an
+interrupted benchmark resumes with the measurements that are missing. Exits with 1 if there is a
+fault; each is printed as a sentence. `--only "overhead,overhead in a bucket"` compares the time
+that a fleet adds to a night with its goal; missing it is not a fault. Needs `slowwave[fleet]`,
+moto, and ray for the measurements on Ray.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from . import kills, money, nights, overhead, uploads
 from .commands import Failed
 from .files import make_files
-from .trial import Found, Trial
+from .trial import Result, Trial
 
 _FOLDER = Path("build/bench-fleet")
-_BY_THEMSELVES: Mapping[str, Callable[[Trial], Found]] = {
+_MAX_FAULTS_SHOWN = 10
+# These are not compared with "serially", which is measured before any other.
+_INDEPENDENT: Mapping[str, Callable[[Trial], Result]] = {
     "overhead": overhead.in_place,
     "overhead in a bucket": overhead.in_bucket,
 }
-# "serially" comes first if any other is compared with it.
-WAYS: Mapping[str, Callable[[Trial], Found]] = {
+MEASUREMENTS: Mapping[str, Callable[[Trial], Result]] = {
     "serially": nights.serially,
     "one worker": nights.one_worker,
     "two processes": nights.two_processes,
@@ -46,82 +46,77 @@ WAYS: Mapping[str, Callable[[Trial], Found]] = {
     "uploads": uploads.between,
     "money": money.of_processes,
     "money on Ray": money.on_ray,
-    **_BY_THEMSELVES,
+    **_INDEPENDENT,
 }
 
 
 def main() -> None:
-    """Do what is left of all ways, and say what each came to."""
-    chosen = _parser().parse_args()
-    folder: Path = (chosen.folder / f"{chosen.files}x{chosen.memories}").absolute()
-    if chosen.again:
+    """Run the measurements without a saved result, and print all results."""
+    args = _parser().parse_args()
+    folder: Path = (args.folder / f"{args.files}x{args.memories}").absolute()
+    if args.again:
         shutil.rmtree(folder, ignore_errors=True)
-    trial = Trial(folder, chosen.repeats)
+    trial = Trial(folder, args.repeats)
     if not trial.files.is_dir():
-        make_files(trial.files, chosen.files, chosen.memories)
-    _say(f"{chosen.files} files of {chosen.memories} memories in {folder}, {os.cpu_count()} cores.")
-    wanted = chosen.only.split(",") if chosen.only else list(WAYS)
-    found: dict[str, Found] = {}
-    compared = set(wanted) - {*_BY_THEMSELVES}
-    for way in dict.fromkeys([*(["serially"] if compared else []), *wanted]):
-        found[way] = _kept(trial, way) or _come_to(trial, way)
-        _tell(way, found[way])
-    wrong = [way for way, item in found.items() if item.faults]
-    _say(f"NOT as it should be: {', '.join(wrong)}." if wrong else "All is as it should be.")
-    sys.exit(bool(wrong))
+        make_files(trial.files, args.files, args.memories)
+    _print(f"{args.files} files of {args.memories} memories in {folder}, {os.cpu_count()} cores.")
+    names = args.only.split(",") if args.only else list(MEASUREMENTS)
+    if set(names) - _INDEPENDENT.keys():
+        names.insert(0, "serially")
+    faulty = []
+    for name in dict.fromkeys(names):
+        result = _read_saved(trial).get(name) or _measure(trial, name)
+        _print_result(name, result)
+        if result.faults:
+            faulty.append(name)
+    _print(f"FAULTS in: {', '.join(faulty)}." if faulty else "No faults.")
+    sys.exit(bool(faulty))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet")
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--memories", type=int, default=48)
-    parser.add_argument("--repeats", type=int, default=2, help="nights that are measured")
-    parser.add_argument("--folder", type=Path, default=_FOLDER, help="where the files lie")
-    parser.add_argument("--only", metavar="WAYS", help=f"some of {', '.join(WAYS)}; by commas")
-    parser.add_argument("--again", action="store_true", help="forget what is done already")
+    parser.add_argument("--repeats", type=int, default=2, help="number of nights per measurement")
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="the folder of the files")
+    parser.add_argument("--only", metavar="NAMES", help=f"among {', '.join(MEASUREMENTS)}")
+    parser.add_argument("--again", action="store_true", help="discard saved results")
     return parser
 
 
-def _kept(trial: Trial, way: str) -> Found | None:
-    """Return what a way came to before."""
-    kept = _results(trial).get(way)
-    return None if kept is None else Found(kept["figures"], kept["faults"])
-
-
-def _come_to(trial: Trial, way: str) -> Found:
-    """Go a way, and keep what it came to; not where it could not be gone to its end."""
-    began = datetime.now(UTC)
+def _measure(trial: Trial, name: str) -> Result:
+    """Run a measurement, and save its result unless a command failed."""
+    started = datetime.now(UTC)
     try:
-        found = WAYS[way](trial)
+        result = MEASUREMENTS[name](trial)
     except Failed as error:
-        return Found(faults=[str(error)])
-    told = {"began": f"{began:%Y-%m-%d %H:%M}Z", "load": f"{os.getloadavg()[1]:.1f}"}
-    found = Found(found.figures | told, found.faults)
-    results = _results(trial) | {way: asdict(found)}
-    made = trial.folder / "results.new"
-    made.write_text(json.dumps(results, indent=1))
-    made.replace(trial.folder / "results.json")
-    return found
+        return Result(faults=[str(error)])
+    load = {"started": f"{started:%Y-%m-%d %H:%M}Z", "load": f"{os.getloadavg()[1]:.1f}"}
+    result = Result(result.figures | load, result.faults)
+    results = _read_saved(trial) | {name: result}
+    new = trial.folder / "results.new"
+    new.write_text(json.dumps({name: asdict(saved) for name, saved in results.items()}, indent=1))
+    new.replace(trial.folder / "results.json")
+    return result
 
 
-def _results(trial: Trial) -> dict[str, Any]:
+def _read_saved(trial: Trial) -> dict[str, Result]:
     path = trial.folder / "results.json"
-    found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    return found
+    saved = json.loads(path.read_text()) if path.exists() else {}
+    return {name: Result(**result) for name, result in saved.items()}
 
 
-def _tell(way: str, found: Found) -> None:
-    verdict = "NOT as it should be" if found.faults else "as it should be"
-    figures = "; ".join(f"{name}: {value}" for name, value in found.figures.items())
-    _say(f"{way}: {verdict}. {figures}")
-    for fault in found.faults[:10]:
-        _say(f"  {fault}")
-    if len(found.faults) > 10:
-        _say(f"  and {len(found.faults) - 10} more")
+def _print_result(name: str, result: Result) -> None:
+    verdict = "FAULTS" if result.faults else "no faults"
+    figures = "; ".join(f"{figure}: {value}" for figure, value in result.figures.items())
+    _print(f"{name}: {verdict}. {figures}")
+    for fault in result.faults[:_MAX_FAULTS_SHOWN]:
+        _print(f"  {fault}")
+    if len(result.faults) > _MAX_FAULTS_SHOWN:
+        _print(f"  and {len(result.faults) - _MAX_FAULTS_SHOWN} more")
 
 
-def _say(line: str) -> None:
-    """Write a line at once: the whole takes a while."""
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 

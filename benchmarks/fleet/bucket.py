@@ -1,4 +1,4 @@
-"""A bucket on loopback: moto's S3 server in a process of its own, and what was asked of it."""
+"""A bucket on loopback: moto's S3 server in a separate process, and its requests."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from urllib.request import Request, urlopen
 
 from slowwave.extensions.fleet.store.object_store import Objects
 
-# As werkzeug, the server beneath moto, logs a request, and where it says that it runs.
+# The lines that werkzeug, the server of moto, logs for a request and when it has started.
 _REQUEST = re.compile(r'"(?:\x1b\[[0-9;]*m)?(GET|PUT) /[^/ ]+/([^ ?"]+\.db)[ ?]')
 _RUNNING = re.compile(r"Running on (http://127\.0\.0\.1:\d+)")
 
 
 class Bucket:
-    """An empty bucket, as long as its server runs."""
+    """A new bucket of a running server."""
 
     def __init__(self, name: str, log: IO[str]) -> None:
-        """Wait until the server runs, and make the bucket."""
+        """Wait until the server has started, and create the bucket. log: its output."""
         self.address = f"s3://{name}"
         self.receipts = f"{self.address}/.slowwave-receipts"
         self.requests: Counter[tuple[str, str]] = Counter()
-        # Told of each GET of a memory file, in the thread that reads the server's log.
+        # Called with the key of each GET of a memory file, in the thread that reads the log.
         self.on_get: Callable[[str], None] | None = None
         self._log = log
-        address = next(found[1] for line in log if (found := _RUNNING.search(line)))
+        address = next(match[1] for line in log if (match := _RUNNING.search(line)))
         os.environ |= {
             "AWS_ENDPOINT_URL": address,
             "AWS_ALLOW_HTTP": "true",
@@ -45,26 +45,26 @@ class Bucket:
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
 
-    def fill(self, paths: list[Path]) -> None:
-        """Put files there."""
+    def upload(self, paths: list[Path]) -> None:
+        """Upload files."""
         for path in paths:
             self.objects.write(path.name, path.read_bytes())
 
-    def copied_to(self, folder: Path, names: list[str]) -> Path:
-        """Get files from there."""
+    def download(self, folder: Path, names: list[str]) -> Path:
+        """Download files into a folder."""
         folder.mkdir(exist_ok=True)
         for name in names:
             (folder / name).write_bytes(self.objects.read(name))
         return folder
 
     def count(self, method: str) -> int:
-        """Return how many requests of a method there were for memory files."""
-        return sum(count for (how, _), count in self.requests.items() if how == method)
+        """Return the number of requests for memory files with a method."""
+        return sum(count for (used, _), count in self.requests.items() if used == method)
 
     def _read(self) -> None:
         for line in self._log:
-            if (found := _REQUEST.search(line)) is not None:
-                method, key = found[1], found[2]
+            if (match := _REQUEST.search(line)) is not None:
+                method, key = match[1], match[2]
                 self.requests[method, key] += 1
                 if method == "GET" and self.on_get is not None:
                     self.on_get(key)
@@ -74,7 +74,7 @@ class Bucket:
 def bucket(name: str) -> Iterator[Bucket]:
     """Run a server with an empty bucket.
 
-    name: another one for each server of a process, which keeps what it has learned of a bucket.
+    name: must be unique within this process, which caches properties of buckets.
     """
     with subprocess.Popen(
         [sys.executable, "-u", "-m", "moto.server", "-H", "127.0.0.1", "-p", "0"],

@@ -1,4 +1,4 @@
-"""Run slowwave as a command, and see what it and all that it began took."""
+"""Run slowwave commands, and measure their time, including that of child processes."""
 
 from __future__ import annotations
 
@@ -17,53 +17,61 @@ from typing import Any, NamedTuple
 import psutil
 
 COMMAND = (sys.executable, "-m", "slowwave.cli")
-# How often it is looked what Ray's processes have used: what one uses after that is missed.
-_LOOK_S = 0.25
+# The interval, in seconds, at which the processor time of Ray's processes is read.
+_INTERVAL_S = 0.25
 
 
-class Took(NamedTuple):
-    """What a command took, in seconds, and the JSON it wrote."""
+class Measurement(NamedTuple):
+    """The time of a command, in seconds, and the JSON that it printed."""
 
     seconds: float
     processor: float
-    said: dict[str, Any]
+    output: dict[str, Any]
 
 
 class Failed(Exception):
-    """A command ended with a code that it should not have."""
+    """A command exited with an unexpected code."""
 
 
-def measured(arguments: Sequence[str], codes: Sequence[int] = (0,)) -> Took:
-    """Run a command to its end. Raises `Failed` if it ends with another code."""
-    (took,) = measured_together([arguments], codes)
-    return took
+def measure(arguments: Sequence[str], codes: Sequence[int] = (0,)) -> Measurement:
+    """Run a command. Raises `Failed` if it exits with another code."""
+    return measure_parallel([arguments], codes)[0]
 
 
-def measured_together(commands: Sequence[Sequence[str]], codes: Sequence[int] = (0,)) -> list[Took]:
-    """Run commands side by side. What all of them took stands with the first."""
-    began, used = time.monotonic(), _of_children()
+def measure_parallel(
+    commands: Sequence[Sequence[str]], codes: Sequence[int] = (0,)
+) -> list[Measurement]:
+    """Run commands in parallel. The first measurement has the time of all of them."""
+    start, used = time.monotonic(), _child_seconds()
     with tempfile.TemporaryFile("w+") as errors:
-        running = [begin(command, errors) for command in commands]
-        on_ray = [item.pid for item, said in zip(running, commands, strict=True) if "ray" in said]
-        with _watched(on_ray) as watch:
-            written = [item.communicate()[0] for item in running]
-        took = time.monotonic() - began, max(_of_children() - used, watch.seconds)
+        processes = [start_command(command, errors) for command in commands]
+        on_ray = [
+            process.pid
+            for process, command in zip(processes, commands, strict=True)
+            if "ray" in command
+        ]
+        with _watch(on_ray) as usage:
+            outputs = [process.communicate()[0] for process in processes]
+        seconds = time.monotonic() - start
+        processor = max(_child_seconds() - used, usage.seconds)
         errors.seek(0)
-        for item, arguments in zip(running, commands, strict=True):
-            if item.returncode not in codes:
-                said = f"ended with {item.returncode}: {errors.read()[-2000:]}"
-                raise Failed(f"slowwave {' '.join(arguments[:2])} {said}")
-    found = [json.loads(item) if item.startswith("{") else {} for item in written]
-    return [Took(*took, found[0]), *(Took(0.0, 0.0, match) for match in found[1:])]
+        for process, command in zip(processes, commands, strict=True):
+            if process.returncode not in codes:
+                reason = f"exited with {process.returncode}: {errors.read()[-2000:]}"
+                raise Failed(f"slowwave {' '.join(command[:2])} {reason}")
+    first, *rest = (json.loads(output) if output.startswith("{") else {} for output in outputs)
+    return [Measurement(seconds, processor, first), *(Measurement(0.0, 0.0, json) for json in rest)]
 
 
-def _of_children() -> float:
+def _child_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def begin(arguments: Sequence[str], errors: Any = subprocess.DEVNULL) -> subprocess.Popen[str]:
-    """Begin a command, which belongs to no cluster of Ray's that is there already."""
+def start_command(
+    arguments: Sequence[str], errors: Any = subprocess.DEVNULL
+) -> subprocess.Popen[str]:
+    """Start a command that does not join a running Ray cluster."""
     environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     return subprocess.Popen(  # noqa: S603 - our own
         [*COMMAND, *arguments],
@@ -74,10 +82,10 @@ def begin(arguments: Sequence[str], errors: Any = subprocess.DEVNULL) -> subproc
     )
 
 
-class _Watch:
-    """Adds up processor time over processes and all that they began.
+class _Usage:
+    """The processor time of processes and their descendants.
 
-    Ray's workers are not waited for by whoever began them, so the system does not add them up.
+    Nobody waits for Ray's workers, so the system does not count them as children.
     """
 
     def __init__(self, roots: Sequence[int]) -> None:
@@ -86,39 +94,39 @@ class _Watch:
 
     @property
     def seconds(self) -> float:
-        """What they have used by the last look."""
+        """The processor time at the last update."""
         return sum(self._used.values())
 
-    def look(self) -> None:
-        """See what each has used by now."""
+    def update(self) -> None:
+        """Read the processor time of each process."""
         for root in self._roots:
             try:
                 family = [root, *root.children(recursive=True)]
             except psutil.NoSuchProcess:
                 continue
-            for item in family:
+            for process in family:
                 try:
-                    used = item.cpu_times()
-                    self._used[item.pid, item.create_time()] = used.user + used.system
+                    used = process.cpu_times()
+                    self._used[process.pid, process.create_time()] = used.user + used.system
                 except psutil.NoSuchProcess:
                     continue
 
 
 @contextmanager
-def _watched(roots: Sequence[int]) -> Iterator[_Watch]:
-    watch, ended = _Watch(roots), Event()
+def _watch(roots: Sequence[int]) -> Iterator[_Usage]:
+    usage, ended = _Usage(roots), Event()
     if not roots:
-        yield watch
+        yield usage
         return
 
-    def look() -> None:
-        while not ended.wait(_LOOK_S):
-            watch.look()
+    def update() -> None:
+        while not ended.wait(_INTERVAL_S):
+            usage.update()
 
-    thread = Thread(target=look)
+    thread = Thread(target=update)
     thread.start()
     try:
-        yield watch
+        yield usage
     finally:
         ended.set()
         thread.join()

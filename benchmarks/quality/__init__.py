@@ -1,1 +1,1 @@
-"""How good the decisions are: one module a section, each gives figures and tables of them."""
+"""Benchmarks of the quality of decisions."""

@@ -1,10 +1,10 @@
-"""How good slowwave's decisions are, measured: figures on stdout, and as JSON in a file.
+"""Measure how good slowwave's decisions are: figures on stdout, and as JSON in a file.
 
     python -m benchmarks.quality [--data FOLDER] [--output FILE]
 
-Needs nothing but the repository: nights without a model on the lives in fixtures/quality, and
-nights with a model's recorded answers where there is a recording next to a life. What is in the
-folder of shared data is measured as well; what is absent is named.
+Runs nights without a model on the lives in fixtures/quality, and nights with recorded answers on
+those that have a recording; both need only the repository. Files in the folder of shared data are
+measured as well; those that are absent are listed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 from . import adversarial, drafts, life, lookup
 from .bench import QUALITY, ROOT, Json
+from .model import is_present
 
 OUTPUT = ROOT / "build" / "bench-quality.json"
 
@@ -31,41 +32,39 @@ def main(arguments: Sequence[str] | None = None) -> None:
     data = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
     parser.add_argument("--data", type=Path, default=data, help="the folder of the shared data")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the JSON to write")
-    chosen = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     embedder = SentenceEmbedder()
-    without, answered = {}, {}
+    without_model, with_answers = {}, {}
     for path in sorted(QUALITY.glob("life-*.gold.json")):
         name = path.name.removesuffix(".gold.json")
         source = life.source_of_files(path.with_name(f"{name}.jsonl"), path)
-        without[name] = life.measured(source, embedder)
+        without_model[name] = life.measure(source, embedder)
         recording = path.with_name(f"{name}.recording.jsonl")
         if recording.is_file():
-            answered[name] = life.measured(source, embedder, life.replaying(recording))
+            with_answers[name] = life.measure(source, embedder, life.replaying(recording))
     results: Json = {}
-    for title, found in (("without a model", without), ("with recorded answers", answered)):
+    for title, lives in (
+        ("without a model", without_model),
+        ("with recorded answers", with_answers),
+    ):
         sys.stdout.write(f"\n{title}\n")
-        sys.stdout.writelines(f"{line}\n" for line in life.table(found))
-        results[title] = {name: life.as_json(measured) for name, measured in found.items()}
-    chosen.output.parent.mkdir(parents=True, exist_ok=True)
-    chosen.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    _measure_shared(chosen.data)
-    sys.stdout.write(f"\nthe figures are in {chosen.output}\n")
+        sys.stdout.writelines(f"{line}\n" for line in life.table(lives))
+        results[title] = {name: life.as_json(result) for name, result in lives.items()}
+    args.output.parent.mkdir(parents=True, exist_ok=True)
+    args.output.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    _measure_shared(args.data)
+    sys.stdout.write(f"\nThe figures are in {args.output}.\n")
 
 
 def _measure_shared(data: Path) -> None:
-    """Measure on the shared data, as far as it is there."""
+    """Measure the files of the shared data that are present."""
     for name in ("drafts3.jsonl", "model-drafts.jsonl"):
-        if _is_there(data / name):
+        if is_present(data / name):
             drafts.main([str(data / name)])
             lookup.main([str(data / name)])
     for name in ("adversarial-pairs.jsonl", "pairs3.jsonl"):
-        if _is_there(data / name):
+        if is_present(data / name):
             adversarial.main([str(data / name)])
-
-
-def _is_there(path: Path) -> bool:
-    sys.stdout.write(f"\n{path.name}{'' if path.is_file() else ': absent'}\n")
-    return path.is_file()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a run of the benchmark ran on, and what its thresholds and rules were tuned on."""
+"""The environment that a benchmark runs in."""
 
 from __future__ import annotations
 
@@ -8,28 +8,25 @@ import subprocess
 from importlib.metadata import version
 from shutil import which
 
-from .bench import ROOT, Bench, Json
+from .bench import ROOT, Json
 
 _PACKAGES = ("slowwave", "numpy", "scipy", "scikit-learn", "torch", "sentence-transformers")
 
 
-def environment(bench: Bench) -> Json:
-    """Return what it ran on."""
+def environment(embedder: str) -> Json:
+    """Return a description of the environment; embedder: its name."""
     return {
         "cpus": os.cpu_count(),
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: version(name) for name in _PACKAGES},
         "commit": commit(),
-        "embedder": bench.embedder.name,
-        "model": bench.model,
-        "shared data": str(bench.data) if bench.data else None,
-        "quick": bench.quick,
+        "embedder": embedder,
     }
 
 
 def commit() -> str | None:
-    """Return the commit, marked if the tree is not as it was committed."""
+    """Return the commit, marked as dirty if the tree has changes; None without git."""
     git = which("git")
     if git is None:
         return None

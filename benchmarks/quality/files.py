@@ -1,4 +1,4 @@
-"""Whole nights on temporary files, and looks into them with plain SQL."""
+"""Nights on temporary files, which are read with plain SQL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 
-# Later than anything that the memories speak of.
+# Later than any date in the memories.
 NOW = datetime(2026, 6, 1, 3, 0, tzinfo=UTC)
 
 Row = dict[str, Any]
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 @contextmanager
 def memory_file(lines: Sequence[str] = ()) -> Iterator[Path]:
-    """Provide a file with these memories, as long as the block lasts."""
+    """Provide a temporary file with these memories."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "memory.db"
         create_file(path)
@@ -63,16 +63,16 @@ def active(path: Path) -> list[Row]:
     return rows(path, "SELECT * FROM memories WHERE status = 'active'")
 
 
-def picture(path: Path) -> Counter[str]:
-    """Return every row of every table."""
-    names = rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+def all_rows(path: Path) -> Counter[str]:
+    """Return every row of every table, as text."""
+    tables = rows(path, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     return Counter(
-        f"{name['name']} {sorted(row.items())}"
-        for name in names
-        for row in rows(path, f'SELECT * FROM "{name["name"]}"')  # noqa: S608 - its own tables
+        f"{table['name']} {sorted(row.items())}"
+        for table in tables
+        for row in rows(path, f'SELECT * FROM "{table["name"]}"')  # noqa: S608 - its own tables
     )
 
 
-def written(before: Counter[str], after: Counter[str]) -> int:
-    """Count the rows that were written or deleted between two pictures."""
+def count_changed(before: Counter[str], after: Counter[str]) -> int:
+    """Count the rows that were written or deleted between two calls of `all_rows`."""
     return max((before - after).total(), (after - before).total())

@@ -1,8 +1,8 @@
-"""The nights of 1,000 memories as files of other agents: as much found, and as little lost.
+"""Nights on 1,000 memories in the formats of other agents, compared with a memory file.
 
 python -m benchmarks.quality.formats [--dream PATH/dream.py]
-With github.com/Da7-Tech/dream, which consolidates Markdown without a model too, beside it: both on
-the first 300 memories of each night, since it takes no 1,000, and on labeled pairs, two a file.
+--dream compares with github.com/Da7-Tech/dream, which also consolidates Markdown without a model:
+on the first 300 memories of each night, since it gives up on 1,000, and on files of labeled pairs.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import sqlite3
 import subprocess
 import sys
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +24,7 @@ from tempfile import TemporaryDirectory
 from rich.console import Console
 from rich.table import Table
 
-from fixtures.night import FLAVOURS, Night, Told, lines, load
+from fixtures.night import FLAVOURS, Night, lines, load
 from fixtures.real_vec0 import make_memory_service
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -33,18 +32,21 @@ from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.formats.mirror.mirror import Mirror
 
+from .bench import QUALITY, ROOT
 from .files import active, memory_file, night, rows
-from .known import holds, keys_of, mixed
+from .known_answers import holds, reachable
 
 Row = dict[str, str]
+# The group of a memory and, for the values of an update, which of them it states.
+Fact = tuple[str, str]
 
-_PAIRS = Path(__file__).parents[2] / "fixtures" / "quality" / "pairs-held-out.toml"
-# A file of each package, as it leaves it.
-_RECORDED = Path(__file__).parents[2] / "tests" / "extensions" / "formats" / "recorded"
-# What can be done in a file that takes no new texts.
+_PAIRS = QUALITY / "pairs-held-out.toml"
+# A file written by each package.
+_RECORDED = ROOT / "tests" / "extensions" / "formats" / "recorded"
+# For files that cannot hold new texts.
 _MERGES = CycleOptions(only=frozenset({"merge"}))
-# It compares each with each, and gives up at 200,000 comparisons.
-_MAX_OF_DREAM = 300
+# dream compares all pairs, and gives up at 200,000 comparisons.
+_MAX_DREAM_MEMORIES = 300
 
 
 def _server_memory(folder: Path, memories: Sequence[Row]) -> Path:
@@ -66,11 +68,11 @@ def _markdown(folder: Path, memories: Sequence[Row]) -> Path:
 def _claude_code(folder: Path, memories: Sequence[Row]) -> Path:
     path = folder / "memory"
     path.mkdir()
-    for number, item in enumerate(memories):
+    for number, memory in enumerate(memories):
         (path / f"note-{number}.md").write_text(
             f"---\nname: note-{number}\ndescription: a note\nmetadata:\n  type: project\n"
-            f"  originSessionId: {item['session']}\n  modified: {item['observed_at']}\n---\n\n"
-            f"{item['content']}\n",
+            f"  originSessionId: {memory['session']}\n  modified: {memory['observed_at']}\n---\n\n"
+            f"{memory['content']}\n",
             "utf-8",
         )
     return path
@@ -84,7 +86,7 @@ def _hermes(folder: Path, memories: Sequence[Row]) -> Path:
 
 
 def _database(folder: Path, name: str) -> Path:
-    """Make the tables of a package, as the recorded file has them, without its rows."""
+    """Create the recorded database of a package."""
     path = folder / "agent.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript((_RECORDED / f"{name}.sql").read_text("utf-8"))
@@ -136,8 +138,8 @@ def _langgraph_with_vectors(folder: Path, memories: Sequence[Row]) -> Path:
         db.executemany(
             "INSERT INTO store_vectors VALUES ('memories', ?, 'content', ?, NULL, NULL)",
             [
-                (item["id"], vector.tobytes())
-                for item, vector in zip(memories, vectors, strict=True)
+                (memory["id"], vector.tobytes())
+                for memory, vector in zip(memories, vectors, strict=True)
             ],
         )
     return path
@@ -154,36 +156,62 @@ WRITERS: dict[str, Callable[[Path, Sequence[Row]], Path]] = {
 }
 
 
-@dataclass(frozen=True)
-class Renamed(Night):
-    """A night whose memories go by other ids."""
+def _keys(known: Night) -> dict[Fact, list[str]]:
+    """Return the keys that an active memory must contain for each fact."""
+    keys = {(fact["id"], ""): fact["keys"] for fact in [*known.facts, *known.singles]}
+    keys |= {(f"near:{near['of']}", ""): near["keys"] for near in known.nears}
+    keys |= {(update["id"], "old"): update["old_keys"] for update in known.updates}
+    keys |= {(update["id"], "new"): update["new_keys"] for update in known.updates}
+    return keys
 
-    ids: dict[str, str]
 
-    @property
-    def told(self) -> list[Told]:
-        """Every memory with its known answer."""
-        return [replace(text, id=self.ids[text.text]) for text in super().told]
+def _count_mixed(path: Path, known: Night) -> int:
+    """Count the active memories derived from two different facts.
+
+    The old and the new value of an update count as one fact if an update joined them.
+    """
+    by_text = {
+        memory.text: (memory.group, memory.role if memory.role in ("old", "new") else "")
+        for memory in known.told
+    }
+    observed = rows(path, "SELECT id, content FROM memories WHERE origin <> 'consolidation'")
+    facts: dict[str, Fact] = {
+        row["id"]: by_text[row["content"]] for row in observed if row["content"] in by_text
+    }
+    sources: dict[str, set[str]] = defaultdict(set)
+    updates = set()
+    for edge in rows(path, "SELECT derived_id, source_id, operation FROM synthesized_from"):
+        if edge["operation"] in ("merge", "synthesize", "update"):
+            sources[edge["derived_id"]].add(edge["source_id"])
+        if edge["operation"] == "update":
+            updates.add(edge["derived_id"])
+    count = 0
+    for memory in active(path):
+        lineage = reachable(memory["id"], sources)
+        joined = {facts[id] for id in lineage & facts.keys()}
+        if lineage & updates:
+            joined = {(group, "") for group, _ in joined}
+        count += len(joined) > 1
+    return count
 
 
 def _figures(path: Path, known: Night, texts: Sequence[str]) -> list[str]:
-    """Return what a night kept, of a memory file and of what the agent reads."""
-    ids = {row["content"]: row["id"] for row in rows(path, "SELECT id, content FROM memories")}
-    keys = keys_of(known)
+    """Return a row of the table. path: the memory file; texts: what the agent reads."""
+    keys = _keys(known)
     kept = sum(any(holds(text, key) for text in texts) for key in keys.values())
-    done = Counter(row["operation"] for row in rows(path, "SELECT operation FROM proposals"))
+    applied = Counter(row["operation"] for row in rows(path, "SELECT operation FROM proposals"))
     return [
         str(len(known.told)),
         str(len(texts)),
-        f"{sum(map(len, (text.text for text in known.told)))} -> {sum(map(len, texts))}",
+        f"{sum(len(memory.text) for memory in known.told)} -> {sum(map(len, texts))}",
         f"{kept} of {len(keys)}",
-        str(len(mixed(path, Renamed(**vars(known), ids=ids)))),
-        ", ".join(f"{count} {name}" for name, count in sorted(done.items())),
+        str(_count_mixed(path, known)),
+        ", ".join(f"{count} {name}" for name, count in sorted(applied.items())),
     ]
 
 
 def _bullets(consolidate: Callable[[Path], None], texts: Sequence[str]) -> list[str]:
-    """Return the bullets that are left of some, in a file of their own."""
+    """Return the bullets left after consolidating a Markdown file with these texts."""
     with TemporaryDirectory() as folder:
         path = _markdown(Path(folder), [{"content": text} for text in texts])
         consolidate(path)
@@ -191,81 +219,81 @@ def _bullets(consolidate: Callable[[Path], None], texts: Sequence[str]) -> list[
     return [line[2:] for line in lines if line.startswith("- ")]
 
 
-def _side_by_side(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each tool on each file."""
+def _comparison(dream: Path, embedder: Embedder) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each tool and file."""
 
     def theirs(path: Path) -> None:
         command = [sys.executable, str(dream.resolve()), str(path), "--apply", "--quiet"]
         options = ["--format", "bullets"]
-        subprocess.run(  # noqa: S603 - the program that the user names
+        subprocess.run(  # noqa: S603 - the program that the user specifies
             [*command, *options], check=True, capture_output=True, cwd=path.parent
         )
 
     def ours(path: Path) -> None:
-        _maintained(path, "markdown", path.parent / "state.db", embedder)
+        _maintain(path, "markdown", path.parent / "state.db", embedder)
 
     tools = {"dream": theirs, "slowwave": ours}
     for flavour in FLAVOURS:
         known = load(flavour)
-        told = [json.loads(line)["content"] for line in lines(known)][:_MAX_OF_DREAM]
-        keys = [item for item in keys_of(known).values() if any(holds(text, item) for text in told)]
+        texts = [json.loads(line)["content"] for line in lines(known)][:_MAX_DREAM_MEMORIES]
+        keys = [key for key in _keys(known).values() if any(holds(text, key) for text in texts)]
         for name, tool in tools.items():
-            left = _bullets(tool, told)
+            left = _bullets(tool, texts)
             kept = sum(any(holds(text, key) for text in left) for key in keys)
-            characters = f"{sum(map(len, told))} -> {sum(map(len, left))}"
+            characters = f"{sum(map(len, texts))} -> {sum(map(len, left))}"
             yield flavour, name, str(len(left)), characters, f"{kept} of {len(keys)}"
     pairs = tomllib.loads(_PAIRS.read_text("utf-8"))["pair"]
     for same in (True, False):
-        some = [(pair["left"], pair["right"]) for pair in pairs if pair["same"] is same]
+        texts_of_pairs = [(pair["left"], pair["right"]) for pair in pairs if pair["same"] is same]
         for name, tool in tools.items():
-            joined = sum(len(_bullets(tool, item)) < 2 for item in some)
-            what = f"pairs that {'say the same' if same else 'differ'}"
-            yield what, name, f"{joined} of {len(some)} joined", "", ""
+            joined = sum(len(_bullets(tool, texts)) < 2 for texts in texts_of_pairs)
+            kind = f"pairs that {'state the same' if same else 'differ'}"
+            yield kind, name, f"{joined} of {len(texts_of_pairs)} joined", "", ""
 
 
-def _maintained(path: Path, name: str, state: Path, embedder: Embedder) -> Mirror:
-    """Let a night go over another agent's file."""
+def _maintain(path: Path, name: str, state: Path, embedder: Embedder) -> Mirror:
+    """Run a night on a file of another agent."""
     format = format_named(name)
     format.model = LentModel(embedder.name, embedder.encode)
     mirror = Mirror(path, format, state)
     mirror.make()
     mirror.settle(datetime.now(UTC))
-    takes_texts = mirror.format.why_no_texts(path) is None
-    night(mirror.state, embedder, options=CycleOptions() if takes_texts else _MERGES)
+    can_add_texts = mirror.format.why_no_texts(path) is None
+    night(mirror.state, embedder, options=CycleOptions() if can_add_texts else _MERGES)
     mirror.settle(datetime.now(UTC))
     return mirror
 
 
 def main() -> None:
-    """Print a table: each flavour as a memory file of our own and in each format."""
+    """Print a table with each flavour as a memory file and in each format."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--dream", type=Path, help="its dream.py")
+    parser.add_argument("--dream", type=Path, help="compare with this dream.py")
     dream = parser.parse_args().dream
     embedder = SentenceEmbedder()
     console = Console(width=130)
     console.print(f"Python {platform.python_version()}, {platform.machine()}; one run each")
     if dream is not None:
-        beside = Table("file", "tool", "left", "characters", "facts kept")
-        for row in _side_by_side(dream, embedder):
-            beside.add_row(*row)
-        console.print(beside)
+        comparison = Table("file", "tool", "left", "characters", "facts kept")
+        for row in _comparison(dream, embedder):
+            comparison.add_row(*row)
+        console.print(comparison)
         return
     titles = ("night", "as", "memories", "left", "characters", "facts kept", "wrong", "applied")
     table = Table(*titles)
     for flavour in FLAVOURS:
         known = load(flavour)
-        told: list[Row] = [json.loads(line) for line in lines(known)]
-        for title, options in (("a memory file", CycleOptions()), ("merges alone", _MERGES)):
+        memories: list[Row] = [json.loads(line) for line in lines(known)]
+        for title, options in (("a memory file", CycleOptions()), ("merges only", _MERGES)):
             with memory_file(lines(known)) as path:
                 night(path, embedder, options=options)
                 texts = [row["content"] for row in active(path)]
                 table.add_row(flavour, title, *_figures(path, known, texts))
         for name, write in WRITERS.items():
             with TemporaryDirectory() as folder:
-                path = write(Path(folder), told)
-                mirror = _maintained(path, name.split(",")[0], Path(folder) / "state.db", embedder)
-                with mirror.format.opened(mirror.path, writes=False) as other:
-                    texts = [record.text for record in other.records]
+                path = write(Path(folder), memories)
+                mirror = _maintain(path, name.split(",")[0], Path(folder) / "state.db", embedder)
+                with mirror.format.opened(mirror.path, writes=False) as file:
+                    texts = [record.text for record in file.records]
                 table.add_row(flavour, name, *_figures(mirror.state, known, texts))
     console.print(table)
 

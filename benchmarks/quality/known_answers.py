@@ -1,8 +1,6 @@
-"""What a night made of a life with known answers: figures from rows alone, no file is read here.
+"""Figures of a night on a life with known answers, computed from rows: no file is read here.
 
-A life is a file of memories with its answers in a second one, the gold. Its form and the figures
-are described in ../shared/data/README.md, "Lives with known answers". known.py is another thing:
-it knows the nights of fixtures/night.py, and looks into a memory file for what became of them.
+A life is a file of memories; its known answers are in a second file, the gold.
 """
 
 from __future__ import annotations
@@ -26,38 +24,38 @@ Pair = tuple[str, str]
 Ids = tuple[str, ...]
 Json = dict[str, Any]
 
-# Lists of pairs that are not to become one, as the gold names them.
+# Lists of pairs that must not become one memory, as the gold names them.
 PAIRS = ("apart", "traps", "contradictions")
-# The ideal: so much longer than its longest telling may a fact be, than its newest value an update.
+# The ideal length of a fact, relative to its longest statement, and of an update, to its newest.
 FACT_LENGTH = 1.2
 UPDATE_LENGTH = 1.5
 
-# A word, or one letter of a script that puts no spaces between words.
+# A word, or one letter of a script without spaces between words.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[\w.'’])+")
-_DENIALS = re.compile(r"\b(?:not?|never|\w+n['’]t)\b")
-# A value has no more words than this.
-_VALUE = 3
-# Nothing is searched by it.
+_NEGATIONS = re.compile(r"\b(?:not?|never|\w+n['’]t)\b")
+# The maximum number of words in a value.
+_MAX_VALUE_WORDS = 3
+# For sources of which only the text is read.
 _NO_VECTOR = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class Stored:
-    """One row of the table of memories."""
+    """A row of `memories`."""
 
     id: str
     tenant: str
     content: str
     observed_at: str
     active: bool = True
-    # Made by a run, not told by anybody.
+    # Made by a run.
     derived: bool = False
     superseded_by: str | None = None
 
 
 @dataclass(frozen=True)
 class Edge:
-    """One row of the lineage: `derived` was made from `source`, or took it in."""
+    """A row of `synthesized_from`: `source` was merged into `derived`."""
 
     derived: str
     source: str
@@ -65,23 +63,23 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class ToldFact:
-    """The tellings of a fact; of each of its details, one wording must stand afterwards."""
+class GoldFact:
+    """The memories that state a fact; one wording of each detail must survive the night."""
 
     ids: Ids
     details: tuple[Ids, ...] = ()
 
 
 @dataclass(frozen=True)
-class ToldRule:
-    """A rule: memories that only restate it, and cases, which have a detail of their own."""
+class GoldRule:
+    """A rule: memories that only restate it, and cases, which add a detail."""
 
     restates: Ids
     cases: Ids = ()
 
     @property
     def ids(self) -> Ids:
-        """Return all of them."""
+        """All memories of the rule."""
         return tuple(dict.fromkeys([*self.restates, *self.cases]))
 
 
@@ -89,51 +87,50 @@ class ToldRule:
 class Gold:
     """The known answers. A memory is in one fact, rule or update, or in none."""
 
-    facts: tuple[ToldFact, ...] = ()
-    rules: tuple[ToldRule, ...] = ()
-    # The ids of each, the oldest first.
+    facts: tuple[GoldFact, ...] = ()
+    rules: tuple[GoldRule, ...] = ()
+    # Oldest value first.
     updates: tuple[Ids, ...] = ()
-    # By the names in `PAIRS`.
+    # Keys: `PAIRS`.
     pairs: Mapping[str, tuple[Pair, ...]] | None = None
-    # Pairs of "apart" that give one thing two values, and do not speak of two things.
+    # Pairs of "apart" that give one subject two values, and are not about two subjects.
     two_values: tuple[Pair, ...] = ()
 
     @cached_property
     def things(self) -> dict[str, str]:
-        """Return what a memory says as the first id of its fact, rule or update."""
+        """The first id of the fact, rule or update of each memory: it identifies the statement."""
         groups = [
             *(fact.ids for fact in self.facts),
             *(rule.ids for rule in self.rules),
             *self.updates,
         ]
-        return {item: ids[0] for ids in groups for item in ids}
+        return {memory: ids[0] for ids in groups for memory in ids}
 
     def thing(self, memory: str) -> str:
-        """Return what a memory says; one in no list says something of its own."""
+        """Return what identifies the statement of a memory: its own id if it is in no list."""
         return self.things.get(memory, memory)
 
     def pairs_of(self, name: str) -> tuple[Pair, ...]:
-        """Return one of the lists of pairs."""
+        """Return the pairs of a list named in `PAIRS`."""
         return (self.pairs or {}).get(name, ())
 
 
 @dataclass(frozen=True)
 class Life:
-    """All that the figures are computed from."""
+    """What the figures are computed from."""
 
-    # The active memories before the night.
+    # The active memories before the night, and all memories after it.
     before: Sequence[Stored]
-    # All memories after it.
     after: Sequence[Stored]
     edges: Sequence[Edge]
-    # Pairs of active memories that are listed as conflicts after it.
+    # Pairs of active memories that are listed as conflicts after the night.
     conflicts: Sequence[Pair]
     gold: Gold
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much there was, how much there is, and how much there would be at best."""
+    """An amount before and after the night, and the ideal."""
 
     before: int
     after: int
@@ -141,27 +138,27 @@ class Sizes:
 
     @property
     def removed(self) -> float | None:
-        """Return the share of the redundant that is gone; None where nothing was redundant."""
+        """The share of the redundant amount that was removed; None if nothing was redundant."""
         redundant = self.before - self.ideal
         return (self.before - self.after) / redundant if redundant else None
 
 
 @dataclass(frozen=True)
 class Share:
-    """Which of some things are right, and which are not."""
+    """The cases that are right, and those that are wrong."""
 
     right: tuple[Ids, ...]
     wrong: tuple[Ids, ...]
 
     @property
     def total(self) -> int:
-        """Count all of them."""
+        """The number of cases."""
         return len(self.right) + len(self.wrong)
 
 
 @dataclass(frozen=True)
-class Company:
-    """A memory that took others' place, and all that went into it, itself too if it was told."""
+class Fold:
+    """A memory and the observed memories folded into it, including itself if it was observed."""
 
     into: str
     ids: Ids
@@ -169,21 +166,21 @@ class Company:
 
 @dataclass(frozen=True)
 class LifeFigures:
-    """Every figure of a night on a life, each with what it counts."""
+    """Every figure of a night on a life, with the ids that it counts."""
 
     memories: Sizes
     characters: Sizes
-    # A memory of the fact, and the wordings of which none stands any more.
+    # A memory of the fact, and the wordings of the lost detail.
     lost: tuple[tuple[str, Ids], ...]
     details: int
     joined: Mapping[str, tuple[Pair, ...]]
-    glued: tuple[Company, ...]
-    rightly: tuple[str, ...]
-    wrongly: tuple[str, ...]
-    wrong_folds: tuple[Company, ...]
-    newest_gone: tuple[str, ...]
-    told_once: Share
-    stated_once: Share
+    mixed: tuple[Fold, ...]
+    folded_rightly: tuple[str, ...]
+    folded_wrongly: tuple[str, ...]
+    wrong_folds: tuple[Fold, ...]
+    newest_lost: tuple[str, ...]
+    facts_once: Share
+    rules_once: Share
     updated: Share
     conflicts: Share
 
@@ -194,97 +191,104 @@ class LifeFigures:
 
 
 class Lineage:
-    """Which memory stands for which after a night."""
+    """Which memories were derived from, or superseded, which others."""
 
     def __init__(self, after: Sequence[Stored], edges: Sequence[Edge]) -> None:
-        """Read the rows once."""
-        self.rows = {item.id: item for item in after}
-        self._into: dict[str, set[str]] = defaultdict(set)
+        """Index the rows."""
+        self.rows = {row.id: row for row in after}
+        self._sources: dict[str, set[str]] = defaultdict(set)
         for edge in edges:
-            self._into[edge.derived].add(edge.source)
-        self._replaced: dict[str, set[str]] = defaultdict(set)
-        for item in after:
-            if item.superseded_by is not None:
-                self._replaced[item.superseded_by].add(item.id)
-                self._into[item.superseded_by].add(item.id)
+            self._sources[edge.derived].add(edge.source)
+        self._superseded: dict[str, set[str]] = defaultdict(set)
+        for row in after:
+            if row.superseded_by is not None:
+                self._superseded[row.superseded_by].add(row.id)
+                self._sources[row.superseded_by].add(row.id)
         self._updates = {edge.derived for edge in edges if edge.operation == "update"}
-        self._within = {item: _reached(item, self._into) for item in {*self.rows, *self._into}}
+        self._within = {
+            memory: reachable(memory, self._sources) for memory in {*self.rows, *self._sources}
+        }
 
     def within(self, memory: str) -> set[str]:
-        """Return a memory and all that it was made from or supersedes, to every depth."""
+        """Return a memory and everything it was derived from or supersedes, at any depth."""
         return self._within.get(memory, {memory})
 
-    def took_in(self) -> list[set[str]]:
-        """Return the same for every memory that stands for more than itself."""
-        return [found for found in self._within.values() if len(found) > 1]
+    def families(self) -> list[set[str]]:
+        """Return `within` of every memory that has sources or predecessors."""
+        return [family for family in self._within.values() if len(family) > 1]
 
     def active(self) -> list[Stored]:
         """Return the active memories."""
         return [row for row in self.rows.values() if row.active]
 
     def holders(self, ids: Iterable[str]) -> set[str]:
-        """Return the active memories that any of these stands in."""
+        """Return the active memories that contain any of these."""
         wanted = set(ids)
-        return {item.id for item in self.active() if self.within(item.id) & wanted}
+        return {row.id for row in self.active() if self.within(row.id) & wanted}
 
-    def told(self, ids: Iterable[str]) -> Ids:
-        """Return those that somebody told, in order."""
-        return tuple(
-            sorted(item for item in ids if item not in self.rows or not self.rows[item].derived)
-        )
+    def observed(self, ids: Iterable[str]) -> Ids:
+        """Return those that no run made, ordered by id."""
+        return tuple(sorted(id for id in ids if id not in self.rows or not self.rows[id].derived))
 
     def end(self, memory: str) -> str:
-        """Follow a memory to what superseded it in the end: itself where nothing did."""
+        """Return the last successor of a memory; itself if nothing superseded it."""
         seen = {memory}
         while (row := self.rows.get(memory)) and row.superseded_by not in {None, *seen}:
             memory = str(row.superseded_by)
             seen.add(memory)
         return memory
 
-    def gone_into(self, memory: str) -> Company:
-        """Return all that a memory superseded, to every depth, without what it only cites."""
-        return Company(memory, self.told(_reached(memory, self._replaced)))
+    def fold(self, memory: str) -> Fold:
+        """Return everything that a memory superseded, at any depth; not what it only cites."""
+        return Fold(memory, self.observed(reachable(memory, self._superseded)))
 
     def is_update(self, memory: str) -> bool:
-        """Whether a memory, or anything that it stands for, was made as an update."""
+        """Whether a memory, or anything within it, was made by an update."""
         return bool(self.within(memory) & self._updates)
 
 
-def gold_of(found: Json, texts: Mapping[str, str]) -> Gold:
-    """Read the form of the gold file; `texts` are those of all memories by id.
+def gold_of(gold: Json, texts: Mapping[str, str]) -> Gold:
+    """Parse the content of a gold file.
 
-    Which pairs of "apart" give one thing two values the gold does not say, unless it has a list
-    `two_values` of its own: else it is taken from the texts.
+    texts: of all memories, by id. They decide which pairs of "apart" give one subject two values,
+    unless the gold lists them as `two_values`.
     """
-    pairs = {name: _pairs(found.get(name, ())) for name in PAIRS}
-    told = found.get("two_values")
-    seen = (item for item in pairs["apart"] if two_values(texts[item[0]], texts[item[1]]))
+    pairs = {name: _pairs(gold.get(name, ())) for name in PAIRS}
+    if "two_values" in gold:
+        differing = _pairs(gold["two_values"])
+    else:
+        differing = tuple(
+            (left, right) for left, right in pairs["apart"] if two_values(texts[left], texts[right])
+        )
     return Gold(
         facts=tuple(
-            ToldFact(tuple(fact["ids"]), tuple(map(tuple, fact["details"])))
-            for fact in found["facts"]
+            GoldFact(tuple(fact["ids"]), tuple(map(tuple, fact["details"])))
+            for fact in gold["facts"]
         ),
         rules=tuple(
-            ToldRule(tuple(rule["restates"]), tuple(rule["cases"])) for rule in found["rules"]
+            GoldRule(tuple(rule["restates"]), tuple(rule["cases"])) for rule in gold["rules"]
         ),
-        updates=tuple(tuple(update["ids"]) for update in found["updates"]),
+        updates=tuple(tuple(update["ids"]) for update in gold["updates"]),
         pairs=pairs,
-        two_values=tuple(seen) if told is None else _pairs(told),
+        two_values=differing,
     )
 
 
-def two_values(one: str, other: str) -> bool:
-    """Whether two texts seem to give one thing two values.
+def two_values(left: str, right: str) -> bool:
+    """Whether two texts seem to give one subject two values.
 
-    They do if they differ in one place, by a few words at most, or if only one of them denies.
+    They do if they differ in one place, by a few words at most, or if only one has a negation.
     """
-    blocks = SequenceMatcher(None, _words(one), _words(other), autojunk=False).get_opcodes()
+    blocks = SequenceMatcher(None, _words(left), _words(right), autojunk=False).get_opcodes()
     changed = [block for block in blocks if block[0] != "equal"]
     if len(changed) == 1 and len(blocks) > 1:
         _, start, end, second_start, second_end = changed[0]
-        return end - start <= _VALUE and second_end - second_start <= _VALUE
-    denials = [bool(_DENIALS.search(text.casefold())) for text in (one, other)]
-    return denials[0] != denials[1]
+        return max(end - start, second_end - second_start) <= _MAX_VALUE_WORDS
+    return _has_negation(left) is not _has_negation(right)
+
+
+def _has_negation(text: str) -> bool:
+    return _NEGATIONS.search(text.casefold()) is not None
 
 
 def life_figures(life: Life) -> LifeFigures:
@@ -292,7 +296,7 @@ def life_figures(life: Life) -> LifeFigures:
     lineage = Lineage(life.after, life.edges)
     active = lineage.active()
     right, wrong = folded(life, lineage)
-    ends = sorted({lineage.end(item) for item in wrong})
+    successors = sorted({lineage.end(memory) for memory in wrong})
     return LifeFigures(
         memories=Sizes(len(life.before), len(active), ideal_memories(life.before, life.gold)),
         characters=Sizes(
@@ -301,135 +305,133 @@ def life_figures(life: Life) -> LifeFigures:
         lost=details_lost(life, active),
         details=sum(len(fact.details) for fact in life.gold.facts),
         joined=joined(life.gold, lineage),
-        glued=glued(life.gold, lineage),
-        rightly=right,
-        wrongly=wrong,
-        wrong_folds=tuple(lineage.gone_into(end) for end in ends),
-        newest_gone=newest_gone(life, lineage),
-        told_once=told_once([fact.ids for fact in life.gold.facts], lineage),
-        stated_once=told_once([rule.restates for rule in life.gold.rules], lineage),
+        mixed=mixed(life.gold, lineage),
+        folded_rightly=right,
+        folded_wrongly=wrong,
+        wrong_folds=tuple(lineage.fold(successor) for successor in successors),
+        newest_lost=newest_lost(life, lineage),
+        facts_once=stated_once([fact.ids for fact in life.gold.facts], lineage),
+        rules_once=stated_once([rule.restates for rule in life.gold.rules], lineage),
         updated=updated(life, lineage),
         conflicts=conflicts_right(life, lineage),
     )
 
 
 def ideal_memories(before: Sequence[Stored], gold: Gold) -> int:
-    """Count one memory a fact, one a rule and its cases, one an update, every other as it is."""
-    return len({gold.thing(item.id) for item in before})
+    """Count one memory per fact, rule with its cases, and update, and every other memory."""
+    return len({gold.thing(memory.id) for memory in before})
 
 
 def ideal_characters(before: Sequence[Stored], gold: Gold) -> float:
-    """Count the characters of the ideal.
+    """Return the ideal number of characters.
 
-    1.2 times a fact's longest telling, also where it was told once; the median restatement and the
-    cases of a rule; 1.5 times an update's newest; every other as it is.
+    1.2 times the longest statement of a fact, even if it was stated once; the median restatement
+    and all cases of a rule; 1.5 times the newest value of an update; every other memory in full.
     """
-    length = {item.id: len(item.content) for item in before}
-    facts = sum(FACT_LENGTH * max(length[item] for item in fact.ids) for fact in gold.facts)
+    length = {memory.id: len(memory.content) for memory in before}
+    facts = sum(FACT_LENGTH * max(length[memory] for memory in fact.ids) for fact in gold.facts)
     updates = sum(UPDATE_LENGTH * length[ids[-1]] for ids in gold.updates)
     restated = [[length[restate] for restate in rule.restates] for rule in gold.rules]
     rules = sum(statistics.median(lengths) for lengths in restated if lengths)
     cases = sum(length[case] for rule in gold.rules for case in rule.cases)
-    others = sum(length[item] for item in length if item not in gold.things)
-    return facts + updates + rules + cases + others
+    singles = sum(length[memory] for memory in length if memory not in gold.things)
+    return facts + updates + rules + cases + singles
 
 
 def details_lost(life: Life, active: Sequence[Stored]) -> tuple[tuple[str, Ids], ...]:
-    """Return the details that stood in a memory of the fact's tenant, and stand in no active one.
+    """Return the details in a memory of the fact's tenant before the night, and in none after it.
 
-    A detail may have several wordings, of which one is enough; capitals do not matter.
+    One wording of a detail is enough; case is ignored.
     """
-    tenants = {item.id: item.tenant for item in life.before}
+    tenants = {memory.id: memory.tenant for memory in life.before}
     before, after = _texts_by_tenant(life.before), _texts_by_tenant(active)
     return tuple(
         (fact.ids[0], detail)
         for fact in life.gold.facts
         for detail in fact.details
-        if _stands(detail, before[tenants[fact.ids[0]]])
-        and not _stands(detail, after[tenants[fact.ids[0]]])
+        if _contains(detail, before[tenants[fact.ids[0]]])
+        and not _contains(detail, after[tenants[fact.ids[0]]])
     )
 
 
 def joined(gold: Gold, lineage: Lineage) -> dict[str, tuple[Pair, ...]]:
-    """Return the pairs, by list, that became one although they are not to.
+    """Return the pairs, by list, that became one memory although they must not.
 
-    Both are sources of one derived memory, to every depth; or one is superseded by the other, or
-    both by the same one.
+    Both are sources of one derived memory, at any depth, or one superseded the other, or both have
+    the same successor.
     """
-    together: dict[str, list[set[str]]] = defaultdict(list)
-    for found in lineage.took_in():
-        for match in found:
-            together[match].append(found)
+    families: dict[str, list[set[str]]] = defaultdict(list)
+    for family in lineage.families():
+        for memory in family:
+            families[memory].append(family)
     return {
         name: tuple(
             (first, second)
             for first, second in gold.pairs_of(name)
-            if any(second in found for found in together[first])
+            if any(second in family for family in families[first])
         )
         for name in PAIRS
     }
 
 
-def glued(gold: Gold, lineage: Lineage) -> tuple[Company, ...]:
-    """Return the active memories whose sources, to every depth, say more than one thing.
+def mixed(gold: Gold, lineage: Lineage) -> tuple[Fold, ...]:
+    """Return the active memories whose sources, at any depth, state different things.
 
-    What took others in and was told itself is one of its sources. A thing is a fact, a rule, an
-    update, or what a memory says that is in no list.
+    A thing is a fact, a rule, an update, or what a memory in no list states.
     """
-    found = [Company(item.id, lineage.told(lineage.within(item.id))) for item in lineage.active()]
-    return tuple(match for match in found if not _one_thing(match.ids, gold))
+    folds = [Fold(row.id, lineage.observed(lineage.within(row.id))) for row in lineage.active()]
+    return tuple(fold for fold in folds if not _is_one_thing(fold.ids, gold))
 
 
 def folded(life: Life, lineage: Lineage) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the memories that went: those folded rightly, those folded wrongly.
+    """Return the memories that are not active: those folded rightly, those folded wrongly.
 
-    Rightly: an active memory took its place, and all that went into that, itself too if it was
-    told, is in one fact, one rule or one update.
+    Rightly: its last successor is active, and everything folded into that is in one fact, one rule
+    or one update.
     """
-    active = {item.id for item in lineage.active()}
+    active = {row.id for row in lineage.active()}
     right: list[str] = []
     wrong: list[str] = []
-    for item in life.before:
-        if item.id in active:
-            continue
-        end = lineage.end(item.id)
-        fine = end in active and _one_thing(lineage.gone_into(end).ids, life.gold)
-        (right if fine else wrong).append(item.id)
+    for memory in life.before:
+        if memory.id not in active:
+            end = lineage.end(memory.id)
+            is_right = end in active and _is_one_thing(lineage.fold(end).ids, life.gold)
+            (right if is_right else wrong).append(memory.id)
     return tuple(right), tuple(wrong)
 
 
-def newest_gone(life: Life, lineage: Lineage) -> tuple[str, ...]:
-    """Return the newest values of updates that only older memories stand for now.
+def newest_lost(life: Life, lineage: Lineage) -> tuple[str, ...]:
+    """Return the memories of newest values of updates that no active memory states.
 
-    The value's memory is not active, no active memory of its tenant has half of the words or half
-    of the values that it alone has, and nothing observed later went where it went.
+    The memory is not active, no active memory of its tenant has half of the words or half of the
+    values that only it has, and nothing observed later has the same successor.
     """
-    rows = {item.id: item for item in life.before}
+    rows = {memory.id: memory for memory in life.before}
     texts: dict[str, list[str]] = defaultdict(list)
-    for item in lineage.active():
-        texts[item.tenant].append(item.content)
-    gone = []
+    for row in lineage.active():
+        texts[row.tenant].append(row.content)
+    lost = []
     for ids in life.gold.updates:
         newest = rows[ids[-1]]
-        company = lineage.gone_into(lineage.end(newest.id)).ids
-        later = any(
-            rows[item].observed_at > newest.observed_at
-            for item in company
-            if item in rows and item != newest.id
+        folded_with_it = lineage.fold(lineage.end(newest.id)).ids
+        has_later = any(
+            rows[memory].observed_at > newest.observed_at
+            for memory in folded_with_it
+            if memory in rows and memory != newest.id
         )
-        older = [rows[item].content for item in ids[:-1]]
-        stands = any(_tells(text, newest, older) for text in texts[newest.tenant])
-        if not lineage.rows[newest.id].active and not later and not stands:
-            gone.append(newest.id)
-    return tuple(gone)
+        older = [rows[memory].content for memory in ids[:-1]]
+        is_stated = any(_states(text, newest, older) for text in texts[newest.tenant])
+        if not lineage.rows[newest.id].active and not has_later and not is_stated:
+            lost.append(newest.id)
+    return tuple(lost)
 
 
-def _tells(text: str, newest: Stored, older: Sequence[str]) -> bool:
-    """Whether a text has half of the words, or of the values, that the newest memory alone has."""
-    words = _telling_words(newest.content) - {
-        word for content in older for word in _telling_words(content)
+def _states(text: str, newest: Stored, older: Sequence[str]) -> bool:
+    """Whether a text has half of the words, or of the values, that only the newest memory has."""
+    words = _value_words(newest.content) - {
+        word for content in older for word in _value_words(content)
     }
-    if 2 * len(words & _telling_words(text)) >= len(words):
+    if 2 * len(words & _value_words(text)) >= len(words):
         return True
     evidence = Source(newest.id, newest.content, newest.observed_at, _NO_VECTOR)
     own = {hint.words for hint in find_missing("\n".join(older), [evidence])}
@@ -437,52 +439,54 @@ def _tells(text: str, newest: Stored, older: Sequence[str]) -> bool:
     return bool(own) and 2 * len(lacking) <= len(own)
 
 
-def _telling_words(text: str) -> set[str]:
+def _value_words(text: str) -> set[str]:
     """Return the words of a text that may carry a value."""
-    found = (word.strip(".'\u2019").lower() for word in _WORD.findall(text))
-    return {word for word in found if len(word) > _VALUE or any(map(str.isdigit, word))}
+    words = (word.strip(".'\u2019").lower() for word in _WORD.findall(text))
+    return {word for word in words if len(word) > 3 or any(map(str.isdigit, word))}
 
 
-def told_once(groups: Iterable[Ids], lineage: Lineage) -> Share:
-    """Return which of the facts told twice or more stand in exactly one active memory.
+def stated_once(groups: Iterable[Ids], lineage: Lineage) -> Share:
+    """Return which of the facts that several memories stated are in exactly one active memory.
 
-    A fact stands in a memory if any of its tellings is one of its sources, to every depth, or is
-    that memory. The same for rules: of a rule, what only restates it.
+    A fact is in a memory that states it, or that is derived from one that does, at any depth.
+    groups: the memories that state a fact, or that only restate a rule.
     """
-    often = [ids for ids in groups if len(ids) > 1]
-    return _share((ids, len(lineage.holders(ids)) == 1) for ids in often)
+    repeated = [ids for ids in groups if len(ids) > 1]
+    return _share((ids, len(lineage.holders(ids)) == 1) for ids in repeated)
 
 
 def updated(life: Life, lineage: Lineage) -> Share:
     """Return which of the updates are done.
 
-    One active memory stands for all values, or the newest is the only active one; it was made as
-    an update; and the newest value stands.
+    One active memory contains all values, it was made by an update, and it states the newest value.
     """
-    gone = set(newest_gone(life, lineage))
+    lost = set(newest_lost(life, lineage))
 
-    def done(ids: Ids) -> bool:
+    def is_done(ids: Ids) -> bool:
         holders = lineage.holders(ids)
-        made = any(lineage.is_update(holder) for holder in holders)
-        whole = holders == lineage.holders(ids[-1:]) and len(holders) == 1
-        return whole and made and ids[-1] not in gone
+        return (
+            len(holders) == 1
+            and holders == lineage.holders(ids[-1:])
+            and any(map(lineage.is_update, holders))
+            and ids[-1] not in lost
+        )
 
-    return _share((ids, done(ids)) for ids in life.gold.updates)
+    return _share((ids, is_done(ids)) for ids in life.gold.updates)
 
 
 def conflicts_right(life: Life, lineage: Lineage) -> Share:
-    """Return which of the conflicts listed are right.
+    """Return which of the listed conflicts are right.
 
-    A conflict is a contradiction, two memories of one update, or a pair of "apart" that gives one
-    thing two values; or it is between memories which say what those say.
+    A conflict is right between two values of an update, a contradiction, or a pair of "apart" that
+    gives one subject two values; also between memories that contain these.
     """
-    found = (tuple(map(lineage.within, pair)) for pair in life.conflicts)
-    right = (are_two_values(life.gold, first, second) for first, second in found)
-    return _share(zip(life.conflicts, right, strict=True))
+    return _share(
+        (pair, are_two_values(life.gold, *map(lineage.within, pair))) for pair in life.conflicts
+    )
 
 
 def are_two_values(gold: Gold, first: Iterable[str], second: Iterable[str]) -> bool:
-    """Whether of two groups of memories any two give one thing two values, by what is known."""
+    """Whether a memory of the first group and one of the second give one subject two values."""
     known = {
         frozenset(map(gold.thing, pair)) for pair in (*gold.pairs_of(PAIRS[2]), *gold.two_values)
     }
@@ -498,30 +502,33 @@ def _words(text: str) -> list[str]:
 
 
 def _share(judged: Iterable[tuple[Ids, bool]]) -> Share:
-    found = list(judged)
-    right, wrong = (tuple(ids for ids, fine in found if fine is wanted) for wanted in (True, False))
-    return Share(right, wrong)
+    cases = list(judged)
+    return Share(
+        tuple(ids for ids, is_right in cases if is_right),
+        tuple(ids for ids, is_right in cases if not is_right),
+    )
 
 
-def _one_thing(ids: Ids, gold: Gold) -> bool:
-    return len({gold.thing(item) for item in ids}) <= 1
+def _is_one_thing(ids: Ids, gold: Gold) -> bool:
+    return len(set(map(gold.thing, ids))) <= 1
 
 
-def _pairs(found: Iterable[Any]) -> tuple[Pair, ...]:
-    """Return pairs of ids from lists of ids, or from objects with such a list."""
-    groups = (match["ids"] if isinstance(match, dict) else match for match in found)
+def _pairs(entries: Iterable[Any]) -> tuple[Pair, ...]:
+    """Return all pairs within lists of ids, or within objects that have such a list as `ids`."""
+    groups = (entry["ids"] if isinstance(entry, dict) else entry for entry in entries)
     return tuple(pair for ids in groups for pair in combinations(ids, 2))
 
 
-def _reached(start: str, steps: Mapping[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    waiting = [start]
-    while waiting:
-        one = waiting.pop()
-        if one not in found:
-            found.add(one)
-            waiting += steps.get(one, ())
-    return found
+def reachable(start: str, edges: Mapping[str, set[str]]) -> set[str]:
+    """Return the nodes that can be reached from `start`, including it."""
+    reached: set[str] = set()
+    queue = [start]
+    while queue:
+        node = queue.pop()
+        if node not in reached:
+            reached.add(node)
+            queue += edges.get(node, ())
+    return reached
 
 
 def _length(memories: Iterable[Stored]) -> int:
@@ -535,6 +542,11 @@ def _texts_by_tenant(memories: Iterable[Stored]) -> dict[str, list[str]]:
     return texts
 
 
-def _stands(wordings: Ids, texts: Iterable[str]) -> bool:
-    wanted = [wording.casefold() for wording in wordings]
-    return any(item in text for text in texts for item in wanted)
+def _contains(wordings: Ids, texts: Iterable[str]) -> bool:
+    """Whether any wording is in any text. texts: casefolded."""
+    return any(wording.casefold() in text for text in texts for wording in wordings)
+
+
+def holds(text: str, keys: Sequence[str]) -> bool:
+    """Whether a text contains all keys, ignoring case."""
+    return all(key.lower() in text.lower() for key in keys)

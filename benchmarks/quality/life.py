@@ -1,4 +1,4 @@
-"""One night on a life with known answers, without a model or with one: its figures, one a line.
+"""The figures of one night on a life with known answers, with or without a model.
 
     python -m benchmarks.quality.life FILE.jsonl GOLD.json [--json] [--verbose]
     python -m benchmarks.quality.life --night assistant|office|lab
@@ -6,10 +6,11 @@
     python -m benchmarks.quality.life ... --model NAME [--api-base URL]
     python -m benchmarks.quality.life ... --replay RECORDING [--checker NAME|none] [--parts 10]
 
-A model's answers come from a recording, as of `slowwave maintain --record`; prompts that it lacks
-are written to RECORDING.missing. With --parts the life comes in that many nights, by date.
+A recording of a model's answers is what `slowwave maintain --record` writes; prompts without an
+answer are written to RECORDING.missing. With --parts the life is imported in that many parts, by
+date, with a night after each.
 
-What each figure counts stands in known_answers.py; the main ones are the last twelve lines.
+known_answers.py defines what each figure counts; the main ones are the last twelve lines.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from fixtures.night import FLAVOURS, Night, Told, lines, load
+from fixtures.night import FLAVOURS, Night, lines, load
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.recording import Recordings, open_recordings
@@ -38,11 +39,11 @@ from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
 
 from .bench import Json
-from .files import NOW, add, memory_file, night, picture, rows, written
+from .files import NOW, add, all_rows, count_changed, memory_file, night, rows
 from .known_answers import (
     PAIRS,
-    Company,
     Edge,
+    Fold,
     Life,
     LifeFigures,
     Share,
@@ -52,18 +53,17 @@ from .known_answers import (
     life_figures,
 )
 
-# What tells a near miss from its fact: these give the one thing another value. A role, a qualifier
-# or a version makes it another statement.
-_OTHER_VALUE = {"number", "name", "negation", "date", "time", "place", "unit"}
-# The roles of memories that say something of their own.
-_ALONE = ("near", "single")
-# Whatever was measured of a night.
-AnyNight = TypeVar("AnyNight")
+# Differences between a near miss and its fact that give the same subject another value. A role, a
+# qualifier or a version makes it a different statement.
+_VALUE_DIFFERENCES = {"number", "name", "negation", "date", "time", "place", "unit"}
+# The roles of memories that belong to no fact, rule or update.
+_SINGLE_ROLES = ("near", "single")
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A life to measure on: its lines for an import, and its gold."""
+    """A life: its memories, as lines for an import, and its gold."""
 
     name: str
     lines: Sequence[str]
@@ -71,71 +71,72 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A night on a life, and the one right after it."""
+class LifeResult:
+    """A night on a life, and a second one right after it."""
 
     figures: LifeFigures
-    # Every text that was in the file at the end, by id.
+    # Every text in the file after the night, by id.
     texts: Mapping[str, str]
-    # Processor time of the first night.
+    # Processor time of the first night, in seconds.
     seconds: float
-    # What the second night planned, and the rows that it wrote.
-    again: tuple[int, int]
+    # The number of proposals and questions of the second night, and of rows that it wrote.
+    second_night: tuple[int, int]
     outcome: Outcome
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure on the lives that are named, and print the figures."""
-    chosen = _parser().parse_args(arguments)
+    """Measure the args lives, and print the figures."""
+    args = _parser().parse_args(arguments)
     embedder = SentenceEmbedder()
-    # The model is loaded before any clock runs.
-    embedder.encode(["one"])
-    found = {
-        life.name: measured(life, embedder, _writer(chosen), chosen.parts)
-        for life in _sources(chosen)
+    embedder.encode(["loads the model before the clock starts"])
+    results = {
+        life.name: measure(life, embedder, _writer(args), args.parts) for life in _sources(args)
     }
-    if chosen.json:
-        text = json.dumps({name: as_json(item) for name, item in found.items()}, indent=1)
+    if args.json:
+        text = json.dumps({name: as_json(result) for name, result in results.items()}, indent=1)
         sys.stdout.write(text + "\n")
         return
-    for name, item in found.items():
-        sys.stdout.writelines(f"{line}\n" for line in _cases(name, item, chosen.verbose))
-    sys.stdout.writelines(f"{line}\n" for line in table(found))
+    for name, result in results.items():
+        sys.stdout.writelines(f"{line}\n" for line in _cases(name, result, args.verbose))
+    sys.stdout.writelines(f"{line}\n" for line in table(results))
 
 
-def measured(
+def measure(
     source: Source, embedder: Embedder, writer: Writer | None = None, parts: int = 1
-) -> Measured:
-    """Run a night on a life, or one on each of its parts, and one more, which must do nothing."""
+) -> LifeResult:
+    """Run a night on a life, or on each of its parts, and another one, which must do nothing."""
     with memory_file(source.lines) as path:
         before = active(path)
     with memory_file() as path:
         outcomes = []
-        began = time.process_time()
+        start = time.process_time()
         for part in _parts(source.lines, parts):
             add(path, part)
             outcomes.append(night(path, embedder, writer))
-        seconds = time.process_time() - began
+        seconds = time.process_time() - start
         first = replace(
             outcomes[-1],
             results=tuple(result for outcome in outcomes for result in outcome.results),
             usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
         )
         life = life_of(path, before, source.gold)
-        there = picture(path)
+        rows_before = all_rows(path)
         second = night(path, embedder, writer)
-        again = len(second.plan.proposals) + len(second.asked), written(there, picture(path))
-    texts = {item.id: item.content for item in [*before, *life.after]}
-    return Measured(life_figures(life), texts, seconds, again, first)
+        second_night = (
+            len(second.plan.proposals) + len(second.asked),
+            count_changed(rows_before, all_rows(path)),
+        )
+    texts = {memory.id: memory.content for memory in [*before, *life.after]}
+    return LifeResult(life_figures(life), texts, seconds, second_night, first)
 
 
 def active(path: Path) -> list[Stored]:
     """Read the active memories of a file."""
-    return [item for item in _stored(path) if item.active]
+    return [memory for memory in _stored(path) if memory.active]
 
 
 def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
-    """Read what a night made of a file. before: what was active; gold: in the form of its file."""
+    """Read a file after a night. before: the active memories; gold: the content of its file."""
     with open_reading(path) as file:
         conflicts = current_conflicts(file, (), timestamp(NOW))
     return Life(
@@ -143,15 +144,15 @@ def life_of(path: Path, before: Sequence[Stored], gold: Json) -> Life:
         after=_stored(path),
         edges=_edges(path),
         conflicts=[conflict.sources for conflict in conflicts],
-        gold=gold_of(gold, {item.id: item.content for item in before}),
+        gold=gold_of(gold, {memory.id: memory.content for memory in before}),
     )
 
 
 def _parts(lines: Sequence[str], count: int) -> list[list[str]]:
-    """Return the lines of a life by date, in parts of equal length."""
-    in_time = sorted(lines, key=lambda line: str(json.loads(line).get("observed_at", "")))
-    size = -(-len(in_time) // count)
-    return [in_time[start : start + size] for start in range(0, len(in_time), size)]
+    """Split the lines of a life, ordered by date, into parts of equal length."""
+    ordered = sorted(lines, key=lambda line: str(json.loads(line).get("observed_at", "")))
+    size = -(-len(ordered) // count)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 def replaying(recording: Path, model: str = "writer", checker: str = "checker") -> Writer:
@@ -159,11 +160,11 @@ def replaying(recording: Path, model: str = "writer", checker: str = "checker") 
     return writer_of(model, None, checker, open_recordings(None, recording))
 
 
-def _writer(chosen: argparse.Namespace) -> Writer | None:
-    if chosen.replay:
-        return replaying(chosen.replay, chosen.model or "writer", chosen.checker)
-    if chosen.model:
-        return writer_of(chosen.model, chosen.api_base, chosen.checker, Recordings())
+def _writer(args: argparse.Namespace) -> Writer | None:
+    if args.replay:
+        return replaying(args.replay, args.model or "writer", args.checker)
+    if args.model:
+        return writer_of(args.model, args.api_base, args.checker, Recordings())
     return None
 
 
@@ -171,8 +172,8 @@ def writer_of(
     model: str, api_base: str | None, checker: str, recordings: Recordings
 ) -> ModelWriter:
     """Return a writer that asks a model; checker: a model's name, same or none."""
-    known: dict[str, Literal["same", "none"]] = {"same": "same", "none": "none"}
-    checked_by = known.get(checker) or Endpoint(checker, api_base)
+    keywords: dict[str, Literal["same", "none"]] = {"same": "same", "none": "none"}
+    checked_by = keywords.get(checker) or Endpoint(checker, api_base)
     return ModelWriter(Endpoint(model, api_base), recordings=recordings, checker=checked_by)
 
 
@@ -184,7 +185,7 @@ def source_of_files(path: Path, gold: Path) -> Source:
 
 
 def source_of_night(flavour: str) -> Source:
-    """Return one of our own nights in the form of a life."""
+    """Return a night of `fixtures/night` as a life."""
     known = load(flavour)
     return Source(flavour, lines(known), gold_of_night(known))
 
@@ -192,18 +193,18 @@ def source_of_night(flavour: str) -> Source:
 def gold_of_night(known: Night) -> Json:
     """Return what is known about a night in the form of a gold file.
 
-    A fact's keys are details, too. What voices a rule restates it: the night does not say which
-    are cases. A near miss stays apart from every telling of its fact, and contradicts it if it
-    gives it another value; of two facts that are twins every telling stays apart.
+    The keys of a fact are details, too. Every memory of a rule restates it: the night does not mark
+    cases. A near miss stays apart from every statement of its fact, and contradicts it if it gives
+    it another value. All statements of two twin facts stay apart.
     """
     ids: dict[str, list[str]] = {}
-    for text in known.told:
-        ids.setdefault(text.group, []).append(text.id)
+    for memory in known.told:
+        ids.setdefault(memory.group, []).append(memory.id)
     return {
         "facts": [
             {
                 "ids": ids[fact["id"]],
-                "details": [[item] for item in [*fact["keys"], *fact.get("details", [])]],
+                "details": [[detail] for detail in [*fact["keys"], *fact.get("details", [])]],
             }
             for fact in known.facts
         ],
@@ -211,27 +212,27 @@ def gold_of_night(known: Night) -> Json:
             {"ids": ids[rule["id"]], "restates": ids[rule["id"]], "cases": []}
             for rule in known.rules
         ],
-        # The old value is told before the new one.
+        # The night lists the old value before the new result.
         "updates": [{"ids": ids[update["id"]]} for update in known.updates],
         "apart": [*_nears(known, ids), *_twins(known, ids)],
-        "contradictions": list(_nears(known, ids, _OTHER_VALUE)),
+        "contradictions": list(_nears(known, ids, _VALUE_DIFFERENCES)),
         "two_values": [],
-        "single": [text.id for text in known.told if text.role in _ALONE],
+        "single": [memory.id for memory in known.told if memory.role in _SINGLE_ROLES],
     }
 
 
 def _nears(
     known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
 ) -> Iterator[list[str]]:
-    """Yield each near miss with each telling of its fact, of all or of those that differ so."""
-    texts: dict[str, Told] = {text.text: text for text in known.told if text.role == "near"}
+    """Yield each near miss with each statement of its fact. differing: only these differences."""
+    near_ids = {memory.text: memory.id for memory in known.told if memory.role == "near"}
     for near in known.nears:
         if differing is None or near["differs"] in differing:
-            yield from ([telling, texts[near["text"]].id] for telling in ids[near["of"]])
+            yield from ([memory, near_ids[near["text"]]] for memory in ids[near["of"]])
 
 
 def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
-    """Yield each telling of a fact with each of its twin, once."""
+    """Yield each statement of a fact with each one of its twin, once."""
     for fact in known.facts:
         if fact["id"] < fact.get("twin", ""):
             yield from map(list, product(ids[fact["id"]], ids[fact["twin"]]))
@@ -240,35 +241,35 @@ def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.life", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", type=Path, nargs="?", help="the memories, as for slowwave import")
-    parser.add_argument("gold", type=Path, nargs="?", help="their known answers")
-    parser.add_argument("--night", choices=FLAVOURS, help="one of the nights in fixtures/")
-    parser.add_argument("--nights", action="store_true", help="all of them")
-    parser.add_argument("--model", help="litellm's name of the model that is asked")
-    parser.add_argument("--api-base", help="where it is reached")
+    parser.add_argument("file", type=Path, nargs="?", help="memories, as for slowwave import")
+    parser.add_argument("gold", type=Path, nargs="?", help="the known answers")
+    parser.add_argument("--night", choices=FLAVOURS, help="a night of fixtures/")
+    parser.add_argument("--nights", action="store_true", help="all nights of fixtures/")
+    parser.add_argument("--model", help="the model, as litellm names it")
+    parser.add_argument("--api-base", help="the base URL of the model's server")
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
-    parser.add_argument("--checker", default="same", help="who checks: a model's name, same, none")
-    parser.add_argument("--parts", type=int, default=1, help="in how many nights it comes")
-    parser.add_argument("--json", action="store_true", help="the figures with all ids, as JSON")
-    parser.add_argument("--verbose", action="store_true", help="the texts of what went wrong")
+    parser.add_argument("--checker", default="same", help="a model's name, same or none")
+    parser.add_argument("--parts", type=int, default=1, help="the number of nights")
+    parser.add_argument("--json", action="store_true", help="print figures and ids as JSON")
+    parser.add_argument("--verbose", action="store_true", help="print the texts of what went wrong")
     return parser
 
 
-def _sources(chosen: argparse.Namespace) -> list[Source]:
-    flavours = FLAVOURS if chosen.nights else [chosen.night] if chosen.night else []
-    found = [source_of_night(flavour) for flavour in flavours]
-    if chosen.file and chosen.gold:
-        absent = [str(item) for item in (chosen.file, chosen.gold) if not item.is_file()]
+def _sources(args: argparse.Namespace) -> list[Source]:
+    flavours = FLAVOURS if args.nights else [args.night] if args.night else []
+    sources = [source_of_night(flavour) for flavour in flavours]
+    if args.file and args.gold:
+        absent = [str(path) for path in (args.file, args.gold) if not path.is_file()]
         if absent:
             sys.exit(f"absent: {', '.join(absent)}")
-        found.insert(0, source_of_files(chosen.file, chosen.gold))
-    if not found or (chosen.file and not chosen.gold):
-        sys.exit("name a file and its gold, or --night FLAVOUR, or --nights; see --help")
-    return found
+        sources.insert(0, source_of_files(args.file, args.gold))
+    if not sources or (args.file and not args.gold):
+        sys.exit("Specify a file and its gold, --night FLAVOUR or --nights; see --help.")
+    return sources
 
 
 def _stored(path: Path) -> list[Stored]:
-    """Read all memories; the times all in UTC, so that they compare as texts."""
+    """Read all memories; times are in UTC, so that they compare as strings."""
     sql = "SELECT *, datetime(observed_at) AS moment FROM memories ORDER BY moment, id"
     return [
         Stored(
@@ -285,36 +286,33 @@ def _stored(path: Path) -> list[Stored]:
 
 
 def _edges(path: Path) -> list[Edge]:
-    found = rows(path, "SELECT derived_id, source_id, operation FROM synthesized_from")
-    return [Edge(*row.values()) for row in found]
+    sql = "SELECT derived_id, source_id, operation FROM synthesized_from"
+    return [Edge(*row.values()) for row in rows(path, sql)]
 
 
-def as_json(one: Measured) -> Json:
+def as_json(result: LifeResult) -> Json:
     """Return the figures of a life, with all ids."""
     return {
-        **asdict(one.figures),
-        "memories removed": one.figures.memories.removed,
-        "text removed": one.figures.characters.removed,
-        "text grows": one.figures.text_grows,
-        "processor seconds": round(one.seconds, 2),
-        "second night": {"proposals": one.again[0], "rows written": one.again[1]},
+        **asdict(result.figures),
+        "memories removed": result.figures.memories.removed,
+        "text removed": result.figures.characters.removed,
+        "text grows": result.figures.text_grows,
+        "processor seconds": round(result.seconds, 2),
+        "second night": dict(zip(("proposals", "rows written"), result.second_night, strict=True)),
     }
 
 
-# ------------------------------------------------------------------------------------- as lines
-
-
-def table(found: Mapping[str, Measured]) -> list[str]:
-    """Return a line a figure, a column a life."""
-    return columns(found, _FIGURES)
+def table(results: Mapping[str, LifeResult]) -> list[str]:
+    """Return a line per figure, with a column per life."""
+    return columns(results, _FIGURES)
 
 
 def columns(
-    found: Mapping[str, AnyNight], figures: Mapping[str, Callable[[AnyNight], str]]
+    results: Mapping[str, ResultT], figures: Mapping[str, Callable[[ResultT], str]]
 ) -> list[str]:
-    """Return a line a figure, a column for each of what was measured."""
-    lines = [["", *found]]
-    lines += [[label, *map(shown, found.values())] for label, shown in figures.items()]
+    """Return a line per figure, with a column per result."""
+    lines = [["", *results]]
+    lines += [[label, *map(shown, results.values())] for label, shown in figures.items()]
     first = max(len(line[0]) for line in lines)
     widths = [max(map(len, column)) for column in list(zip(*lines, strict=True))[1:]]
     return [
@@ -330,7 +328,7 @@ def _removed(sizes: Sizes) -> str:
     return "nothing redundant" if sizes.removed is None else f"{sizes.removed:.2f}"
 
 
-def _part(share: Share) -> str:
+def _ratio(share: Share) -> str:
     return f"{len(share.right)} of {share.total}"
 
 
@@ -344,69 +342,69 @@ def _asked(outcome: Outcome) -> str:
     return f"{used.calls}, {used.prompt_tokens:,}, {used.completion_tokens:,}"
 
 
-def _second_night(one: Measured) -> str:
-    return "nothing" if one.again == (0, 0) else "{} proposals, {} rows".format(*one.again)
+def _second_night(result: LifeResult) -> str:
+    if result.second_night == (0, 0):
+        return "nothing"
+    return "{} proposals, {} rows".format(*result.second_night)
 
 
 # The last twelve are the main ones.
-_FIGURES: dict[str, Callable[[Measured], str]] = {
-    "memories before, after, ideal": lambda one: _sizes(one.figures.memories),
-    "characters before, after, ideal": lambda one: _sizes(one.figures.characters),
-    "text grows": lambda one: "yes" if one.figures.text_grows else "no",
-    "groups of a model: applied, rejected": lambda one: _groups(one.outcome),
-    "questions, tokens read and written": lambda one: _asked(one.outcome),
-    "processor seconds": lambda one: f"{one.seconds:.1f}",
+_FIGURES: dict[str, Callable[[LifeResult], str]] = {
+    "memories before, after, ideal": lambda result: _sizes(result.figures.memories),
+    "characters before, after, ideal": lambda result: _sizes(result.figures.characters),
+    "text grows": lambda result: "yes" if result.figures.text_grows else "no",
+    "groups of a model: applied, rejected": lambda result: _groups(result.outcome),
+    "questions, tokens read and written": lambda result: _asked(result.outcome),
+    "processor seconds": lambda result: f"{result.seconds:.1f}",
     "second night does": _second_night,
-    "redundant memories removed": lambda one: _removed(one.figures.memories),
-    "redundant text removed": lambda one: _removed(one.figures.characters),
-    "details lost": lambda one: f"{len(one.figures.lost)} of {one.figures.details}",
-    "joined: apart, traps, contradictions": lambda one: ", ".join(
-        str(len(one.figures.joined[name])) for name in PAIRS
+    "redundant memories removed": lambda result: _removed(result.figures.memories),
+    "redundant text removed": lambda result: _removed(result.figures.characters),
+    "details lost": lambda result: f"{len(result.figures.lost)} of {result.figures.details}",
+    "joined: apart, traps, contradictions": lambda result: ", ".join(
+        str(len(result.figures.joined[name])) for name in PAIRS
     ),
-    "glued derived memories": lambda one: str(len(one.figures.glued)),
-    "folded rightly": lambda one: str(len(one.figures.rightly)),
-    "folded wrongly": lambda one: str(len(one.figures.wrongly)),
-    "newest gone": lambda one: str(len(one.figures.newest_gone)),
-    "facts told once": lambda one: _part(one.figures.told_once),
-    "rules stated once": lambda one: _part(one.figures.stated_once),
-    "updates done": lambda one: _part(one.figures.updated),
-    "conflicts right of those listed": lambda one: _part(one.figures.conflicts),
+    "memories that mix facts": lambda result: str(len(result.figures.mixed)),
+    "folded rightly": lambda result: str(len(result.figures.folded_rightly)),
+    "folded wrongly": lambda result: str(len(result.figures.folded_wrongly)),
+    "newest values lost": lambda result: str(len(result.figures.newest_lost)),
+    "facts stated once": lambda result: _ratio(result.figures.facts_once),
+    "rules stated once": lambda result: _ratio(result.figures.rules_once),
+    "updates done": lambda result: _ratio(result.figures.updated),
+    "conflicts right of those listed": lambda result: _ratio(result.figures.conflicts),
 }
 
 
-def _cases(name: str, one: Measured, verbose: bool) -> Iterator[str]:
-    """Yield the joined pairs, and where all is to be said the texts of what went wrong."""
+def _cases(name: str, result: LifeResult, verbose: bool) -> Iterator[str]:
+    """Yield the joined pairs. verbose: also everything else that went wrong, with texts."""
     for kind in PAIRS:
-        for pair in one.figures.joined[kind]:
+        for pair in result.figures.joined[kind]:
             yield f"{name}: joined, {kind}: {' '.join(pair)}"
             if verbose:
-                yield from _said(pair, one.texts)
+                yield from _texts(pair, result.texts)
     if not verbose:
         return
-    yield from _companies(f"{name}: folded wrongly", one.figures.wrong_folds, one.texts)
-    yield from _companies(f"{name}: glued", one.figures.glued, one.texts)
-    for memory, wordings in one.figures.lost:
+    yield from _folds(f"{name}: folded wrongly", result.figures.wrong_folds, result.texts)
+    yield from _folds(f"{name}: mixes facts", result.figures.mixed, result.texts)
+    for memory, wordings in result.figures.lost:
         yield f"{name}: detail lost: {' | '.join(wordings)}"
-        yield from _said((memory,), one.texts)
-    for memory in one.figures.newest_gone:
-        yield f"{name}: newest gone"
-        yield from _said((memory,), one.texts)
-    for listed in one.figures.conflicts.wrong:
+        yield from _texts((memory,), result.texts)
+    for memory in result.figures.newest_lost:
+        yield f"{name}: newest value lost"
+        yield from _texts((memory,), result.texts)
+    for listed in result.figures.conflicts.wrong:
         yield f"{name}: conflict listed wrongly"
-        yield from _said(listed, one.texts)
+        yield from _texts(listed, result.texts)
 
 
-def _companies(title: str, companies: Sequence[Company], texts: Mapping[str, str]) -> Iterator[str]:
-    for company in companies:
-        yield f"{title}, into {company.into}"
-        yield from _said(company.ids, texts)
+def _folds(title: str, folds: Sequence[Fold], texts: Mapping[str, str]) -> Iterator[str]:
+    for fold in folds:
+        yield f"{title}, into {fold.into}"
+        yield from _texts(fold.ids, texts)
 
 
-def _said(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[str]:
-    """Yield texts, each on a line of its own."""
-    yield from (
-        f"    {item}  {' '.join(texts.get(item, 'not in the file').split())}" for item in ids
-    )
+def _texts(ids: Sequence[str], texts: Mapping[str, str]) -> Iterator[str]:
+    for memory in ids:
+        yield f"    {memory}  {' '.join(texts.get(memory, 'not in the file').split())}"
 
 
 if __name__ == "__main__":

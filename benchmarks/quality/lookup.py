@@ -1,11 +1,11 @@
-"""How many faults and hints looking up finds in texts whose faults a person read.
+"""How many faults and hints the lookup of facts finds in texts that a person labeled.
 
-    python -m benchmarks.quality.lookup FILE... [--texts] [--kept-apart]
+    python -m benchmarks.quality.lookup FILE... [--texts] [--held-out]
 
-takes drafts (JSON Lines as for `benchmarks.quality.drafts`, or a TOML file of `fixtures/quality`)
-and a model's answers to a life (`NAME.answer.jsonl` or `NAME.answers.json` next to `NAME.jsonl`).
-Half of the texts, by hash, are kept apart: `--texts` prints those of the other half in which
-something was found, `--kept-apart` those of this one.
+FILE holds drafts (JSON Lines as for `benchmarks.quality.drafts`, or a TOML file of
+`fixtures/quality`) or a model's answers to a life (`NAME.answer.jsonl` or `NAME.answers.json`, with
+`NAME.jsonl` in the same folder). Half of the texts, by hash, are held out: `--texts` prints texts
+of the first half in which a fault was found, `--held-out` those of the other half.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 from rich.console import Console
@@ -31,7 +32,7 @@ from .bench import Json
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory, as much as is needed to look something up in it."""
+    """The fields of a memory that the lookup reads."""
 
     id: str
     text: str
@@ -40,43 +41,43 @@ class Memory:
 
 @dataclass(frozen=True)
 class Text:
-    """A text made from memories: whether it is faithful and, if not, what is wrong."""
+    """A text made from memories, whether it is faithful, and what is wrong with it if not."""
 
     text: str
     sources: tuple[Memory, ...]
     faithful: bool
     kind: str = ""
-    found: list[Fault] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
     @property
-    def kept_apart(self) -> bool:
-        """Whether it is of the half that nobody looks at before the end."""
+    def is_held_out(self) -> bool:
+        """Whether the text is in the half that is not used for development."""
         return hashlib.sha256(self.text.encode()).digest()[0] % 2 == 1
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure on the files that are named, and print a table of each."""
+    """Print a table for each file."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.lookup")
     parser.add_argument("files", type=Path, nargs="+", help="drafts, or answers to a life")
     parser.add_argument(
-        "--texts", action="store_true", help="print faults, but of the half kept apart"
+        "--texts", action="store_true", help="print faults, except in the half that is held out"
     )
     parser.add_argument(
-        "--kept-apart", action="store_true", help="print faults of the half kept apart"
+        "--held-out", action="store_true", help="print faults in the half that is held out"
     )
-    chosen = parser.parse_args(arguments)
+    args = parser.parse_args(arguments)
     console = Console()
-    for file in chosen.files:
+    for file in args.files:
         if not file.is_file():
             sys.exit(f"absent: {file}")
         texts = list(read_texts(file))
-        began = time.process_time()
+        start = time.process_time()
         for text in texts:
-            text.found.extend(find_unsupported(text.text, text.sources))
-        seconds = time.process_time() - began
+            text.faults.extend(find_unsupported(text.text, text.sources))
+        seconds = time.process_time() - start
         console.print(_table(file.name, texts, seconds))
         for text in texts:
-            if text.found and (chosen.kept_apart if text.kept_apart else chosen.texts):
+            if text.faults and (args.held_out if text.is_held_out else args.texts):
                 console.print(*_lines(text), sep="\n", markup=False, highlight=False)
 
 
@@ -88,12 +89,12 @@ def read_texts(file: Path) -> Iterator[Text]:
                 yield _draft(case | draft)
     elif file.name.endswith(".answer.jsonl"):
         memories = _memories(file.with_name(file.name.replace(".answer.jsonl", ".jsonl")))
-        known = {memory.id: memory for memory in memories}
+        by_id = {memory.id: memory for memory in memories}
         for row in _rows(file):
             if "text" in row:
-                real = row["reading"]["severity"] == "real"
-                sources = tuple(known[item] for item in row["ids"])
-                yield Text(row["text"], sources, not real, row["operation"])
+                sources = tuple(by_id[memory] for memory in row["ids"])
+                is_faithful = row["reading"]["severity"] != "real"
+                yield Text(row["text"], sources, is_faithful, row["operation"])
     elif file.name.endswith(".answers.json"):
         memories = _memories(file.with_name(file.name.replace(".answers.json", ".jsonl")))
         yield from _texts_of_groups(file, {memory.text: memory for memory in memories})
@@ -101,10 +102,10 @@ def read_texts(file: Path) -> Iterator[Text]:
         yield from map(_draft, _rows(file))
 
 
-def _texts_of_groups(file: Path, known: Mapping[str, Memory]) -> Iterator[Text]:
+def _texts_of_groups(file: Path, by_text: Mapping[str, Memory]) -> Iterator[Text]:
     for window in json.loads(file.read_text("utf-8"))["windows"]:
         for group in window["groups"]:
-            sources = tuple(known[text] for text in group["ids"] if text in known)
+            sources = tuple(by_text[text] for text in group["ids"] if text in by_text)
             if group["claims"] and len(sources) == len(group["ids"]):
                 yield Text(_joined(group), sources, faithful=True, kind=group["kind"])
 
@@ -131,33 +132,30 @@ def _joined(row: Json) -> str:
 
 
 def _table(name: str, texts: Sequence[Text], seconds: float) -> Table:
-    title = f"{name}: {1000 * seconds / max(1, len(texts)):.1f} ms a text"
+    title = f"{name}: {1000 * seconds / max(1, len(texts)):.1f} ms per text"
     table = Table(
-        "half", "texts are", "n", "with a fault", "faults by kind", "hints a text", title=title
+        "half", "texts are", "n", "with a fault", "faults by kind", "hints per text", title=title
     )
-    for kept_apart in (False, True):
-        for faithful in (True, False):
-            some = [
-                text for text in texts if (text.kept_apart, text.faithful) == (kept_apart, faithful)
-            ]
-            if some:
-                kinds = Counter(fault.kind for item in some for fault in item.found)
-                hints = sum(len(find_missing(item.text, item.sources)) for item in some)
-                table.add_row(
-                    "kept apart" if kept_apart else "seen",
-                    "faithful" if faithful else "wrong",
-                    str(len(some)),
-                    str(sum(bool(item.found) for item in some)),
-                    ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
-                    f"{hints / len(some):.1f}",
-                )
+    for held_out, faithful in product((False, True), (True, False)):
+        part = [text for text in texts if (text.is_held_out, text.faithful) == (held_out, faithful)]
+        if part:
+            kinds = Counter(fault.kind for text in part for fault in text.faults)
+            hints = sum(len(find_missing(text.text, text.sources)) for text in part)
+            table.add_row(
+                "held out" if held_out else "seen",
+                "faithful" if faithful else "wrong",
+                str(len(part)),
+                str(sum(bool(text.faults) for text in part)),
+                ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
+                f"{hints / len(part):.1f}",
+            )
     return table
 
 
 def _lines(text: Text) -> Iterator[str]:
     yield f"{'faithful' if text.faithful else 'wrong'} {text.kind}: {text.text}"
     yield from (f"    {source.observed_at[:10]} {source.text}" for source in text.sources)
-    yield from (f"  ! {fault.words} ({fault.kind})" for fault in text.found)
+    yield from (f"  ! {fault.words} ({fault.kind})" for fault in text.faults)
 
 
 if __name__ == "__main__":

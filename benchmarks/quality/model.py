@@ -1,13 +1,13 @@
-"""How good a model is at a night's work: shares of drafts judged rightly, a life, and the cost.
+"""Measure how good a model is: drafts judged rightly, the figures of a life, and the cost.
 
     python -m benchmarks.quality.model --model NAME [--checker NAME|none] [--api-base URL]
     python -m benchmarks.quality.model --model NAME --data FOLDER
     python -m benchmarks.quality.model --model NAME --record PATH, then --replay PATH
 
-Needs nothing but the repository and the model: by default it reads drafts-held-out.toml and
-life-blind-a of fixtures/quality. A folder of one's own holds drafts3.jsonl (a draft a line: `case`,
-`sources`, `claims`, `faithful`, `kind`), and life-lab.jsonl with life-lab.gold.json; what is absent
-there is named and left out. The checker judges the drafts; both models work on the life.
+By default it reads drafts-held-out.toml and life-blind-a of fixtures/quality. FOLDER holds
+drafts3.jsonl (one draft per line: `case`, `sources`, `claims`, `faithful`, `kind`), and
+life-lab.jsonl with life-lab.gold.json; files that are absent are listed and skipped. The checker
+judges the drafts; both models work on the life.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LIFE = QUALITY / "life-blind-a.jsonl"
 
 @dataclass(frozen=True)
 class JudgedQuestion:
-    """The drafts of one question; why there is no answer, or None."""
+    """The drafts of a question. why: the reason if there was no answer."""
 
     judged: tuple[Judged, ...]
     usage: Usage
@@ -60,58 +60,62 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"{error.message} {error.hint}")
 
 
-def _measure(chosen: argparse.Namespace) -> None:
-    recordings = open_recordings(chosen.record, chosen.replay)
-    writer = writer_of(chosen.model, chosen.api_base, chosen.checker, recordings)
-    folder: Path | None = chosen.data
+def _measure(args: argparse.Namespace) -> None:
+    recordings = open_recordings(args.record, args.replay)
+    writer = writer_of(args.model, args.api_base, args.checker, recordings)
+    folder: Path | None = args.data
     drafts_path = _DRAFTS if folder is None else folder / "drafts3.jsonl"
     life_path = _LIFE if folder is None else folder / "life-lab.jsonl"
     usages = []
-    if _is_there(drafts_path):
+    if is_present(drafts_path):
         usages.append(_measure_drafts(drafts_path, writer))
-    if _is_there(life_path):
+    if is_present(life_path):
         usages.append(_measure_life(life_path, writer))
-    used = sum(usages, start=Usage())
-    cost = "unknown" if used.cost_usd is None else f"{used.cost_usd:.4f} USD"
+    usage = sum(usages, start=Usage())
+    cost = "unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     _print(
         "",
-        f"cost: {cost}, {used.calls} calls, {used.prompt_tokens:,} tokens read, "
-        f"{used.completion_tokens:,} written",
+        f"cost: {cost}, {usage.calls} calls, {usage.prompt_tokens:,} tokens read, "
+        f"{usage.completion_tokens:,} written",
     )
 
 
 def _measure_drafts(path: Path, writer: ModelWriter) -> Usage:
-    """Print the shares of drafts that were judged rightly."""
+    """Print the shares of drafts that were judged rightly; return the usage."""
     if writer.checker is None:
-        _print("no model checks, so no draft is judged")
+        _print("There is no checker, so drafts are not judged.")
         return Usage()
     labelled = list(labelled_drafts(path))
-    with memory_file() as kept, open_writing(kept) as file:
-        dialogues = (_judge(question, writer.checker) for question in questions(labelled))
-        answered = [each for made in writer.ask(dialogues, AnswerStore(file, NOW)) for each in made]
-    _print(*report([each for question in answered for each in question.judged]))
-    _print(*_unanswered(each.why for each in answered))
-    return sum((each.usage for each in answered), start=Usage())
+    with memory_file() as answers, open_writing(answers) as file:
+        dialogues = (_judge(drafts, writer.checker) for drafts in questions(labelled))
+        answered = [
+            question
+            for questions in writer.ask(dialogues, AnswerStore(file, NOW))
+            for question in questions
+        ]
+    _print(*report([draft for question in answered for draft in question.judged]))
+    _print(*_unanswered(question.why for question in answered))
+    return sum((question.usage for question in answered), start=Usage())
 
 
 def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQuestion]:
-    """Ask about the drafts of one question, and yield how they were judged."""
-    drafts, bill, why = [draft_of(each) for each in labelled], Bill(), None
+    """Ask the checker one question about some drafts, and yield its verdicts."""
+    drafts, bill, why = [draft_of(row) for row in labelled], Bill(), None
     readings: list[tuple[str, ...] | None] = [None] * len(drafts)
     try:
-        found = yield from check_drafts(checker, drafts, bill)
-        readings = [(*each.reasons, *(why for _, why in each.lost)) for each in found]
+        objections = yield from check_drafts(checker, drafts, bill)
+        readings = [(*found.reasons, *(why for _, why in found.lost)) for found in objections]
     except Unanswered as error:
         why = str(error)
     judged = (
-        Judged(each, draft, faults_of(draft), reading)
-        for each, draft, reading in zip(labelled, drafts, readings, strict=True)
+        Judged(row, draft, faults_of(draft), reading)
+        for row, draft, reading in zip(labelled, drafts, readings, strict=True)
     )
     yield JudgedQuestion(tuple(judged), bill.total, why)
 
 
 def labelled_drafts(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the labeled drafts of a file, JSON Lines or our own TOML."""
+    """Yield the labeled drafts of a file, which is JSON Lines or TOML."""
     if path.suffix != ".toml":
         yield from map(json.loads, path.read_text("utf-8").splitlines())
         return
@@ -121,20 +125,21 @@ def labelled_drafts(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _measure_life(path: Path, writer: ModelWriter) -> Usage:
-    """Print the figures of a life."""
+    """Print the figures of a life; return the usage."""
     source = life.source_of_files(path, path.with_name(f"{path.stem}.gold.json"))
-    measured = life.measured(source, SentenceEmbedder(), writer)
-    _print(*life.table({source.name: measured}))
-    _print(*_unanswered(each.why for each in measured.outcome.asked if each.state != "applied"))
-    return measured.outcome.usage
+    outcome = (result := life.measure(source, SentenceEmbedder(), writer)).outcome
+    _print(*life.table({source.name: result}))
+    _print(*_unanswered(window.why for window in outcome.asked if window.state != "applied"))
+    return outcome.usage
 
 
-def _unanswered(whys: Iterable[str | None]) -> Iterator[str]:
-    for why, count in Counter(filter(None, whys)).most_common():
+def _unanswered(reasons: Iterable[str | None]) -> Iterator[str]:
+    for why, count in Counter(filter(None, reasons)).most_common():
         yield f"  ! {count} not answered: {why}"
 
 
-def _is_there(path: Path) -> bool:
+def is_present(path: Path) -> bool:
+    """Whether a file exists; prints its name."""
     _print("", f"{path.name}{'' if path.is_file() else ': absent'}")
     return path.is_file()
 
@@ -147,8 +152,8 @@ def _print(*lines: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.model", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--model", required=True, help="litellm's name of the model")
-    parser.add_argument("--checker", default="same", help="who checks: a model's name, same, none")
+    parser.add_argument("--model", required=True, help="the model, as litellm names it")
+    parser.add_argument("--checker", default="same", help="a model's name, same or none")
     parser.add_argument("--api-base", help="the base URL of the model's server")
     parser.add_argument("--data", type=Path, help="a folder with drafts3.jsonl and life-lab.jsonl")
     parser.add_argument("--record", type=Path, help="append each answer to this recording")

@@ -1,4 +1,4 @@
-"""The embedding model, with the vectors kept in a file: a text is encoded once for all runs."""
+"""The embedding model with a cache in a file, so that each text is encoded only once."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from numpy.typing import NDArray
 
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions
 
-# After how many texts it is said how far it is.
+# Progress is reported after this number of texts.
 _PORTION = 2_048
 
 
-class KeptVectors:
-    """An embedder that remembers what it encoded."""
+class CachedEmbedder:
+    """An embedder that caches its vectors."""
 
     def __init__(self, embedder: Embedder, path: Path, say: Callable[[str], None]) -> None:
-        """Take the vectors of earlier runs from `path`, if there are any of this embedder."""
+        """Load the vectors of this embedder from `path`, if it exists. say: reports progress."""
         self._embedder = embedder
         self._path = path
         self._say = say
         self._new = False
         self._vectors: dict[str, NDArray[np.float32]] = {}
         if path.is_file():
-            with np.load(path) as kept:
-                if str(kept["model"]) == embedder.name:
-                    pairs = zip(kept["keys"].tolist(), kept["vectors"], strict=True)
-                    self._vectors = dict(pairs)
+            with np.load(path) as cache:
+                if str(cache["model"]) == embedder.name:
+                    self._vectors = dict(zip(cache["keys"].tolist(), cache["vectors"], strict=True))
 
     @property
     def name(self) -> str:
@@ -39,13 +38,14 @@ class KeptVectors:
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return float32 vectors, shape (len(texts), d), unit length."""
         keys = [_key(text) for text in texts]
-        lacking = dict(zip(keys, texts, strict=True))
-        lacking = {key: text for key, text in lacking.items() if key not in self._vectors}
-        self._learn(list(lacking), list(lacking.values()))
+        missing = {
+            key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors
+        }
+        self._encode_missing(list(missing), list(missing.values()))
         return np.stack([self._vectors[key] for key in keys])
 
-    def keep(self) -> None:
-        """Write the vectors to the file, if there are new ones."""
+    def save(self) -> None:
+        """Write the cache to its file if it has new vectors."""
         if self._new:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             keys = np.array(list(self._vectors))
@@ -53,16 +53,15 @@ class KeptVectors:
             np.savez(self._path, model=np.array(self.name), keys=keys, vectors=vectors)
             self._new = False
 
-    def _learn(self, keys: list[str], texts: list[str]) -> None:
+    def _encode_missing(self, keys: list[str], texts: list[str]) -> None:
         def report(done: int, total: int) -> None:
-            # A few drafts need no mention, nor does every portion of many.
             if total > _PORTION and (done % _PORTION == 0 or done == total):
                 self._say(f"  embedded {done} of {total} texts")
 
         for positions, vectors in encode_portions(self._embedder, texts, report):
             self._new = True
-            for at, vector in zip(positions, vectors, strict=True):
-                self._vectors[keys[at]] = vector
+            for position, vector in zip(positions, vectors, strict=True):
+                self._vectors[keys[position]] = vector
 
 
 def _key(text: str) -> str:

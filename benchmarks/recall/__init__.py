@@ -1,1 +1,1 @@
-"""What recall finds before and after a night, beside plain ways to search."""
+"""What recall finds before and after a night, compared with baselines."""

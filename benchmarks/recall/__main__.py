@@ -1,4 +1,4 @@
-"""What recall finds before and after one night, beside plain ways to search.
+"""What recall finds before and after one night, compared with baselines.
 
     python -m benchmarks.recall [--json]
     python -m benchmarks.recall --nights
@@ -8,10 +8,10 @@
 
     python -m benchmarks.recall ... --replay RECORDING [--checker NAME|none]
 
-Without an option the nights and lives of fixtures/ are measured, with the questions in
-fixtures/recall, and what is there of the shared data. With some, only what they name. A night is
-one without a model, except that of a life, which has a model's recorded answers. With --replay all
-are nights with a model; prompts that the recording lacks are written to RECORDING.missing.
+Without options: the nights and lives of fixtures/, with the questions in fixtures/recall, and the
+files of the shared data that are present. With options: only what they name. Lives are measured
+with a model's recorded answers, everything else without a model, unless --replay is specified;
+prompts without a recorded answer are written to RECORDING.missing.
 """
 
 from __future__ import annotations
@@ -26,44 +26,45 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.quality.bench import ROOT, Bench, Json
+from benchmarks.quality.bench import ROOT, Json
 from benchmarks.quality.environment import environment
 from benchmarks.quality.life import replaying
-from benchmarks.quality.vectors import KeptVectors
+from benchmarks.quality.vectors import CachedEmbedder
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
 from .lives import lives
-from .measured import Result, measured, together
+from .measured import Result, combine, measure_recall
 from .readers import read_locomo, read_longmemeval
-from .report import EXPLAINED, TUNED_ON, tables
-from .sets import Asked, absent, nights, shared
+from .report import EXPLANATIONS, TUNED_ON, tables
+from .sets import QuestionSet, absent, nights, shared
 
-# Vectors that were computed once are taken from there.
+# The cache of vectors.
 _VECTORS = ROOT / "build" / "bench-recall-vectors.npz"
-# The tables have more columns than a narrow terminal, or a pipe, has room for.
-_WIDTH = 132
+# The width of the tables, which do not fit a narrow terminal or a pipe.
+_MIN_WIDTH = 132
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is named, and print the tables or the figures."""
+    """Measure the args files, and print tables or JSON."""
     parser = _parser()
-    chosen = parser.parse_args(arguments)
-    for path in (chosen.locomo, chosen.longmemeval):
+    args = parser.parse_args(arguments)
+    for path in (args.locomo, args.longmemeval):
         if path is not None and not path.is_file():
             parser.error(f"absent: {path}")
-    bench = _bench(chosen)
-    console = Console(width=max(_WIDTH, Console().width))
-    about = _about(chosen, bench)
-    if not chosen.json:
-        _introduce(console, about)
-    replayed = replaying(chosen.replay, checker=chosen.checker) if chosen.replay else None
-    results = [_measured(bench, request, replayed) for request in _asked(chosen, bench)]
-    results += [*_together("night", results), *_together("life", results)]
-    bench.embedder.keep()
-    if chosen.json:
-        found = {result.name: result.figures() for result in results}
-        sys.stdout.write(json.dumps({"environment": about, **found}, indent=1) + "\n")
+    data = _data(args)
+    embedder = CachedEmbedder(SentenceEmbedder(), _VECTORS, _log)
+    console = Console(width=max(_MIN_WIDTH, Console().width))
+    about = _about(args, data, embedder.name)
+    if not args.json:
+        _print_about(console, about)
+    writer = replaying(args.replay, checker=args.checker) if args.replay else None
+    results = [_measure(set_, embedder, writer) for set_ in _question_sets(args, data)]
+    results += [*_combined("night", results), *_combined("life", results)]
+    embedder.save()
+    if args.json:
+        figures = {result.name: result.figures() for result in results}
+        sys.stdout.write(json.dumps({"environment": about, **figures}, indent=1) + "\n")
         return
     console.print(*tables(results))
 
@@ -74,82 +75,76 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--nights", action="store_true", help="the nights of fixtures/")
     parser.add_argument("--lives", action="store_true", help="the lives of fixtures/")
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
-    parser.add_argument("--checker", default="same", help="who checks: a model's name, same, none")
+    parser.add_argument("--checker", default="same", help="a model's name, same or none")
     parser.add_argument("--data", type=Path, help="the folder of the shared data")
     parser.add_argument("--locomo", type=Path, help="LoCoMo's locomo10.json")
     parser.add_argument("--longmemeval", type=Path, help="LongMemEval's longmemeval_s.json")
     parser.add_argument(
-        "--questions", type=int, metavar="N", help="of --longmemeval only so many, drawn by hash"
+        "--questions", type=int, metavar="N", help="a sample of --longmemeval, by hash"
     )
-    parser.add_argument("--json", action="store_true", help="the figures as JSON")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser
 
 
-def _is_default(chosen: argparse.Namespace) -> bool:
-    named = (chosen.nights, chosen.lives, chosen.data, chosen.locomo, chosen.longmemeval)
+def _is_default(args: argparse.Namespace) -> bool:
+    named = (args.nights, args.lives, args.data, args.locomo, args.longmemeval)
     return not any(named)
 
 
-def _bench(chosen: argparse.Namespace) -> Bench:
-    def say(text: str) -> None:
-        sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+def _log(text: str) -> None:
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
 
-    folder = chosen.data
-    if _is_default(chosen):
+
+def _data(args: argparse.Namespace) -> Path | None:
+    """Return the folder of the shared data, None if it does not exist or was not args."""
+    folder: Path | None = args.data
+    if _is_default(args):
         folder = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
-    return Bench(
-        data=folder if folder is not None and folder.is_dir() else None,
-        quick=False,
-        embedder=KeptVectors(SentenceEmbedder(), _VECTORS, say),
-        say=say,
-    )
+    return folder if folder is not None and folder.is_dir() else None
 
 
-def _about(chosen: argparse.Namespace, bench: Bench) -> Json:
-    lacking = absent(bench) if _is_default(chosen) or chosen.data else []
+def _about(args: argparse.Namespace, data: Path | None, embedder: str) -> Json:
+    missing = absent(data) if _is_default(args) or args.data else []
     return {
-        **{name: item for name, item in environment(bench).items() if name not in _NOT_HERE},
+        **environment(embedder),
         "tuned on": list(TUNED_ON),
-        "measured": list(EXPLAINED),
-        "rounds": "1: one night on each file, of which nothing depends on chance; "
-        "intervals are 95%, of a paired bootstrap over the questions",
-        "absent of the shared data": lacking or "nothing" if bench.data or lacking else "not asked",
+        "measured": list(EXPLANATIONS),
+        "rounds": "1: a night is deterministic; intervals are 95%, from a paired bootstrap over "
+        "the questions",
+        "missing shared data": missing or ("nothing" if data else "not requested"),
     }
 
 
-# What the quality benchmark says of itself.
-_NOT_HERE = ("model", "quick", "tuned on", "shared data")
-
-
-def _introduce(console: Console, about: Json) -> None:
+def _print_about(console: Console, about: Json) -> None:
     for name, value in about.items():
         for line in value if isinstance(value, list) else [value]:
             console.print(f"{name}: {line}", soft_wrap=True, highlight=False)
 
 
-def _asked(chosen: argparse.Namespace, bench: Bench) -> Iterator[Asked]:
-    if chosen.nights or _is_default(chosen):
+def _question_sets(args: argparse.Namespace, data: Path | None) -> Iterator[QuestionSet]:
+    if args.nights or _is_default(args):
         yield from nights()
-    if chosen.lives or _is_default(chosen):
+    if args.lives or _is_default(args):
         yield from lives()
-    if bench.data is not None:
-        yield from shared(bench)
-    if chosen.locomo is not None:
-        yield read_locomo(chosen.locomo)
-    if chosen.longmemeval is not None:
-        yield read_longmemeval(chosen.longmemeval, chosen.questions)
+    if data is not None:
+        yield from shared(data)
+    if args.locomo is not None:
+        yield read_locomo(args.locomo)
+    if args.longmemeval is not None:
+        yield read_longmemeval(args.longmemeval, args.questions)
 
 
-def _measured(bench: Bench, asked: Asked, replayed: Writer | None) -> Result:
-    bench.say(f"{asked.name}: {len(asked.lines):,} memories, {len(asked.questions):,} questions")
-    own = replaying(asked.recording) if asked.recording else None
-    return measured(asked, bench.embedder, replayed or own)
+def _measure(set_: QuestionSet, embedder: CachedEmbedder, writer: Writer | None) -> Result:
+    _log(f"{set_.name}: {len(set_.lines):,} memories, {len(set_.questions):,} questions")
+    if writer is None and set_.recording is not None:
+        writer = replaying(set_.recording)
+    return measure_recall(set_, embedder, writer)
 
 
-def _together(kind: str, results: Sequence[Result]) -> list[Result]:
-    """Return one more result, of all of a kind together, if there are several."""
-    found = [result for result in results if result.name.startswith(f"{kind}: ")]
-    return [together(f"{kind}: all together", found)] if len(found) > 1 else []
+def _combined(kind: str, results: Sequence[Result]) -> list[Result]:
+    """Return the combined result of a kind, if there are at least two."""
+    of_kind = [result for result in results if result.name.startswith(f"{kind}: ")]
+    return [combine(f"{kind}: all together", of_kind)] if len(of_kind) > 1 else []
 
 
 if __name__ == "__main__":

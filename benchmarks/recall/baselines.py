@@ -1,4 +1,4 @@
-"""Plain ways to search the same memories: vectors alone, BM25 alone, and their ranks fused."""
+"""Baselines on the same memories: vectors only, BM25 only, and reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -14,58 +14,55 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# What Cormack, Clarke and Büttcher (2009) add to each rank.
+# The constant of Cormack, Clarke and Büttcher (2009).
 _RANK_CONSTANT = 60
 
 
-class Plain:
-    """Searches an index of a file in which nothing was ever superseded."""
+class Baselines:
+    """Plain searches of a file without superseded memories."""
 
     def __init__(self, index: RecallIndex) -> None:
-        """Take the index; it has the vectors and the words that the search of slowwave has."""
+        """Use the vectors and words of slowwave's own search."""
         import numpy as np
 
         self._index = index
         self._tenants = np.array([memory.tenant for memory in index.memories])
 
     def by_vectors(self, question: RecallQuestion) -> list[int]:
-        """Return places of memories, by the cosine of their vectors to the question's."""
+        """Return the positions of memories, ordered by cosine similarity to the question."""
         return self._best(self._cosines(question), self._allowed(question))
 
     def by_words(self, question: RecallQuestion) -> list[int]:
-        """Return places of memories with one of the question's words, by BM25."""
+        """Return the positions of memories with a word of the question, ordered by BM25."""
         scores = self._word_scores(question)
         return self._best(scores, self._allowed(question) & (scores > 0))
 
     def by_ranks(self, question: RecallQuestion) -> list[int]:
-        """Return places of memories by the sum of 1 / (60 + rank) of all ranks in both."""
+        """Return the positions of memories, ordered by the sum of 1 / (60 + rank) in both."""
         import numpy as np
 
         allowed, words = self._allowed(question), self._word_scores(question)
         total = np.zeros(len(allowed))
-        for scores, ranked in (
-            (self._cosines(question), allowed),
-            (words, allowed & (words > 0)),
-        ):
+        for scores, ranked in ((self._cosines(question), allowed), (words, allowed & (words > 0))):
             order = np.array(self._best(scores, ranked, len(allowed)), dtype=np.intp)
             total[order] += 1.0 / (_RANK_CONSTANT + 1 + np.arange(len(order)))
         return self._best(total, allowed)
 
-    def measured(
+    def measure(
         self, questions: Iterable[RecallQuestion], search: Callable[[RecallQuestion], Sequence[int]]
     ) -> list[Measures]:
-        """Measure one of these ways."""
+        """Measure a search."""
         return [
-            measure(self._answers(question, search(question)), set(question.evidence_ids))
+            measure(self._hits(question, search(question)), set(question.evidence_ids))
             for question in questions
         ]
 
-    def _answers(self, question: RecallQuestion, places: Iterable[int]) -> list[MeasuredHit]:
-        found = [self._index.memories[place] for place in places]
+    def _hits(self, question: RecallQuestion, positions: Iterable[int]) -> list[MeasuredHit]:
+        memories = [self._index.memories[position] for position in positions]
         evidence = frozenset(question.evidence_ids)
         return [
-            MeasuredHit(match.content, evidence & {match.id}, match.id in question.stale_ids)
-            for match in found
+            MeasuredHit(memory.content, evidence & {memory.id}, memory.id in question.stale_ids)
+            for memory in memories
         ]
 
     def _allowed(self, question: RecallQuestion) -> NDArray[np.bool_]:
@@ -77,25 +74,25 @@ class Plain:
         return allowed
 
     def _cosines(self, question: RecallQuestion) -> NDArray[np.float32]:
-        asked = self._index.embedder.encode([question.question])[0]
-        cosines: NDArray[np.float32] = self._index.vectors @ asked
+        vector = self._index.embedder.encode([question.question])[0]
+        cosines: NDArray[np.float32] = self._index.vectors @ vector
         return cosines
 
     def _word_scores(self, question: RecallQuestion) -> NDArray[np.float32]:
         import numpy as np
 
         scores = np.zeros(len(self._tenants), dtype=np.float32)
-        rows, found = self._index.words.scores(words_of(question.question))
-        scores[rows] = found
+        rows, values = self._index.words.scores(words_of(question.question))
+        scores[rows] = values
         return scores
 
     @staticmethod
     def _best(
-        scores: NDArray[np.floating], allowed: NDArray[np.bool_], most: int = LOOKED_AT
+        scores: NDArray[np.floating], allowed: NDArray[np.bool_], limit: int = LOOKED_AT
     ) -> list[int]:
         import numpy as np
 
-        places = np.flatnonzero(allowed)
-        # Among equals, the one that comes first in the file.
-        order = np.argsort(-scores[places], kind="stable")[:most]
-        return [int(place) for place in places[order]]
+        positions = np.flatnonzero(allowed)
+        # Stable: ties are in the order of the file.
+        order = np.argsort(-scores[positions], kind="stable")[:limit]
+        return [int(position) for position in positions[order]]

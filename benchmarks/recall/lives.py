@@ -16,36 +16,36 @@ from slowwave.store.memories import read_recallable, tenants
 from slowwave.store.records import Memory
 
 from .made_questions import make_questions
-from .sets import QUESTIONS, Asked
+from .sets import QUESTIONS, QuestionSet
 
-# A question for each update, written from what is updated without a look at what is found.
-ABOUT_UPDATES = QUESTIONS / "questions-lives.jsonl"
+# A question for each update, written without seeing what recall finds.
+_ABOUT_UPDATES = QUESTIONS / "questions-lives.jsonl"
 
 
-def lives() -> Iterator[Asked]:
+def lives() -> Iterator[QuestionSet]:
     """Yield the lives that have a recording, each with its questions."""
-    rows = [json.loads(line) for line in ABOUT_UPDATES.read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in _ABOUT_UPDATES.read_text("utf-8").splitlines()]
     for recording in sorted(QUALITY.glob("life-*.recording.jsonl")):
         name = recording.name.removesuffix(".recording.jsonl")
         yield life_of(recording, [row for row in rows if f"life-{row['life']}" == name])
 
 
-def life_of(recording: Path, rows: list[Json]) -> Asked:
-    """Return a life with questions about its updates, and made ones about all else.
+def life_of(recording: Path, rows: list[Json]) -> QuestionSet:
+    """Return a life with questions about its updates, and generated ones about the rest.
 
-    rows: `update` is the first memory of one. A question that is made has the rarest words of a
-    memory, and all memories that say the same answer it.
+    rows: the questions; `update` is the id of the first memory of an update. A generated question
+    has the rarest words of a memory; all memories that state the same answer it.
     """
     path = recording.with_name(recording.name.removesuffix(".recording.jsonl"))
     name = path.name
     source = source_of_files(path.with_name(f"{name}.jsonl"), path.with_name(f"{name}.gold.json"))
     with memory_file(source.lines) as file_path, open_reading(file_path) as file:
-        memories = [each for tenant in tenants(file) for each in read_recallable(file, tenant)]
+        memories = [memory for tenant in tenants(file) for memory in read_recallable(file, tenant)]
     gold = gold_of(source.gold, {memory.id: memory.content for memory in memories})
-    return Asked(
+    return QuestionSet(
         f"life: {name.removeprefix('life-')}",
         source.lines,
-        [*_about_updates(rows, memories, gold), *_made(memories, gold)],
+        [*_about_updates(rows, memories, gold), *_generated(memories, gold)],
         gold=gold,
         recording=recording,
     )
@@ -54,7 +54,7 @@ def life_of(recording: Path, rows: list[Json]) -> Asked:
 def _about_updates(
     rows: list[Json], memories: list[Memory], gold: Gold
 ) -> Iterator[RecallQuestion]:
-    """Yield the questions whose answer is the newest value; every older one is stale."""
+    """Yield the questions that the newest value answers; every older one is stale."""
     updates = {ids[0]: ids for ids in gold.updates}
     tenant_of = {memory.id: memory.tenant for memory in memories}
     for row in rows:
@@ -69,18 +69,18 @@ def _about_updates(
         )
 
 
-def _made(memories: list[Memory], gold: Gold) -> Iterator[RecallQuestion]:
+def _generated(memories: list[Memory], gold: Gold) -> Iterator[RecallQuestion]:
     kinds = {memory: "fact" for fact in gold.facts for memory in fact.ids}
     kinds |= {memory: "rule" for rule in gold.rules for memory in rule.ids}
     updated = {memory for ids in gold.updates for memory in ids}
-    same: dict[str, list[str]] = {}
+    by_thing: dict[str, list[str]] = {}
     for memory in memories:
-        same.setdefault(gold.thing(memory.id), []).append(memory.id)
+        by_thing.setdefault(gold.thing(memory.id), []).append(memory.id)
     for question in make_questions(memories):
         if question.id not in updated:
             yield question.model_copy(
                 update={
-                    "evidence_ids": tuple(same[gold.thing(question.id)]),
+                    "evidence_ids": tuple(by_thing[gold.thing(question.id)]),
                     "type": kinds.get(question.id, "single"),
                 }
             )

@@ -1,4 +1,4 @@
-"""LoCoMo and LongMemEval in the form in which they are published."""
+"""Readers of LoCoMo and LongMemEval as they are published."""
 
 from __future__ import annotations
 
@@ -9,29 +9,28 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
 
 from benchmarks.quality.bench import Json
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 
-from .sets import Asked, locomo_questions
+from .sets import QuestionSet, locomo_questions
 
-# A turn of a conversation, "D3:11". Some evidence holds several in one text, or a zero too many.
+# A turn of a conversation, "D3:11". Some evidence has several in one string, or an extra zero.
 _TURN = re.compile(r"D:?(\d+):(\d+)")
 _SESSION = re.compile(r"session_(\d+)_observation")
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 # "2023/05/20 (Sat) 02:21"
 _LONGMEMEVAL_TIME = re.compile(r"(\d+)/(\d+)/(\d+)\D+(\d+):(\d+)")
-# How LongMemEval marks a question that nothing answers.
+# The suffix of unanswerable questions in LongMemEval.
 _ABSTENTION = "_abs"
 
 
-def read_locomo(path: Path) -> Asked:
-    """Read `locomo10.json`: its observations are memories, a conversation is a tenant."""
+def read_locomo(path: Path) -> QuestionSet:
+    """Read `locomo10.json`: an observation is a memory, a conversation is a tenant."""
     samples = json.loads(path.read_text("utf-8"))
     memories = [observation for sample in samples for observation in _observations(sample)]
-    rows = [row for sample in samples for row in _asked_of(sample)]
-    return Asked(
+    rows = [row for sample in samples for row in _questions(sample)]
+    return QuestionSet(
         "LoCoMo, as published",
         [json.dumps(memory, ensure_ascii=False) for memory in memories],
         locomo_questions(memories, rows),
@@ -46,8 +45,8 @@ def _observations(sample: Json) -> Iterator[Json]:
         if session is None:
             continue
         moment = _moment(sample["conversation"][f"session_{session[1]}_date_time"])
-        for speaker, told in by_speaker.items():
-            for text, turns in told:
+        for speaker, observations in by_speaker.items():
+            for text, turns in observations:
                 number += 1
                 yield {
                     "id": f"{tenant}/o{number}",
@@ -59,7 +58,7 @@ def _observations(sample: Json) -> Iterator[Json]:
                 }
 
 
-def _asked_of(sample: Json) -> Iterator[Json]:
+def _questions(sample: Json) -> Iterator[Json]:
     for number, row in enumerate(sample["qa"]):
         yield {
             "id": f"{sample['sample_id']}/q{number}",
@@ -70,15 +69,15 @@ def _asked_of(sample: Json) -> Iterator[Json]:
         }
 
 
-def _turns(told: Any) -> list[str]:
-    """Return the turns named in a text or in several."""
-    texts = [told] if isinstance(told, str) else told
-    found = (match for text in texts for match in _TURN.finditer(text))
-    return list(dict.fromkeys(f"D{int(match[1])}:{int(match[2])}" for match in found))
+def _turns(evidence: str | list[str]) -> list[str]:
+    """Return the turns named in a string, or in a list of strings."""
+    texts = [evidence] if isinstance(evidence, str) else evidence
+    matches = (match for text in texts for match in _TURN.finditer(text))
+    return list(dict.fromkeys(f"D{int(match[1])}:{int(match[2])}" for match in matches))
 
 
-def _moment(told: str) -> str:
-    return datetime.strptime(told.strip(), _LOCOMO_TIME).replace(tzinfo=UTC).isoformat()
+def _moment(text: str) -> str:
+    return datetime.strptime(text.strip(), _LOCOMO_TIME).replace(tzinfo=UTC).isoformat()
 
 
 @dataclass(frozen=True)
@@ -87,23 +86,27 @@ class _Turn:
     is_evidence: bool
 
 
-def read_longmemeval(path: Path, most: int | None = None) -> Asked:
-    """Read `longmemeval_s.json`: a tenant a question, its turns are memories.
+def read_longmemeval(path: Path, limit: int | None = None) -> QuestionSet:
+    """Read `longmemeval_s.json`: a question is a tenant, and its turns are memories.
 
-    Questions that nothing answers are omitted, with their conversations. most: the maximum number
-    of questions, drawn by the hashes of their ids; None for all.
+    Unanswerable questions are omitted, with their conversations. limit: the maximum number of
+    questions, sampled by the hashes of their ids; None for all.
     """
     entries = [
-        load
-        for load in json.loads(path.read_text("utf-8"))
-        if not load["question_id"].endswith(_ABSTENTION)
+        entry
+        for entry in json.loads(path.read_text("utf-8"))
+        if not entry["question_id"].endswith(_ABSTENTION)
     ]
-    if most is not None:
-        entries = sorted(entries, key=_drawn)[:most]
+    if limit is not None:
+        entries = sorted(entries, key=_hash)[:limit]
     turns = {entry["question_id"]: list(_turns_of(entry)) for entry in entries}
-    return Asked(
+    return QuestionSet(
         "LongMemEval, as published",
-        [json.dumps(text.line, ensure_ascii=False) for told in turns.values() for text in told],
+        [
+            json.dumps(turn.line, ensure_ascii=False)
+            for conversation in turns.values()
+            for turn in conversation
+        ],
         [_longmemeval_question(entry, turns[entry["question_id"]]) for entry in entries],
     )
 
@@ -126,12 +129,12 @@ def _turns_of(entry: Json) -> Iterator[_Turn]:
         entry["haystack_sessions"],
         strict=True,
     )
-    # A session may be there twice: its number tells them apart.
+    # A session id may occur twice, so ids contain the number of the session.
     for number, (session, date, turns) in enumerate(sessions):
-        for place, turn in enumerate(turns):
+        for index, turn in enumerate(turns):
             if turn["content"].strip():
                 line = {
-                    "id": f"{tenant}/{number}/{place}",
+                    "id": f"{tenant}/{number}/{index}",
                     "tenant": tenant,
                     "content": turn["content"],
                     "session": f"{tenant}/{session}",
@@ -141,13 +144,13 @@ def _turns_of(entry: Json) -> Iterator[_Turn]:
                 yield _Turn(line, bool(turn.get("has_answer")))
 
 
-def _date(told: str) -> str:
-    found = _LONGMEMEVAL_TIME.match(told)
-    if found is None:
-        raise ValueError(f"'{told}' is no date of LongMemEval")
-    year, month, day, hour, minute = map(int, found.groups())
+def _date(text: str) -> str:
+    match = _LONGMEMEVAL_TIME.match(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a date of LongMemEval.")
+    year, month, day, hour, minute = map(int, match.groups())
     return datetime(year, month, day, hour, minute, tzinfo=UTC).isoformat()
 
 
-def _drawn(entry: Json) -> bytes:
+def _hash(entry: Json) -> bytes:
     return sha256(entry["question_id"].encode()).digest()

@@ -1,4 +1,4 @@
-"""The tables of what was measured."""
+"""The tables of the results."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from rich.table import Table
 from .measured import AFTER, BEFORE, STALE, Result
 
 TUNED_ON = (
-    "VECTOR_SHARE and WORDS_FOUND were chosen on all that is measured here by default: the halves "
-    "of LoCoMo and LongMemEval that developers have, and the questions of the nights, which were "
-    "written without a look at what is found. Only other files are a test of them (--locomo, "
-    "--longmemeval). On which of the nights' texts rules of consolidation were tuned, "
-    "benchmarks/quality says.",
-    "The plain searches have nothing to tune: the fused ranks take the constant 60 of their "
-    "authors.",
+    "VECTOR_SHARE and WORDS_FOUND were chosen on the default data: the halves of LoCoMo and "
+    "LongMemEval that developers have, and the questions of the nights, which were written without "
+    "seeing what recall finds. Only other files test them (--locomo, --longmemeval). "
+    "docs/quality.md states which texts the thresholds of consolidation were chosen on.",
+    "The baselines have nothing to tune: rank fusion uses the constant 60 of its authors.",
 )
 _TITLES = {
     "recall_at_5": "recall@5",
@@ -28,24 +26,24 @@ _TITLES = {
     "recall_in_1000_tokens": "in 1,000",
     STALE: "stale@10",
 }
-EXPLAINED = (
+EXPLANATIONS = (
     "before, after: the search of slowwave, before and after the night. By text: a derived memory "
-    "counts as one of its sources if that one's facts stand in it (what `slowwave eval` counts); "
-    "by known keys: if what must stand in any answer does; by lineage: always.",
-    "in 500, in 1,000: recall within so many tokens of context. stale@10: the share of the "
-    "questions about a changed value for which the old one is among 10, and nothing says that it "
-    "is older than another, or contradicts it.",
-    "hints: how often one of 10 hits is said to be older than another memory, by a decision, or to "
-    "contradict it; wrong ones are those of two memories that are known not to give one thing two "
-    "values.",
-    "The plain searches and the differences from them are of the file before the night.",
+    "counts as one of its sources if it has the facts of that source (as in `slowwave eval`); by "
+    "known keys: if it has the keys of the answer; by lineage: always.",
+    "in 500, in 1,000: recall within that number of tokens. stale@10: the share of the questions "
+    "about a changed value whose first 10 hits include the old value, without a hint that it is "
+    "older than another memory or contradicts it.",
+    "hints: how many of the first 10 hits are marked as older than another memory, by a decision, "
+    "or as contradicting it; wrong ones are between two memories that are known not to give one "
+    "subject two values.",
+    "The baselines, and the differences from them, are measured before the night.",
 )
 _TOKENS = "tokens_at_10"
 _NONE = "-"
 
 
 def tables(results: Iterable[Result]) -> Iterator[Table]:
-    """Yield two tables for each: all measures, and recall@10 by the types of questions."""
+    """Yield two tables per result: all measures, and recall@10 by type of question."""
     for result in results:
         yield _measures(result)
         if len({question.type for question in result.questions}) > 1:
@@ -54,22 +52,22 @@ def tables(results: Iterable[Result]) -> Iterator[Table]:
 
 def _measures(result: Result) -> Table:
     title = (
-        f"{result.name}: {len(result.questions)} questions, {result.without_evidence} left out "
-        f"({result.seconds:.0f} s); {result.silent:.0%} of unrelated questions get nothing"
+        f"{result.name}: {len(result.questions)} questions, {result.without_evidence} omitted "
+        f"({result.seconds:.0f} s); {result.silent:.0%} of unrelated questions find nothing"
     )
     table = Table("", "memories", *_TITLES.values(), title=title, caption=_caption(result))
-    for way in result.ways:
-        means = result.means(way)
-        after = way.startswith(AFTER)
-        size = result.memories_after if after else result.memories_before
-        table.add_row(way, f"{size:,}", *(_value(name, means[name]) for name in _TITLES))
+    for search in result.searches:
+        means = result.means(search)
+        is_after = search.startswith(AFTER)
+        size = result.memories_after if is_after else result.memories_before
+        table.add_row(search, f"{size:,}", *(_value(name, means[name]) for name in _TITLES))
     for pair in result.pairs():
         table.add_section()
         gains = {name: result.difference(pair, name) for name in _TITLES}
-        there = result.means(BEFORE)[STALE] is not None
+        has_stale = result.means(BEFORE)[STALE] is not None
         for title, end in ((pair, "mean"), ("  from", "low"), ("  to", "high")):
             cells = (
-                _gain(name, getattr(gain, end)) if there or name != STALE else _NONE
+                _gain(name, getattr(gain, end)) if has_stale or name != STALE else _NONE
                 for name, gain in gains.items()
             )
             table.add_row(title, "", *cells)
@@ -77,11 +75,11 @@ def _measures(result: Result) -> Table:
 
 
 def _caption(result: Result) -> str:
-    """Return what is said of hits, and how much of the night is missing."""
+    """Return the numbers of hints, and of windows without an answer."""
     parts = [
-        f"hints {way}: {len(hints)}, {sum(hint.is_decided for hint in hints)} by a decision, "
+        f"hints {search}: {len(hints)}, {sum(hint.is_decided for hint in hints)} by a decision, "
         f"{sum(hint.is_right is False for hint in hints)} wrong"
-        for way, hints in result.hints.items()
+        for search, hints in result.hints.items()
     ]
     if result.unanswered:
         parts.append(f"{result.unanswered} windows of the night without an answer")
@@ -89,10 +87,12 @@ def _caption(result: Result) -> str:
 
 
 def _types(result: Result) -> Table:
-    table = Table("", "questions", *result.ways, title=f"{result.name}: recall@10 by type")
+    table = Table("", "questions", *result.searches, title=f"{result.name}: recall@10 by type")
     for kind, figures in result.by_type("recall_at_10").items():
         table.add_row(
-            kind, f"{figures['questions']:.0f}", *(f"{figures[way]:.3f}" for way in result.ways)
+            kind,
+            f"{figures['questions']:.0f}",
+            *(f"{figures[search]:.3f}" for search in result.searches),
         )
     return table
 

@@ -1,4 +1,4 @@
-"""What is measured on: memories with questions, from our fixtures and from the shared data."""
+"""Memories with questions, from the fixtures and from the shared data."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.quality.bench import ROOT, Bench, Json
+from benchmarks.quality.bench import ROOT, Json
 from benchmarks.quality.known_answers import Gold, gold_of
 from benchmarks.quality.life import gold_of_night
 from fixtures.night import FLAVOURS, Night, lines, load
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 
 QUESTIONS = ROOT / "fixtures" / "recall"
-# Questions about the world, one per line, which no memory answers.
+# Questions about the world that no memory answers, one per line.
 UNRELATED = QUESTIONS / "unrelated.txt"
-# Which file of the shared data holds what.
-LOCOMO, LONGMEMEVAL, UPDATES = "locomo", "longmemeval", "updates.jsonl"
+# Files of the shared data.
+UPDATES = "updates.jsonl"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Memories, as lines for an import, and what is asked of them."""
+class QuestionSet:
+    """Memories, as lines for an import, and questions about them."""
 
     name: str
     lines: Sequence[str]
     questions: Sequence[RecallQuestion]
-    # Of a question, by its id, what stands in each text that answers it, where that is known.
+    # By the id of a question, the keys that each text with its answer contains, if known.
     keys: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    # What is known about the memories, None where nothing is.
+    # None if nothing is known about the memories.
     gold: Gold | None = None
-    # The answers of a model in the night; None for one without a model.
+    # The answers of a model; None for a night without a model.
     recording: Path | None = None
 
 
-def nights() -> Iterator[Asked]:
+def nights() -> Iterator[QuestionSet]:
     """Yield the nights of fixtures/, each with its questions."""
     for flavour in FLAVOURS:
         path = QUESTIONS / f"questions-{flavour}.jsonl"
@@ -44,24 +44,24 @@ def nights() -> Iterator[Asked]:
         known = load(flavour)
         questions = questions_of_night(known, rows)
         keys = _keys(known)
-        yield Asked(
+        yield QuestionSet(
             f"night: {flavour}",
             lines(known),
             questions,
             {row["id"]: keys[row["group"]] for row in rows},
-            gold_of(gold_of_night(known), {told.id: told.text for told in known.told}),
+            gold_of(gold_of_night(known), {memory.id: memory.text for memory in known.told}),
         )
 
 
 def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestion]:
-    """Turn the group that a question is about into the memories that answer it.
+    """Return questions with the memories of their group as evidence.
 
-    Of an update that is the new value; the old one is stale.
+    For an update, the new value is the evidence, and the old one is stale.
     """
     ids: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for told in known.told:
-        ids[told.group, told.role].append(told.id)
-    kinds = {told.group: told.role for told in known.told}
+    for memory in known.told:
+        ids[memory.group, memory.role].append(memory.id)
+    kinds = {memory.group: memory.role for memory in known.told}
     kinds |= {update["id"]: "update" for update in known.updates}
     return [
         RecallQuestion(
@@ -76,7 +76,7 @@ def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestio
 
 
 def _keys(known: Night) -> dict[str, Sequence[str]]:
-    keys = {item["id"]: item["keys"] for item in [*known.facts, *known.rules, *known.singles]}
+    keys = {group["id"]: group["keys"] for group in [*known.facts, *known.rules, *known.singles]}
     return keys | {update["id"]: update["new_keys"] for update in known.updates}
 
 
@@ -85,48 +85,52 @@ def _evidence(ids: Mapping[tuple[str, str], Sequence[str]], group: str) -> Itera
         yield from ids.get((group, role), ())
 
 
-def shared(bench: Bench) -> Iterator[Asked]:
-    """Yield what is there of the shared data."""
-    readers = {LOCOMO: locomo_questions, LONGMEMEVAL: longmemeval_questions}
-    for name, read in readers.items():
-        memories = bench.shared(f"{name}-memories.jsonl")
-        questions = bench.shared(f"{name}-questions.jsonl")
+def shared(data: Path) -> Iterator[QuestionSet]:
+    """Yield the question sets of the shared data that are present."""
+    for name, read in READERS.items():
+        memories, questions = (_rows(data / file) for file in _files(name))
         if memories is not None and questions is not None:
-            yield Asked(name, [*map(_as_line, memories)], read(memories, questions))
-    updates = bench.shared(UPDATES)
+            lines = [json.dumps(memory, ensure_ascii=False) for memory in memories]
+            yield QuestionSet(name, lines, read(memories, questions))
+    updates = _rows(data / UPDATES)
     if updates is not None:
         yield updates_of(updates)
 
 
-def absent(bench: Bench) -> list[str]:
-    """Return the files that the shared data lacks."""
-    names = [f"{name}-{part}.jsonl" for name in (LOCOMO, LONGMEMEVAL) for part in _PARTS]
-    return [item for item in [*names, UPDATES] if bench.data is None or not _is_there(bench, item)]
+def absent(data: Path | None) -> list[str]:
+    """Return the names of the files that the shared data lacks."""
+    names = [*(file for name in READERS for file in _files(name)), UPDATES]
+    return [name for name in names if data is None or not (data / name).is_file()]
 
 
-_PARTS = ("memories", "questions")
+def _files(name: str) -> tuple[str, str]:
+    return f"{name}-memories.jsonl", f"{name}-questions.jsonl"
 
 
-def _is_there(bench: Bench, name: str) -> bool:
-    return bench.data is not None and (bench.data / name).is_file()
+def _rows(path: Path) -> list[Json] | None:
+    if not path.is_file():
+        return None
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
 
 
 def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> list[RecallQuestion]:
-    """Let the turns that answer a question lead to the memories of its conversation.
+    """Return questions with the memories of their evidence turns as evidence.
 
-    Where no memory was made of any of them, a question has no evidence, and is omitted.
+    Without a memory of such a turn, a question has no evidence, and is omitted later.
     """
-    said: dict[tuple[str, str], list[str]] = defaultdict(list)
+    by_turn: dict[tuple[str, str], list[str]] = defaultdict(list)
     for memory in memories:
         for turn in memory["metadata"]["dia_ids"]:
-            said[memory["tenant"], turn].append(memory["id"])
+            by_turn[memory["tenant"], turn].append(memory["id"])
     return [
         RecallQuestion(
             id=row["id"],
             question=row["question"],
             evidence_ids=tuple(
                 dict.fromkeys(
-                    item for turn in row["evidence_dia_ids"] for item in said[row["tenant"], turn]
+                    memory
+                    for turn in row["evidence_dia_ids"]
+                    for memory in by_turn[row["tenant"], turn]
                 )
             ),
             tenant=row["tenant"],
@@ -139,9 +143,9 @@ def locomo_questions(memories: Iterable[Json], questions: Iterable[Json]) -> lis
 def longmemeval_questions(
     memories: Iterable[Json], questions: Iterable[Json]
 ) -> list[RecallQuestion]:
-    """Take the questions that have an answer.
+    """Return the answerable questions.
 
-    Of one about a changed value the latest memories answer it; earlier ones are stale.
+    For a changed value, the latest memories are the evidence, and earlier ones are stale.
     """
     days = {memory["id"]: memory["observed_at"] for memory in memories}
     found = []
@@ -158,7 +162,7 @@ def longmemeval_questions(
                 RecallQuestion(
                     id=row["id"],
                     question=row["question"],
-                    evidence_ids=tuple(item for item in evidence if item not in stale),
+                    evidence_ids=tuple(memory for memory in evidence if memory not in stale),
                     stale_ids=tuple(stale),
                     type=row["type"],
                 )
@@ -166,10 +170,10 @@ def longmemeval_questions(
     return found
 
 
-def updates_of(rows: Iterable[Json]) -> Asked:
-    """Return one file with the old and the new value of every fact."""
-    told = [row for row in rows if not row["abstention"]]
-    return Asked(
+def updates_of(rows: Iterable[Json]) -> QuestionSet:
+    """Return a set with the old and the new value of every fact."""
+    answerable = [row for row in rows if not row["abstention"]]
+    return QuestionSet(
         "updates",
         [
             json.dumps(
@@ -179,7 +183,7 @@ def updates_of(rows: Iterable[Json]) -> Asked:
                     "observed_at": f"{row[f'{which}_date']}:00+00:00",
                 }
             )
-            for row in told
+            for row in answerable
             for which in ("old", "new")
         ],
         [
@@ -190,10 +194,9 @@ def updates_of(rows: Iterable[Json]) -> Asked:
                 stale_ids=(f"{row['question_id']}/old",),
                 type="update",
             )
-            for row in told
+            for row in answerable
         ],
     )
 
 
-def _as_line(memory: Json) -> str:
-    return json.dumps(memory, ensure_ascii=False)
+READERS = {"locomo": locomo_questions, "longmemeval": longmemeval_questions}

@@ -1,9 +1,9 @@
-"""How fast slowwave is and how much memory it takes: prints the table of docs/performance.md.
+"""Measure the speed and memory of slowwave, and print the table of docs/performance.md.
 
     python -m benchmarks.speed [--only PART,...] [--rounds N]
 
-Each command runs in a process of its own, on memories that data.py makes. Figures are medians of
-the rounds, except for nights on 100,000 memories, nights with a model and the set-up.
+Each command runs in a separate process, on memories that data.py generates. Figures are medians of
+the rounds; nights on 100,000 memories, nights with a model and the setup run once.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from benchmarks.scripted_model import scripted_model
 from .machine import BUILD, about, run, slowwave, step
 from .report import DEFAULT, page
 
-# How long the scripted model takes to answer, and how many questions it may be asked.
+# The seconds per answer of the scripted model, and its maximum number of requests.
 _ANSWER_S = 2.0
 _MAX_REQUESTS = 10_000
 
 
 def main() -> None:
-    """Measure, and print the table."""
+    """Measure the args parts, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--only", default=",".join(DEFAULT), help="some of the parts")
-    parser.add_argument("--rounds", type=int, default=3, help="how often most is measured")
-    chosen = parser.parse_args()
+    parser.add_argument("--only", default=",".join(DEFAULT), help=f"among {', '.join(PARTS)}")
+    parser.add_argument("--rounds", type=int, default=3, help="number of measurements per figure")
+    args = parser.parse_args()
     machine = about()
     measured: dict[str, list[str]] = {}
-    for part in chosen.only.split(","):
-        began = time.monotonic()
+    for part in args.only.split(","):
+        start = time.monotonic()
         folder = BUILD / part
         shutil.rmtree(folder, ignore_errors=True)
         try:
-            for figure in PARTS[part](folder, chosen.rounds):
+            for figure in PARTS[part](folder, args.rounds):
                 measured.setdefault(part, []).append(figure)
                 sys.stderr.write(f"{part}: {figure}\n")
         except RuntimeError as error:
             sys.stderr.write(f"{error}\n")
         shutil.rmtree(folder, ignore_errors=True)
-        sys.stderr.write(f"{part}: measured in {time.monotonic() - began:.0f} s\n")
+        sys.stderr.write(f"{part}: measured in {time.monotonic() - start:.0f} s\n")
     sys.stdout.write(f"{page(machine, measured)}\n")
 
 
@@ -55,7 +55,7 @@ def small(folder: Path, rounds: int) -> Iterator[str]:
     """Yield the figures of nights on 10,000 memories, and of dry runs compared with DBSCAN."""
     file = _filled(folder, 10_000)
     yield from _nights(file, rounds)
-    yield _by_turns(
+    yield _compare(
         rounds,
         lambda: slowwave("maintain", file, "--dry-run"),
         lambda: step("DBSCAN", folder),
@@ -63,7 +63,7 @@ def small(folder: Path, rounds: int) -> Iterator[str]:
     )
     few = _filled(folder / "few", 1_000)
     imports = "import sklearn.cluster; sklearn.cluster.DBSCAN"
-    yield _by_turns(
+    yield _compare(
         rounds,
         lambda: slowwave("maintain", few, "--dry-run"),
         lambda: run([sys.executable, "-c", imports])[1],
@@ -83,10 +83,10 @@ def large(folder: Path, rounds: int) -> Iterator[str]:
         ("recall", file, "When is the wiki backed up?"),
     )
     for command in commands:
-        yield _took([slowwave(*command) for _ in range(rounds)])
-    found = step("recall", file)
-    yield f"{1_000 * found['median']:.0f} ms, at most {1_000 * found['slowest']:.0f} ms"
-    yield _took([slowwave("add", file, f"Rack {at} is full.") for at in range(rounds)])
+        yield _format([slowwave(*command) for _ in range(rounds)])
+    search = step("recall", file)
+    yield f"{1_000 * search['median']:.0f} ms, at most {1_000 * search['slowest']:.0f} ms"
+    yield _format([slowwave("add", file, f"Rack {number} is full.") for number in range(rounds)])
 
 
 def model(folder: Path, rounds: int) -> Iterator[str]:
@@ -96,23 +96,23 @@ def model(folder: Path, rounds: int) -> Iterator[str]:
     yield (
         f"{embedded['a processor second']:.0f} a second, {embedded['a second']:.0f} by wall clock"
     )
-    with scripted_model(_ANSWER_S, _MAX_REQUESTS) as asked:
-        asking = ("--model", "openai/scripted", "--api-base", asked.base)
-        night = slowwave("maintain", file, *asking, OPENAI_API_KEY="none")
-    idle = night["seconds"] - _covered(asked.moments)
-    calls = sum(ended - began for began, ended in asked.moments)
+    with scripted_model(_ANSWER_S, _MAX_REQUESTS) as server:
+        options = ("--model", "openai/scripted", "--api-base", server.base)
+        night = slowwave("maintain", file, *options, OPENAI_API_KEY="none")
+    idle = night["seconds"] - _busy_seconds(server.moments)
+    calls = sum(end - start for start, end in server.moments)
     yield (
         f"{100 * idle / night['seconds']:.0f}% of {night['seconds']:.0f} s; "
-        f"{len(asked.moments)} answers, {calls / _covered(asked.moments):.1f} at a time"
+        f"{len(server.moments)} answers, {calls / _busy_seconds(server.moments):.1f} at a time"
     )
-    yield f"{min(began for began, _ in asked.moments) - night['began']:.1f} s"
-    yield f"{100 * asked.cacheable:.0f}%"
+    yield f"{min(start for start, _ in server.moments) - night['start']:.1f} s"
+    yield f"{100 * server.cacheable:.0f}%"
 
 
 def setup(folder: Path, rounds: int) -> Iterator[str]:
-    """Yield what the demo takes in a new clone, with the downloads."""
+    """Yield the figures of the demo in a new clone, including downloads."""
     run(["git", "clone", "--quiet", ROOT, folder])
-    yield _took([run(["make", "--directory", folder, f"PYTHON={sys.executable}", "demo"])[1]])
+    yield _format([run(["make", "--directory", folder, f"PYTHON={sys.executable}", "demo"])[1]])
 
 
 def million(folder: Path, rounds: int) -> Iterator[str]:
@@ -121,7 +121,7 @@ def million(folder: Path, rounds: int) -> Iterator[str]:
     step("make vectors", path, 1_000_000)
     clustered = step("cluster", path)
     pairs, found = clustered["pairs"], 100 * clustered["found"]
-    yield f"{_took([clustered])}; {pairs:,} pairs, {found:.2f}% of all"
+    yield f"{_format([clustered])}; {pairs:,} pairs, {found:.2f}% of all"
 
 
 PARTS: Mapping[str, Callable[[Path, int], Iterator[str]]] = {
@@ -134,7 +134,7 @@ PARTS: Mapping[str, Callable[[Path, int], Iterator[str]]] = {
 
 
 def _filled(folder: Path, count: int) -> Path:
-    """Return a file with that number of memories and their vectors."""
+    """Create a file with a number of memories and their vectors."""
     step("make", folder, count)
     file = folder / "memory.db"
     slowwave("import", file, folder / "memories.jsonl")
@@ -145,7 +145,7 @@ def _filled(folder: Path, count: int) -> Path:
 def _nights(file: Path, rounds: int) -> Iterator[str]:
     """Yield the figures of a first night, of the next one, and of one with new memories.
 
-    Each round is on a copy of the file, `night-0.db` and so on.
+    Each round uses a copy of the file: `night-0.db` and so on.
     """
     first, second, third = [], [], []
     for number in range(rounds):
@@ -156,23 +156,23 @@ def _nights(file: Path, rounds: int) -> Iterator[str]:
         slowwave("import", night, file.with_name("later.jsonl"))
         step("vectors", night, "later")
         third.append(slowwave("maintain", night))
-    yield _took(first)
+    yield _format(first)
     for later in (second, third):
         share = _median(later, "processor") / _median(first, "processor")
-        yield f"{100 * share:.1f}%: {_took(later)}"
+        yield f"{100 * share:.1f}%: {_format(later)}"
 
 
-def _by_turns(
+def _compare(
     rounds: int,
     ours: Callable[[], Json],
     theirs: Callable[[], Json],
-    written: Callable[[float, float], str],
+    format: Callable[[float, float], str],
 ) -> str:
     pairs = [(ours(), theirs()) for _ in range(rounds)]
-    return written(*(_median(side, "processor") for side in zip(*pairs, strict=True)))
+    return format(*(_median(side, "processor") for side in zip(*pairs, strict=True)))
 
 
-def _took(rounds: Sequence[Json]) -> str:
+def _format(rounds: Sequence[Json]) -> str:
     processor, seconds = (_median(rounds, key) for key in ("processor", "seconds"))
     peak = max(figures["peak"] for figures in rounds) / 2**30
     return f"{processor:.2f} s, {seconds:.2f} s of wall clock, {peak:.2f} GB"
@@ -182,13 +182,13 @@ def _median(rounds: Sequence[Json], key: str) -> float:
     return float(median(figures[key] for figures in rounds))
 
 
-def _covered(moments: Sequence[tuple[float, float]]) -> float:
-    """Return the seconds in which at least one answer was awaited."""
-    covered, end = 0.0, 0.0
-    for began, ended in sorted(moments):
-        covered += max(0.0, ended - max(began, end))
-        end = max(end, ended)
-    return covered
+def _busy_seconds(moments: Sequence[tuple[float, float]]) -> float:
+    """Return the time during which at least one answer was pending."""
+    seconds, last_end = 0.0, 0.0
+    for start, end in sorted(moments):
+        seconds += max(0.0, end - max(start, last_end))
+        last_end = max(last_end, end)
+    return seconds
 
 
 def _first_id(folder: Path) -> str:

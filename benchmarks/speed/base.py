@@ -1,4 +1,4 @@
-"""The texts that all data of the benchmark is made from: the 3,000 of fixtures/night, embedded."""
+"""The base of all generated data: the 3,000 memories of fixtures/night, with vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.quality.vectors import KeptVectors
+from benchmarks.quality.vectors import CachedEmbedder
 from fixtures.night import FLAVOURS, Told, load
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
@@ -21,32 +21,32 @@ from .machine import BUILD
 class Base:
     """The hand-written memories of all flavours, with their vectors."""
 
-    told: tuple[Told, ...]
-    # Per memory, the flavour that it belongs to.
+    memories: tuple[Told, ...]
+    # The flavour of each memory.
     flavours: tuple[str, ...]
-    # float32, shape (len(told), d), unit length.
+    # float32, shape (len(memories), d), unit length.
     vectors: NDArray[np.float32]
-    # Under which name of a model the vectors are kept.
+    # The name of the embedder.
     model: str
 
     @cached_property
     def groups(self) -> list[list[int]]:
-        """The rows that tell one fact, one rule, one update: what must be copied as one."""
-        found: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for row, (flavour, told) in enumerate(zip(self.flavours, self.told, strict=True)):
-            found[flavour, told.group.removeprefix("near:")].append(row)
-        return list(found.values())
+        """The rows of each fact, rule or update, which are renamed together."""
+        rows: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for row, (flavour, memory) in enumerate(zip(self.flavours, self.memories, strict=True)):
+            rows[flavour, memory.group.removeprefix("near:")].append(row)
+        return list(rows.values())
 
 
 def load_base() -> Base:
-    """Return the base; embedded once, and kept in build/."""
-    pairs = [(flavour, told) for flavour in FLAVOURS for told in load(flavour).told]
+    """Return the base; vectors are cached in build/."""
+    pairs = [(flavour, memory) for flavour in FLAVOURS for memory in load(flavour).told]
 
-    def say(text: str) -> None:
+    def log(text: str) -> None:
         sys.stderr.write(text + "\n")
 
-    embedder = KeptVectors(SentenceEmbedder(), BUILD / "base.npz", say)
-    vectors = embedder.encode([told.text for _, told in pairs])
-    embedder.keep()
-    flavours, told = zip(*pairs, strict=True)
-    return Base(told, flavours, vectors, embedder.name)
+    embedder = CachedEmbedder(SentenceEmbedder(), BUILD / "base.npz", log)
+    vectors = embedder.encode([memory.text for _, memory in pairs])
+    embedder.save()
+    flavours, memories = zip(*pairs, strict=True)
+    return Base(memories, flavours, vectors, embedder.name)

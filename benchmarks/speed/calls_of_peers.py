@@ -1,9 +1,9 @@
-"""One peer on one file, from the import to a result: run by peers.py in that peer's environment.
+"""Run one peer on one file; peers.py runs this in the environment of the peer.
 
     python calls_of_peers.py PEER MEMORIES.jsonl
 
-It imports nothing of slowwave, which those environments do not have. Each function takes the file
-and a folder of its own, and returns the result.
+It does not import slowwave, which those environments lack. Each function takes the file and an
+empty folder, and returns the result as text.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def slowwave(path: Path, folder: Path) -> str:
 
 
 def dream(path: Path, folder: Path) -> str:
-    """Consolidate a list in Markdown; vectors are not used."""
+    """Consolidate a list in Markdown, without vectors."""
     notes = folder / "MEMORY.md"
     notes.write_text("".join(f"- {text}\n" for text in _read(path)[0]), "utf-8")
     command = [sys.executable, os.environ["DREAM"], str(notes), "--apply", "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603 - as the user asks
+    done = subprocess.run(command, capture_output=True, text=True)  # noqa: S603 - the program that the user specifies
     if done.returncode:
         return done.stderr.strip()
     left = sum(line.startswith("- ") for line in notes.read_text("utf-8").splitlines())
@@ -42,21 +42,21 @@ def dream(path: Path, folder: Path) -> str:
 
 
 def dbscan(path: Path, folder: Path) -> str:
-    """Run scikit-learn's DBSCAN as everybody calls it, from a cosine of 0.60 on."""
+    """Run scikit-learn's DBSCAN with a minimum cosine of 0.60."""
     cluster = importlib.import_module("sklearn.cluster")
     scan = cluster.DBSCAN(eps=0.4, min_samples=2, metric="cosine")
     return f"{scan.fit_predict(_read(path)[1]).max() + 1:,} clusters"
 
 
 def semhash(path: Path, folder: Path) -> str:
-    """Deduplicate at its own threshold."""
+    """Deduplicate with the default threshold."""
     texts, vectors = _read(path)
-    hashed = importlib.import_module("semhash").SemHash.from_embeddings(vectors, texts, model=None)
-    return f"{len(hashed.self_deduplicate().selected):,} memories left"
+    index = importlib.import_module("semhash").SemHash.from_embeddings(vectors, texts, model=None)
+    return f"{len(index.self_deduplicate().selected):,} memories left"
 
 
 def mcp_memory_service(path: Path, folder: Path) -> str:
-    """Cluster and compress with the settings that it comes with."""
+    """Cluster and compress with the default settings."""
     package = "mcp_memory_service"
     base = importlib.import_module(f"{package}.consolidation.base")
     clustering = importlib.import_module(f"{package}.consolidation.clustering")
@@ -73,7 +73,7 @@ def mcp_memory_service(path: Path, folder: Path) -> str:
 
 
 def consolidation_memory(path: Path, folder: Path) -> str:
-    """Run what its engine does between reading vectors and asking a model."""
+    """Run the steps of its engine between reading vectors and asking a model."""
     engine = importlib.import_module("consolidation_memory.consolidation.engine")
     texts, vectors = _read(path)
     episodes = [{"id": str(row), "content": text} for row, text in enumerate(texts)]
@@ -99,8 +99,8 @@ def _read(path: Path) -> tuple[list[str], Any]:
 
 
 if __name__ == "__main__":
-    # Peers keep settings and databases in the home folder: give them one that nobody misses.
+    # Peers write settings and databases into the home folder, so they get a temporary one.
     with tempfile.TemporaryDirectory() as home:
         os.environ |= {"HOME": home, "XDG_DATA_HOME": home, "XDG_CONFIG_HOME": home}
-        # Peers write what they like: the result is the last line.
+        # Peers write to stdout, too: the result is the last line.
         sys.stdout.write("\n" + PEERS[sys.argv[1]](Path(sys.argv[2]), Path(home)))

@@ -1,4 +1,4 @@
-"""What a benchmark runs on, and what a process of its own took."""
+"""A description of the machine, and measurements of commands in separate processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime")
 
 
 def about() -> str:
-    """Return a sentence about commit, processor, versions and load."""
+    """Return a sentence that describes commit, processor, versions and load."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     load = " ".join(f"{number:.1f}" for number in os.getloadavg())
     day = time.strftime("%Y-%m-%d")
@@ -33,50 +33,50 @@ def about() -> str:
 
 
 def memory() -> int:
-    """Return the bytes of memory of the machine."""
+    """Return the memory of the machine, in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def step(name: str, path: Path, value: object = "") -> Json:
-    """Do a step of the benchmark (steps.py); return its figures, and those of its process."""
+    """Run a step of steps.py; return its figures, and those of its process."""
     command = [sys.executable, "-m", "benchmarks.speed.steps", name, str(path), str(value)]
     output, figures = run(command)
-    found: Json = json.loads(output)
-    return figures | found
+    result: Json = json.loads(output)
+    return figures | result
 
 
 def slowwave(*arguments: str | Path, **variables: str) -> Json:
-    """Run a command of slowwave with environment variables; return what its process took."""
+    """Run a slowwave command with environment variables; return its figures."""
     command = [sys.executable, "-m", "slowwave.cli", *arguments]
     return run(command, variables)[1]
 
 
 def run(command: Sequence[object], variables: Mapping[str, str] | None = None) -> tuple[str, Json]:
-    """Return what a command wrote to stdout, and when it began, its seconds and its peak in bytes.
+    """Return the stdout of a command, and its start, times in seconds, and peak memory in bytes.
 
-    Raises `RuntimeError` with what it wrote to stderr if it failed. What starts the process must
-    itself be small: the system counts that as the new one's until it begins. Modules are compiled
-    once, as for a user, whatever the environment says.
+    Raises `RuntimeError` with its stderr if it failed. This process must be small, since the system
+    counts its memory as that of the child until exec. Modules are compiled once, as for a user,
+    whatever the environment says.
     """
     words = list(map(str, command))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(variables or {})}
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        began = time.monotonic()
+        start = time.monotonic()
         process = subprocess.Popen(  # noqa: S603 - our own commands
             words, cwd=ROOT, stdout=output, stderr=errors, env=environment
         )
-        _, status, used = os.wait4(process.pid, 0)
+        _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - start
         for stream in (output, errors):
             stream.seek(0)
         if process.returncode != 0:
             raise RuntimeError(f"{' '.join(words)} failed:\n{errors.read().decode()}")
         figures = {
-            "began": began,
+            "start": start,
             "seconds": seconds,
-            "processor": used.ru_utime + used.ru_stime,
-            "peak": used.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+            "processor": usage.ru_utime + usage.ru_stime,
+            "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         }
         return output.read().decode(), figures
 

@@ -1,9 +1,9 @@
-"""slowwave and its peers on the same file, from the import to a result, by turns in one run.
+"""Compare slowwave and its peers on the same file, from the import to a result.
 
     python -m benchmarks.speed.peers [--sizes 1000,5000] [--rounds 3] [--dream dream.py]
 
-Each peer has a virtual environment of its own under build/, made here, and each of its rounds a
-process of its own, whose imports count, too. `dream` is a single file, github.com/Da7-Tech/dream.
+Peers take turns in each round. Each has its own virtual environment in build/, and each round runs
+in a new process, whose imports count, too. `dream` is a single file, github.com/Da7-Tech/dream.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .machine import BUILD, about, run, step
 
 _CALLS = Path(__file__).with_name("calls_of_peers.py")
 _LEARN = ("numpy==2.4.6", "scikit-learn==1.9.1", "scipy==1.17.1")
-# Per peer, what is installed without its dependencies, and what its import really needs.
+# For each peer, packages installed without dependencies, and those that its import needs.
 _INSTALLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "DBSCAN": ((), _LEARN),
     "semhash": ((), ("semhash==0.5.0",)),
@@ -35,30 +35,30 @@ _INSTALLED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def main() -> None:
-    """Measure, and print a table in Markdown."""
+    """Print a table in Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed.peers", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--sizes", default="1000,5000", help="numbers of memories")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--dream", type=Path, help="dream.py; without it, dream is left out")
-    chosen = parser.parse_args()
+    parser.add_argument("--dream", type=Path, help="dream.py; without it, dream is not measured")
+    args = parser.parse_args()
     machine = about()
     pythons = {"slowwave": Path(sys.executable)}
-    if chosen.dream is not None:
+    if args.dream is not None:
         pythons["dream"] = pythons["slowwave"]
     pythons |= {name: _python(name) for name in _INSTALLED}
-    sizes = [int(size) for size in chosen.sizes.split(",")]
+    sizes = [int(size) for size in args.sizes.split(",")]
     cells = {name: [name] for name in pythons}
     for size in sizes:
-        for name, rounds in _by_turns(pythons, size, chosen.rounds, chosen.dream).items():
-            cells[name] += [_written(rounds)]
+        for name, rounds in _measure(pythons, size, args.rounds, args.dream).items():
+            cells[name] += [_format(rounds)]
     head = ["", *(f"{size:,} memories" for size in sizes)]
     rows = [head, ["---"] * len(head), *cells.values()]
     sys.stdout.write(f"{machine}\n\n")
     sys.stdout.writelines(f"| {' | '.join(row)} |\n" for row in rows)
 
 
-def _by_turns(
+def _measure(
     pythons: dict[str, Path], size: int, rounds: int, dream: Path | None
 ) -> dict[str, list[Json]]:
     """Return the figures of each peer's rounds."""
@@ -66,17 +66,17 @@ def _by_turns(
     step("make", folder, size)
     file = folder / "with-vectors.jsonl"
     step("with vectors", folder, file)
-    found: dict[str, list[Json]] = {name: [] for name in pythons}
+    results: dict[str, list[Json]] = {name: [] for name in pythons}
     for _ in range(rounds):
         for name, python in pythons.items():
             command = [python, _CALLS, name, file]
             output, figures = run(command, {"DREAM": str(dream)})
-            found[name].append(figures | {"result": output.splitlines()[-1]})
+            results[name].append(figures | {"result": output.splitlines()[-1]})
     shutil.rmtree(folder)
-    return found
+    return results
 
 
-def _written(rounds: Sequence[Json]) -> str:
+def _format(rounds: Sequence[Json]) -> str:
     processor, seconds = (
         median(figures[key] for figures in rounds) for key in ("processor", "seconds")
     )
@@ -87,18 +87,18 @@ def _written(rounds: Sequence[Json]) -> str:
 
 
 def _python(name: str) -> Path:
-    """Return the interpreter of a peer's environment, made if it is not there as it should be."""
-    alone, needed = _INSTALLED[name]
-    place = BUILD / "peers" / name
-    python, ready = place / "bin" / "python", place / "ready"
-    wanted = "\n".join((*alone, *needed))
+    """Return the interpreter of a peer's environment, which is created or updated if needed."""
+    standalone, needed = _INSTALLED[name]
+    folder = BUILD / "peers" / name
+    python, ready = folder / "bin" / "python", folder / "ready"
+    wanted = "\n".join((*standalone, *needed))
     if not ready.is_file() or ready.read_text("utf-8") != wanted:
-        sys.stderr.write(f"making the environment of {name}\n")
-        venv.create(place, clear=True, with_pip=True)
+        sys.stderr.write(f"Creating the environment of {name}.\n")
+        venv.create(folder, clear=True, with_pip=True)
         pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         run([*pip, *needed])
-        if alone:
-            run([*pip, "--no-deps", *alone])
+        if standalone:
+            run([*pip, "--no-deps", *standalone])
         ready.write_text(wanted, "utf-8")
     return python
 

@@ -1,9 +1,8 @@
-"""One text of the base told of other people, other projects and other numbers.
+"""Rename the people, projects and numbers of a text.
 
-What is renamed is decided once for the whole base, and a copy gives every such word another one,
-the same wherever it stands: so wordings of one fact stay wordings of one fact, a near twin keeps
-its one difference, and an update is about the same thing as what it replaces. What has nothing to
-be renamed says in brackets what it belongs to.
+The words to rename are chosen once for the whole base, and a copy replaces each of them by the same
+word everywhere: statements of one fact remain so, a near miss keeps its one difference, and an
+update keeps its subject. A text without such words gets a tag in parentheses.
 """
 
 from __future__ import annotations
@@ -19,64 +18,63 @@ from snowballstemmer import stemmer
 from .base import Base
 
 _WORD = re.compile(r"[A-Za-z]+")
-# Words and numbers; what is written with a sign inside ("2.5", "14:00", "3,000") stays, and so
-# does what stands before a unit: it may be told as "an hour and a half" elsewhere.
+# Words, and numbers without signs inside ("2.5", "14:00", "3,000") or a unit after them, which
+# another text may word differently ("an hour and a half").
 _PIECE = re.compile(r"[A-Za-z]+|(?<![\w.,:/-])\d{3,}(?![\w%]|[.,:/-]\d)")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:;]\s+|[\"'“(])$")
-# Words that vetoes or dates depend on are not renamed: capitalized words that are not names, and
-# stems of words that a fact is about.
+# Words that vetoes or dates depend on are never renamed: capitalized words that are not names, and
+# stems of topics.
 _MONTHS = {month.lower() for month in calendar.month_name if month}
 _DAYS = {day.lower() for day in calendar.day_name}
-_NO_NAMES = _MONTHS | _DAYS | {f"{day}s" for day in _DAYS} | {"english", "german", "french"}
-_NO_TOPICS = _NO_NAMES | {"midnight", "sunset", "zero", "fourth", "east", "west", "aliv"}
-# The share of a group's memories that a word must be in to be what the group is about, and the
-# most groups that it may be in besides.
-_TOPIC_SHARE = 0.6
-_TOPIC_GROUPS = 2
+_NOT_NAMES = _MONTHS | _DAYS | {f"{day}s" for day in _DAYS} | {"english", "german", "french"}
+_NOT_TOPICS = _NOT_NAMES | {"midnight", "sunset", "zero", "fourth", "east", "west", "aliv"}
+# The minimum share of a group's memories that contain a topic, and the maximum number of groups
+# that contain it.
+_MIN_TOPIC_SHARE = 0.6
+_MAX_TOPIC_GROUPS = 2
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _SYLLABLES = 3
-# What looks like a year stays one.
+# Numbers that look like a year are kept.
 _YEARS = range(1900, 2101)
 
 
 class Renaming:
-    """Knows which words of the base are names and which are what a project is about."""
+    """The names and topics of the base, and their replacements."""
 
     def __init__(self, base: Base) -> None:
-        """Read all texts once."""
-        # For a few thousand different words.
+        """Find names and topics in all texts."""
         self._stem = cache(stemmer("english").stemWord)
-        texts = [told.text for told in base.told]
+        texts = [memory.text for memory in base.memories]
         self._names = _names_of(texts)
         groups = [[texts[row] for row in rows] for rows in base.groups]
         self._topics = self._topics_of(groups)
-        # Per text of a group in which not every text has something to rename, the group's first.
-        self._marked = {
+        # For each text of a group with a text that has nothing to rename, the first of the group.
+        self._tag_sources = {
             text: group[0]
             for group in groups
-            if any(self._renamed(item, 1) == item for item in group)
+            if any(self._replace(member, 1) == member for member in group)
             for text in group
         }
 
-    def told_anew(self, text: str, copy: int) -> str:
-        """Return a text as copy number `copy` tells it; copy 0 is the base itself.
+    def rename(self, text: str, copy: int) -> str:
+        """Return a text as it is in copy number `copy`; copy 0 is the base.
 
-        Where nothing in it can be renamed all texts of its group say what they belong to: else
-        every copy would tell the very same, and one memory in four would be a duplicate.
+        If a text of its group has nothing to rename, all texts of the group get a tag: otherwise
+        one in four memories would be a duplicate of one in another copy.
         """
         if not copy:
             return text
-        anew = self._renamed(text, copy)
-        if text not in self._marked:
-            return anew
-        mark = _other_word(self._marked[text], copy).capitalize()
-        end = len(anew.rstrip(".!?"))
-        return f"{anew[:end]} ({mark}){anew[end:]}"
+        renamed = self._replace(text, copy)
+        if text not in self._tag_sources:
+            return renamed
+        tag = _other_word(self._tag_sources[text], copy).capitalize()
+        end = len(renamed.rstrip(".!?"))
+        return f"{renamed[:end]} ({tag}){renamed[end:]}"
 
-    def _renamed(self, text: str, copy: int) -> str:
-        return _PIECE.sub(lambda found: self._other(found[0], copy), text)
+    def _replace(self, text: str, copy: int) -> str:
+        return _PIECE.sub(lambda match: self._other_piece(match[0], copy), text)
 
-    def _other(self, piece: str, copy: int) -> str:
+    def _other_piece(self, piece: str, copy: int) -> str:
         if piece.isdigit():
             return piece if int(piece) in _YEARS else _other_number(piece, copy)
         if piece in self._names:
@@ -84,8 +82,8 @@ class Renaming:
         stem = self._stem(piece.lower())
         if stem not in self._topics or not piece.lower().startswith(stem):
             return piece
-        other = _other_word(stem, copy) + piece[len(stem) :]
-        return other.capitalize() if piece[0].isupper() else other
+        word = _other_word(stem, copy) + piece[len(stem) :]
+        return word.capitalize() if piece[0].isupper() else word
 
     def _topics_of(self, groups: list[list[str]]) -> frozenset[str]:
         spread: Counter[str] = Counter()
@@ -97,26 +95,28 @@ class Renaming:
                 for stem in {self._stem(word) for word in _WORD.findall(text.lower())}
             )
             spread.update(words.keys())
-            enough = max(2, _TOPIC_SHARE * len(texts))
-            topics |= {word for word, count in words.items() if count >= enough and len(word) > 3}
-        return frozenset(word for word in topics if spread[word] <= _TOPIC_GROUPS) - _NO_TOPICS
+            min_count = max(2, _MIN_TOPIC_SHARE * len(texts))
+            topics |= {
+                word for word, count in words.items() if count >= min_count and len(word) > 3
+            }
+        return frozenset(word for word in topics if spread[word] <= _MAX_TOPIC_GROUPS) - _NOT_TOPICS
 
 
 def _names_of(texts: list[str]) -> frozenset[str]:
-    """Return the words that are written with a capital inside sentences, and never without."""
-    small: set[str] = set()
+    """Return the words that are capitalized inside sentences, and never in lowercase."""
+    lowercase: set[str] = set()
     inside: dict[str, int] = defaultdict(int)
     for text in texts:
-        for found in _WORD.finditer(text):
-            word = found[0]
+        for match in _WORD.finditer(text):
+            word = match[0]
             if word.islower():
-                small.add(word)
-            elif word.istitle() and not _SENTENCE_START.search(text[: found.start()]):
+                lowercase.add(word)
+            elif word.istitle() and not _SENTENCE_START.search(text[: match.start()]):
                 inside[word] += 1
     return frozenset(
         word
         for word in inside
-        if word.lower() not in small and word.lower() not in _NO_NAMES and len(word) > 2
+        if word.lower() not in lowercase and word.lower() not in _NOT_NAMES and len(word) > 2
     )
 
 
@@ -130,12 +130,12 @@ def _other_word(word: str, copy: int) -> str:
 
 
 def _other_number(number: str, copy: int) -> str:
-    """Return a number of as many digits: the same digit becomes the same one within a copy.
+    """Return a number of the same length; within a copy, a digit always has the same replacement.
 
-    So two that differ still do, and "4620" and "4260" stay each other's neighbors.
+    So different numbers remain different, and "4620" and "4260" remain similar.
     """
     start = int.from_bytes(hashlib.blake2b(str(copy).encode(), digest_size=2).digest(), "big")
-    # Multiplying by what shares no factor with 9 turns the digits 1 to 9 without joining two.
+    # Multiplying by a number coprime to 9 permutes the digits 1 to 9.
     factor, shift = (1, 2, 4, 5, 7, 8)[start % 6], start // 6 % 9
     return "".join(
         digit if digit == "0" else str((int(digit) * factor + shift) % 9 + 1) for digit in number

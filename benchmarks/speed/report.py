@@ -1,4 +1,4 @@
-"""The table of docs/performance.md: the figures of each part, and the goal of each."""
+"""The table of docs/performance.md: the goal and the figure of each row."""
 
 from __future__ import annotations
 
@@ -34,15 +34,14 @@ ROWS: Mapping[str, Mapping[str, str]] = {
     "million": {"1,000,000 vectors: neighbors and clusters": "6 GB"},
 }
 
-
-# What is measured unless parts are chosen.
+# The parts that are measured by default.
 DEFAULT = tuple(part for part in ROWS if part != "million")
 
 
 def page(about: str, measured: Mapping[str, Sequence[str]]) -> str:
     """Return the sentence about the machine and the table, in Markdown.
 
-    measured: the figures of each part; a part that failed lacks its last ones.
+    measured: the figures of each part; if a part failed, its last ones are missing.
     """
     lines = [about, "", "| processor time | goal | measured |", "|---|---|---|"]
     for part, figures in measured.items():

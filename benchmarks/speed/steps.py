@@ -1,6 +1,6 @@
-"""One step of the benchmark, in a process of its own: `python -m benchmarks.speed.steps`.
+"""Run one step of the benchmark: `python -m benchmarks.speed.steps NAME PATH VALUE`.
 
-Its figures go to stdout as JSON.
+Prints its figures as JSON.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 
 from benchmarks.quality.bench import ROOT, Json
 
-# The share of new memories that a later night meets: 500 on 100,000.
-NEW_SHARE = 0.005
-# Rows whose true neighbors are all looked up, to see how many of them were found.
-_ASKED = 2_000
+# The share of new memories in a later night: 500 of 100,000.
+_NEW_SHARE = 0.005
+# The size of the sample whose exact neighbors are computed.
+_MAX_SAMPLE = 2_000
 
 
 def make(folder: Path, count: str) -> Json:
-    """Write memories to import, and the later ones, with the vectors of both."""
+    """Write memories for an import, and those of a later night, with the vectors of both."""
     from .data import make_memories
 
     size = int(count)
-    made = make_memories(size + max(1, round(NEW_SHARE * size)))
+    made = make_memories(size + max(1, round(_NEW_SHARE * size)))
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in (("memories", slice(size)), ("later", slice(size, None))):
         (folder / f"{name}.jsonl").write_text("\n".join(made.lines[part]) + "\n", "utf-8")
@@ -39,7 +39,7 @@ def make(folder: Path, count: str) -> Json:
 
 
 def with_vectors(folder: Path, target: str) -> Json:
-    """Write the memories of a folder as one file in which each has its vector."""
+    """Write the memories of a folder with their vectors into one file."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
     made = np.load(folder / "memories.npy").round(6)
@@ -52,20 +52,20 @@ def with_vectors(folder: Path, target: str) -> Json:
 
 
 def embed(folder: Path, count: str) -> Json:
-    """Embed some memories of a folder."""
+    """Embed the first `count` memories of a folder."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
     texts = _texts(folder / "memories.jsonl")[: int(count)]
     embedder = SentenceEmbedder()
     embedder.encode(texts[:10])  # loads the model
-    began = time.perf_counter(), time.process_time()
+    start, processor_start = time.perf_counter(), time.process_time()
     embedder.encode(texts)
-    seconds, processor = time.perf_counter() - began[0], time.process_time() - began[1]
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor_start
     return {"a second": len(texts) / seconds, "a processor second": len(texts) / processor}
 
 
 def vectors(file: Path, name: str) -> Json:
-    """Keep the vectors of what was imported, as a night keeps what it embedded."""
+    """Store the vectors of the imported memories, as a night does."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
     from slowwave.store.file import open_writing
     from slowwave.store.vectors import keep_vectors, to_blob
@@ -86,7 +86,7 @@ _HASHES = "SELECT id, content_hash FROM memories"
 
 
 def dbscan(folder: Path, _: str) -> Json:
-    """Run scikit-learn's DBSCAN over the vectors of a folder, as everybody calls it."""
+    """Run scikit-learn's DBSCAN on the vectors of a folder."""
     from sklearn.cluster import DBSCAN
 
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
@@ -96,7 +96,7 @@ def dbscan(folder: Path, _: str) -> Json:
 
 
 def recall(file: Path, _: str) -> Json:
-    """Search a file for the questions of fixtures/recall, each embedded before."""
+    """Search a file with questions of fixtures/recall, which are embedded beforehand."""
     from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
     from slowwave.consolidation.recall.search import SearchQuery, search
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -104,19 +104,19 @@ def recall(file: Path, _: str) -> Json:
 
     embedder, now = SentenceEmbedder(), timestamp(datetime.now(UTC))
     texts = _texts(ROOT / "fixtures" / "recall" / "questions-assistant.jsonl", "question")[:50]
-    known = _Known(embedder.name, dict(zip(texts, embedder.encode(texts), strict=True)))
+    known = _KnownTexts(embedder.name, dict(zip(texts, embedder.encode(texts), strict=True)))
     index = RecallIndex(read_recallable_of(file, (), embedder.name), known)
-    search(index, SearchQuery(texts[0]), now)  # what is only computed once is there
-    taken = []
+    search(index, SearchQuery(texts[0]), now)  # fills the caches
+    times = []
     for text in texts:
-        began = time.process_time()
+        start = time.process_time()
         search(index, SearchQuery(text), now)
-        taken.append(time.process_time() - began)
-    return {"median": median(taken), "slowest": max(taken)}
+        times.append(time.process_time() - start)
+    return {"median": median(times), "slowest": max(times)}
 
 
-class _Known:
-    """An embedder that knows its texts already."""
+class _KnownTexts:
+    """An embedder for texts with known vectors."""
 
     def __init__(self, name: str, vectors: dict[str, NDArray[np.float32]]) -> None:
         self.name = name
@@ -128,7 +128,7 @@ class _Known:
 
 
 def make_file(path: Path, count: str) -> Json:
-    """Write vectors alone."""
+    """Write vectors without memories."""
     from .data import make_vectors
 
     make_vectors(path, int(count))
@@ -136,7 +136,7 @@ def make_file(path: Path, count: str) -> Json:
 
 
 def cluster(path: Path, _: str) -> Json:
-    """Find the neighbors among vectors that stay in their file, and cluster them."""
+    """Find the neighbors of memory-mapped vectors, and cluster them."""
     from slowwave.consolidation.clustering.clusters import find_clusters
     from slowwave.consolidation.clustering.neighbours import similar_pairs
     from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
@@ -145,9 +145,9 @@ def cluster(path: Path, _: str) -> Json:
     near = similar_pairs(made, DUPLICATE_SIMILARITY)
     count = len(made)
     groups = find_clusters(near, 1.0 - DUPLICATE_SIMILARITY, [1] * count, count)
-    asked = np.sort(np.random.default_rng(3).choice(count, min(count, _ASKED), replace=False))
-    true = similar_pairs(made, DUPLICATE_SIMILARITY, fresh=asked)
-    keys, wanted = (pairs.left.astype(np.int64) * count + pairs.right for pairs in (near, true))
+    sample = np.sort(np.random.default_rng(3).choice(count, min(count, _MAX_SAMPLE), replace=False))
+    exact = similar_pairs(made, DUPLICATE_SIMILARITY, fresh=sample)
+    keys, wanted = (pairs.left.astype(np.int64) * count + pairs.right for pairs in (near, exact))
     found = float(np.isin(wanted, keys).mean())
     return {"pairs": len(near), "clusters": len(groups), "found": found}
 

@@ -1,10 +1,10 @@
-"""What a night with a model left in a file, and whether each text of the model's is true."""
+"""Checks of the texts that a model made in a night."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,88 +13,88 @@ from benchmarks.quality.bench import Json
 from benchmarks.quality.files import Row, rows
 from benchmarks.quality.known_answers import PAIRS, LifeFigures
 
-# What agents see of a file: an undo gives it back.
+# The tables that agents read, which an undo restores.
 _AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
-# The day on which a source was said, which slowwave puts before a sentence of "yesterday".
+# The date of a source, which slowwave puts before a sentence with a word like "yesterday".
 _DAY = re.compile(r"\[\d{4}-\d\d-\d\d\] ")
 _ENDS = " .!?"
-# What a reason quotes, so that reasons of one kind count as one.
+# Quotations in reasons, so that reasons that differ only in them are counted together.
 _QUOTED = re.compile(r"'[^']*'")
-_EXAMPLES = 3
+_MAX_EXAMPLES = 3
 
 
 @dataclass(frozen=True)
 class Check:
-    """Something that must be so, and what speaks against it: nothing if it is."""
+    """Something that must be true, and the faults that were found: none if it is."""
 
     name: str
-    against: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Made:
-    """A text that a model made, or had other memories folded into, as the file keeps it."""
+    """A memory that a model wrote, or folded other memories into."""
 
     id: str
     operation: str
     content: str
     # Each claim with the texts that it cites.
     claims: tuple[tuple[str, tuple[str, ...]], ...]
-    # Ids that a claim cites although the text was not made from them.
-    strangers: tuple[str, ...]
+    # Cited ids that are not sources of the memory.
+    foreign_ids: tuple[str, ...]
 
     @property
-    def own_words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Yield the claims that no source says word for word."""
+    def reworded(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the claims that are not verbatim in a source."""
         for text, cited in self.claims:
-            said = _DAY.sub("", text).rstrip(_ENDS)
-            if not any(said in item for item in cited):
+            sentence = _DAY.sub("", text).rstrip(_ENDS)
+            if not any(sentence in source for source in cited):
                 yield text, cited
 
 
-def made_by_the_model(path: Path) -> list[Made]:
-    """Read what a model had made."""
+def read_made(path: Path) -> list[Made]:
+    """Read the memories that a model made."""
     texts: dict[str, str] = {
         row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")
     }
-    behind: dict[str, set[str]] = defaultdict(set)
+    sources: dict[str, set[str]] = defaultdict(set)
     for row in rows(path, "SELECT derived_id, source_id FROM synthesized_from"):
-        behind[row["derived_id"]].add(row["source_id"])
-    found = rows(path, "SELECT * FROM derivations WHERE writer = 'model' ORDER BY memory_id")
-    return [_made(row, texts, behind) for row in found]
+        sources[row["derived_id"]].add(row["source_id"])
+    sql = "SELECT * FROM derivations WHERE writer = 'model' ORDER BY memory_id"
+    return [_made(row, texts, sources) for row in rows(path, sql)]
 
 
-def _made(row: Row, texts: Mapping[str, str], behind: Mapping[str, set[str]]) -> Made:
+def _made(row: Row, texts: Mapping[str, str], sources: Mapping[str, set[str]]) -> Made:
     claims = json.loads(row["claims"])
     # A memory that others were folded into is one of its own sources.
-    own = behind[row["memory_id"]] | {row["memory_id"]}
+    own = sources[row["memory_id"]] | {row["memory_id"]}
     return Made(
         id=row["memory_id"],
         operation=row["operation"],
         content=texts[row["memory_id"]],
         claims=tuple(
-            (claim["text"], tuple(texts[id_] for id_ in claim["sources"] if id_ in texts))
+            (claim["text"], tuple(texts[id] for id in claim["sources"] if id in texts))
             for claim in claims
         ),
-        strangers=tuple(id_ for claim in claims for id_ in claim["sources"] if id_ not in own),
+        foreign_ids=tuple(id for claim in claims for id in claim["sources"] if id not in own),
     )
 
 
 def checks_of_claims(made: Sequence[Made]) -> list[Check]:
-    """Hold what a model made against the sources that the file names."""
-    uncited = [text for item in made for text, cited in item.claims if not cited]
-    absent = [text for item in made for text, _ in item.claims if text not in item.content]
-    unclaimed = [item.content for item in made if _rest(item)]
-    strangers = [f"{item.id} cites {id_}" for item in made for id_ in item.strangers]
+    """Check the memories that a model made against their sources."""
+    uncited = [text for memory in made for text, cited in memory.claims if not cited]
+    absent = [text for memory in made for text, _ in memory.claims if text not in memory.content]
+    unclaimed = [memory.content for memory in made if _unclaimed(memory)]
+    foreign = [f"{memory.id} cites {id}" for memory in made for id in memory.foreign_ids]
     return [
-        Check("each claim of the model's cites a source", tuple(uncited)),
-        Check("each cites only memories that its text was made from", tuple(strangers)),
-        Check("each claim stands in its memory", tuple(absent)),
-        Check("each such memory says nothing but its claims", tuple(unclaimed)),
+        Check("each claim of the model cites a source", tuple(uncited)),
+        Check("each claim cites only sources of its memory", tuple(foreign)),
+        Check("each claim is in its memory", tuple(absent)),
+        Check("each memory contains nothing but its claims", tuple(unclaimed)),
     ]
 
 
-def _rest(made: Made) -> str:
+def _unclaimed(made: Made) -> str:
     rest = made.content
     for text, _ in sorted(made.claims, key=lambda claim: -len(claim[0])):
         rest = rest.replace(text, "")
@@ -102,50 +102,47 @@ def _rest(made: Made) -> str:
 
 
 def checks_of_answers(figures: LifeFigures) -> list[Check]:
-    """Hold a night against the known answers."""
+    """Check a night against the known answers."""
     return [
         *(
             Check(f"no pair is joined: {name}", tuple(map(" and ".join, figures.joined[name])))
             for name in PAIRS
         ),
         Check(
-            "no memory tells two things",
-            tuple(f"{item.into}: {_ids(item.ids)}" for item in figures.glued),
+            "no memory mixes facts",
+            tuple(f"{fold.into}: {' '.join(fold.ids)}" for fold in figures.mixed),
         ),
         Check(
-            "no memory went into one that tells another thing",
-            tuple(f"{fold.into}: {_ids(fold.ids)}" for fold in figures.wrong_folds),
+            "no memory was folded into one with another fact",
+            tuple(f"{fold.into}: {' '.join(fold.ids)}" for fold in figures.wrong_folds),
         ),
         Check(
-            "no detail is lost", tuple(f"{item}: {' | '.join(all_)}" for item, all_ in figures.lost)
+            "no detail is lost",
+            tuple(f"{memory}: {' | '.join(wordings)}" for memory, wordings in figures.lost),
         ),
-        Check("no newest value is gone", figures.newest_gone),
+        Check("no newest value is lost", figures.newest_lost),
     ]
 
 
-def _ids(ids: Sequence[str]) -> str:
-    return " ".join(ids)
-
-
-def what_agents_see(path: Path) -> dict[str, list[str]]:
-    """Return every row of the tables that an undo gives back."""
+def read_tables(path: Path) -> dict[str, list[str]]:
+    """Return every row of the tables that an undo restores."""
     return {
         table: sorted(str(row) for row in rows(path, f"SELECT * FROM {table}"))  # noqa: S608 - ours
         for table in _AGENTS_TABLES
     }
 
 
-def turned_down(report: Json) -> Iterator[str]:
-    """Say of how much of what the model said nothing came, why, and a few examples of each."""
-    why: dict[str, list[str]] = defaultdict(list)
+def rejections(report: Json) -> Iterator[str]:
+    """Yield the reasons why parts of answers were rejected: their numbers, and a few examples."""
+    by_kind: dict[str, list[str]] = defaultdict(list)
     for reason in _reasons(report):
-        why[_QUOTED.sub("'...'", reason.partition(":")[0])].append(reason)
-    counts = Counter({reason: len(told) for reason, told in why.items()})
-    for reason, count in counts.most_common():
-        yield f"{count:5}  {reason}"
-        examples = dict.fromkeys(item for item in why[reason] if item != reason)
+        by_kind[_QUOTED.sub("'...'", reason.partition(":")[0])].append(reason)
+    for kind, reasons in sorted(by_kind.items(), key=lambda entry: -len(entry[1])):
+        yield f"{len(reasons):5}  {kind}"
+        examples = dict.fromkeys(reason for reason in reasons if reason != kind)
         yield from (
-            f"         {' '.join(example.split())[:200]}" for example in list(examples)[:_EXAMPLES]
+            f"         {' '.join(example.split())[:200]}"
+            for example in list(examples)[:_MAX_EXAMPLES]
         )
 
 

@@ -1,4 +1,4 @@
-"""The memories of a trial: some of a life's, in tenants so small that a small model copes."""
+"""The memories of a trial: part of a life, in tenants that a small model can handle."""
 
 from __future__ import annotations
 
@@ -15,66 +15,68 @@ from benchmarks.quality.bench import Json
 from benchmarks.quality.known_answers import PAIRS
 from benchmarks.quality.life import Source
 
-# SmolLM2-135M says nothing about a page of 3,000 tokens, and something about 20 memories.
-_TENANT = 20
+# The minimum size of a tenant. SmolLM2-135M has no answer to 3,000 tokens, but one to 20 memories.
+_TENANT_SIZE = 20
 _GROUPS = ("facts", "rules", "updates")
 
 
-def some_of(life: Source, count: int) -> Source:
-    """Return the first memories of a life in small tenants, with the gold that is about them.
+def first_memories(life: Source, count: int) -> Source:
+    """Return the first memories of a life in small tenants, with their gold.
 
-    What the gold names together, as one thing or as two that look alike, is in one tenant.
+    Memories in the same group or pair of the gold are in the same tenant.
     """
-    told = [json.loads(line) for line in life.lines[:count]]
-    gold = _among(life.gold, {text["id"] for text in told})
+    memories = [json.loads(line) for line in life.lines[:count]]
+    gold = _select(life.gold, {memory["id"] for memory in memories})
     tenant_of: dict[str, str] = {}
-    for number, ids in enumerate(_tenants(told, gold), start=1):
+    for number, ids in enumerate(_tenants(memories, gold), start=1):
         tenant_of |= dict.fromkeys(ids, f"part-{number:02}")
-    lines = [json.dumps({**text, "tenant": tenant_of[text["id"]]}) for text in told]
+    lines = [json.dumps({**memory, "tenant": tenant_of[memory["id"]]}) for memory in memories]
     return replace(life, lines=lines, gold=gold)
 
 
-def _tenants(told: list[Json], gold: Json) -> Iterator[list[str]]:
-    """Pack what belongs together, in the order in which it was first told."""
-    together = DisjointSet([text["id"] for text in told])
-    groups = [item["ids"] for name in _GROUPS for item in gold[name]]
-    for first, *others in chain(groups, *(gold[name] for name in PAIRS)):
-        for item in others:
-            together.merge(first, item)
+def _tenants(memories: list[Json], gold: Json) -> Iterator[list[str]]:
+    """Yield the ids of each tenant, in the order of the memories."""
+    together = DisjointSet([memory["id"] for memory in memories])
+    groups = [group["ids"] for name in _GROUPS for group in gold[name]]
+    for first, *rest in chain(groups, *(gold[name] for name in PAIRS)):
+        for memory in rest:
+            together.merge(first, memory)
     components: dict[str, list[str]] = defaultdict(list)
-    for text in told:
-        components[together[text["id"]]].append(text["id"])
-    packed: list[str] = []
+    for row in memories:
+        components[together[row["id"]]].append(row["id"])
+    tenant: list[str] = []
     for ids in components.values():
-        packed += ids
-        if len(packed) >= _TENANT:
-            yield packed
-            packed = []
-    if packed:
-        yield packed
+        tenant += ids
+        if len(tenant) >= _TENANT_SIZE:
+            yield tenant
+            tenant = []
+    if tenant:
+        yield tenant
 
 
-def _among(gold: Json, there: set[str]) -> Json:
-    """Leave out the memories that are not there, and the groups of which none is.
+def _select(gold: Json, present: set[str]) -> Json:
+    """Return the gold of the present memories.
 
-    A fact whose tellings are not all there keeps its details: those that nobody told count nowhere.
+    A fact keeps its details even if a memory is missing: those that nothing states are ignored.
     """
-    groups = {name: _groups(gold[name], there) for name in _GROUPS}
+    groups = {name: _groups(gold[name], present) for name in _GROUPS}
     pairs = {
-        name: [pair for pair in gold[name] if there.issuperset(pair)]
+        name: [pair for pair in gold[name] if present.issuperset(pair)]
         for name in (*PAIRS, "two_values")
         if name in gold
     }
     return {**groups, **pairs}
 
 
-def _groups(groups: list[Json], there: set[str]) -> list[Json]:
-    kept = [{name: _kept(value, there) for name, value in group.items()} for group in groups]
+def _groups(groups: list[Json], present: set[str]) -> list[Json]:
+    kept = [
+        {name: _select_ids(value, present) for name, value in group.items()} for group in groups
+    ]
     return [entry for entry in kept if entry["ids"]]
 
 
-def _kept(value: Any, there: set[str]) -> Any:
-    """Leave out ids that are not there; lists of wordings stay as they are."""
-    if not isinstance(value, list) or any(isinstance(item, list) for item in value):
+def _select_ids(value: Any, present: set[str]) -> Any:
+    """Return the present ids of a list; lists of wordings are unchanged."""
+    if not isinstance(value, list) or any(isinstance(entry, list) for entry in value):
         return value
-    return [item for item in value if item in there]
+    return [id for id in value if id in present]

@@ -22,7 +22,7 @@ EXCEPTIONS = {
 }
 FILES = sorted(
     path.relative_to(ROOT).as_posix()
-    for folder in ("cli", "consolidation", "extensions", "store")
+    for folder in ("benchmarks", "cli", "consolidation", "extensions", "locks", "model", "store")
     for path in (ROOT / folder).rglob("*.py")
     if path.relative_to(ROOT).as_posix() not in EXCEPTIONS
 )

@@ -15,12 +15,12 @@ from places import ROOT
 from benchmarks.quality.known_answers import (
     Edge,
     Gold,
+    GoldFact,
+    GoldRule,
     Life,
     LifeFigures,
     Pair,
     Stored,
-    ToldFact,
-    ToldRule,
     gold_of,
     life_figures,
     two_values,
@@ -57,8 +57,8 @@ BEFORE = [
     stored("x", "tea, no co"),
 ]
 GOLD = Gold(
-    facts=(ToldFact(("f1", "f2", "f3"), (("8080",), ("Port", "socket"))),),
-    rules=(ToldRule(("r1", "r2")),),
+    facts=(GoldFact(("f1", "f2", "f3"), (("8080",), ("Port", "socket"))),),
+    rules=(GoldRule(("r1", "r2")),),
     updates=(("u1", "u2"),),
     pairs={"apart": (("f1", "x"),), "contradictions": (("f3", "x"),)},
 )
@@ -93,10 +93,10 @@ def test_a_perfect_night_removes_all_that_is_redundant() -> None:
     assert (found.memories.before, found.memories.after, found.memories.ideal) == (8, 4, 4)
     assert (found.characters.before, found.characters.after) == (80, 47)
     assert found.memories.removed == found.characters.removed == 1.0
-    assert (found.lost, found.glued, found.wrongly, found.newest_gone) == ((), (), (), ())
-    assert found.rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
+    assert (found.lost, found.mixed, found.folded_wrongly, found.newest_lost) == ((), (), (), ())
+    assert found.folded_rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
     assert not any(found.joined.values())
-    shares = (found.told_once, found.stated_once, found.updated)
+    shares = (found.facts_once, found.rules_once, found.updated)
     assert [(len(each.right), each.total) for each in shares] == [(1, 1)] * 3
     assert not found.text_grows
 
@@ -104,8 +104,8 @@ def test_a_perfect_night_removes_all_that_is_redundant() -> None:
 def test_a_night_that_does_nothing_removes_nothing() -> None:
     found = figures([])
     assert found.memories.removed == found.characters.removed == 0.0
-    assert (found.rightly, found.wrongly, found.lost) == ((), (), ())
-    shares = (found.told_once, found.stated_once, found.updated)
+    assert (found.folded_rightly, found.folded_wrongly, found.lost) == ((), (), ())
+    shares = (found.facts_once, found.rules_once, found.updated)
     assert [(len(each.right), each.total) for each in shares] == [(0, 1)] * 3
     assert found.details == 2
 
@@ -131,8 +131,8 @@ def test_a_pair_that_is_to_stay_apart_is_joined(into: dict[str, str], lineage: l
     rows = [*BEFORE, made("A", "a"), made("B", "b")]
     found = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
     assert found.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
-    assert len(found.glued) == 1
-    assert {"f1", "x"} <= set(found.glued[0].ids)
+    assert len(found.mixed) == 1
+    assert {"f1", "x"} <= set(found.mixed[0].ids)
 
 
 def test_all_that_went_with_something_else_is_folded_wrongly() -> None:
@@ -140,7 +140,7 @@ def test_all_that_went_with_something_else_is_folded_wrongly() -> None:
     found = figures(
         [gone(f1, "A"), gone(f2, "A"), gone(x, "A"), made("A", "8080 port, tea, no co")]
     )
-    assert (found.rightly, found.wrongly) == ((), ("f1", "f2", "x"))
+    assert (found.folded_rightly, found.folded_wrongly) == ((), ("f1", "f2", "x"))
     assert [(each.into, each.ids) for each in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
 
 
@@ -148,12 +148,12 @@ def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
     f1, f2, *_ = BEFORE
     rows = [gone(f1, "A"), gone(f2, "A"), made("A", "8080 port")]
     found = figures(rows, edges("A", "f1 f2 x"))
-    assert found.rightly == ("f1", "f2")
-    assert [each.ids for each in found.glued] == [("f1", "f2", "x")]
+    assert found.folded_rightly == ("f1", "f2")
+    assert [each.ids for each in found.mixed] == [("f1", "f2", "x")]
 
 
 def test_a_memory_that_went_for_nothing_is_folded_wrongly() -> None:
-    assert figures([replace(BEFORE[0], active=False)]).wrongly == ("f1",)
+    assert figures([replace(BEFORE[0], active=False)]).folded_wrongly == ("f1",)
 
 
 def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
@@ -168,16 +168,16 @@ def test_a_detail_in_another_tenant_is_lost_and_one_that_never_stood_is_not() ->
     rows = [gone(each, "F") for each in (f1, f2, f3)]
     elsewhere = replace(made("F", "port 8080"), tenant="other")
     assert len(figures([*rows, elsewhere]).lost) == 2
-    never = Gold(facts=(ToldFact(("f1", "f2"), (("9090",),)),))
+    never = Gold(facts=(GoldFact(("f1", "f2"), (("9090",),)),))
     assert figures([], gold=never).lost == ()
 
 
 def test_a_newer_value_that_an_older_one_took_in_is_gone() -> None:
     u1, u2 = BEFORE[5:7]
     found = figures([gone(u2, "u1")], edges("u1", "u2", "merge"))
-    assert found.newest_gone == ("u2",)
+    assert found.newest_lost == ("u2",)
     assert found.updated.wrong == (("u1", "u2"),)
-    assert figures([gone(u1, "u2")]).newest_gone == ()
+    assert figures([gone(u1, "u2")]).newest_lost == ()
 
 
 def test_an_update_is_done_only_as_an_update() -> None:
@@ -190,7 +190,7 @@ def test_an_update_is_done_only_as_an_update() -> None:
 def test_a_fact_in_two_active_memories_is_not_told_once() -> None:
     f1, f2, *_ = BEFORE
     found = figures([gone(f1, "A"), gone(f2, "A"), made("A", "port 8080.")])
-    assert found.told_once.wrong == (("f1", "f2", "f3"),)
+    assert found.facts_once.wrong == (("f1", "f2", "f3"),)
 
 
 def test_conflicts_are_right_by_what_their_memories_say() -> None:
@@ -226,7 +226,7 @@ def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
         "traps": [{"ids": ["b", "d"]}],
     }
     gold = gold_of(found, {"a": "Port 80.", "d": "Port 81.", "e": "Tea."})
-    assert gold.facts == (ToldFact(("a",), (("x", "y"),)),)
+    assert gold.facts == (GoldFact(("a",), (("x", "y"),)),)
     assert gold.rules[0].ids == ("b", "c")
     assert (gold.updates, gold.pairs_of("traps")) == ((("d", "e"),), (("b", "d"),))
     assert gold.two_values == (("a", "d"),)
@@ -257,4 +257,4 @@ def test_the_command_prints_the_main_figures_last(tmp_path: Path) -> None:
     shown = {label.strip(): figure.strip() for label, figure in lines}
     assert list(shown)[-12] == "redundant memories removed"
     assert (shown["redundant memories removed"], shown["details lost"]) == ("1.00", "0 of 1")
-    assert (shown["facts told once"], shown["second night does"]) == ("1 of 1", "nothing")
+    assert (shown["facts stated once"], shown["second night does"]) == ("1 of 1", "nothing")

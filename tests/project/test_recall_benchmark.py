@@ -62,4 +62,4 @@ def test_longmemeval_is_read_as_it_is_published() -> None:
     assert not [request for request in asked.questions if request.id.endswith("_abs")]
     assert {each for request in asked.questions for each in request.evidence_ids} <= memories.keys()
     assert all(value["content"].strip() for value in memories.values())
-    assert len(read_longmemeval(QUESTIONS / "longmemeval-form.json", most=1).questions) == 1
+    assert len(read_longmemeval(QUESTIONS / "longmemeval-form.json", limit=1).questions) == 1

@@ -54,19 +54,19 @@ def verdicts(store: Store, made: dict[str, tuple[str, str, str]]) -> list[str]:
 @pytest.mark.parametrize(
     ("made", "expected"),
     [
-        ({}, ["left", "stands", "stands"]),
-        ({"U": ("update", "0 newer", "Ana works in Oslo.")}, ["went", "stands", "stands"]),
+        ({}, ["left", "kept", "kept"]),
+        ({"U": ("update", "0 newer", "Ana works in Oslo.")}, ["overturned", "kept", "kept"]),
         # A plain merge says both, unless it repeats the newer one word for word.
-        ({"M": ("merge", "0 newer", "Ana works in Rome, Oslo.")}, ["left", "stands", "stands"]),
-        ({"s/newer": ("merge", "0", "")}, ["went", "stands", "stands"]),
+        ({"M": ("merge", "0 newer", "Ana works in Rome, Oslo.")}, ["left", "kept", "kept"]),
+        ({"s/newer": ("merge", "0", "")}, ["overturned", "kept", "kept"]),
         # An update of something else overturns nothing.
-        ({"U": ("update", "0 1", "Ana works in Rome, has a cat.")}, ["left", "stands", "stands"]),
+        ({"U": ("update", "0 1", "Ana works in Rome, has a cat.")}, ["left", "kept", "kept"]),
         (
             {"U": ("update", "0 1 newer", "Ana works in Oslo, has a cat.")},
-            ["went", "stands", "stands"],
+            ["overturned", "kept", "kept"],
         ),
-        ({"U": ("update", "0 1 newer", "Ana works in Oslo.")}, ["went", "lost", "stands"]),
-        ({"U": ("update", "0 newer", "Ana has moved.")}, ["went", "stands", "lost"]),
+        ({"U": ("update", "0 1 newer", "Ana works in Oslo.")}, ["overturned", "lost", "kept"]),
+        ({"U": ("update", "0 newer", "Ana has moved.")}, ["overturned", "kept", "lost"]),
     ],
 )
 def test_old_values_must_go(made: dict[str, tuple[str, str, str]], expected: list[str]) -> None:
@@ -102,9 +102,9 @@ def test_an_echo_hides_no_new_value(made: dict[str, tuple[str, str, str]], verdi
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"overturned": [2]}, "names a fact that is not there"),
-        ({"overturned": [-1]}, "names a fact that is not there"),
-        ({"echo": "In Rome."}, "go together"),
+        ({"overturned": [2]}, "a fact that does not exist"),
+        ({"overturned": [-1]}, "a fact that does not exist"),
+        ({"echo": "In Rome."}, "require each other"),
         ({"facts": "Ana"}, "facts: "),
         ({"overtuned": []}, "overtuned: "),
     ],
@@ -140,6 +140,6 @@ def test_a_recorded_night_is_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     recording.write_text(json.dumps(prompt | {"answer": answer}), "utf-8")
     found = shown()
     assert found["windows asked, unanswered"] == "1, 0"
-    assert found["overturned that went"] == "1 of 1 (100.0%)"
-    assert found["others that stand"] == "2 of 2 (100.0%)"
+    assert found["overturned facts superseded"] == "1 of 1 (100.0%)"
+    assert found["other facts kept"] == "2 of 2 (100.0%)"
     assert found["only the new value after an echo"] == "1 of 1 (100.0%)"
