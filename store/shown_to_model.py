@@ -21,17 +21,19 @@ def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
     changed back.
     """
     rows = file.conn.execute(
-        "WITH outdated AS (SELECT tenant, content_hash, max(run_id) AS run_id FROM ("
+        "WITH outdated AS (SELECT tenant, content_hash, max(runs.rowid) AS run FROM ("
         "SELECT memories.tenant, content_hash, run_id "
         "FROM proposals, json_each(sources) source JOIN memories ON memories.id = source.value "
         "WHERE state = 'stale' UNION ALL "
         "SELECT derived.tenant, source_hash, run_id FROM synthesized_from JOIN memories AS derived "
         "ON derived.id = derived_id AND derived.content_hash <> source_hash "
         "LEFT JOIN memories AS source ON source.id = source_id AND source.status = 'active' "
-        "WHERE source.id IS NULL) GROUP BY tenant, content_hash) "
+        "WHERE source.id IS NULL) JOIN runs ON runs.id = run_id GROUP BY tenant, content_hash) "
         "SELECT asked.tenant, asked.content_hash FROM asked "
+        "LEFT JOIN runs ON runs.id = asked.run_id "
         "LEFT JOIN outdated USING (tenant, content_hash) "
-        "WHERE key = coalesce(?, key) AND coalesce(outdated.run_id, '') < asked.run_id",
+        # Not by id: the clock may have stepped back since.
+        "WHERE key = coalesce(?, key) AND (outdated.run < runs.rowid) IS NOT FALSE",
         [key],
     )
     return frozenset((tenant, content_hash) for tenant, content_hash in rows)

@@ -46,13 +46,16 @@ def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
     if not (here <= there or there <= here) or len(both) < RIVAL_MATTER * len(here | there):
         return None
     left_values, right_values = _values_of(left, right), _values_of(right, left)
-    left_words, right_words = parts_of(left), parts_of(right)
     if left_values or right_values:
-        rest = {*left_words} - left_values.keys(), {*right_words} - right_values.keys()
-        why = _SAME_REST if rest[0] == rest[1] else "other words differ, too"
+        rests = [
+            {token.bare for token in outside(reading.tokens, reading.values)}
+            for reading in (left, right)
+        ]
+        why = _SAME_REST if rests[0] == rests[1] else "other words differ, too"
         return _of_values(left_values, right_values, why)
     if here != there:
         return None
+    left_words, right_words = parts_of(left), parts_of(right)
     if bool(left.negators) != bool(right.negators):
         different = {*left_words} ^ {*right_words}
         if len(different) <= _MAX_FUNCTION_WORDS + 1 and not is_reordered(left_words, right_words):

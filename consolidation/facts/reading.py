@@ -52,6 +52,11 @@ class Reading:
         return without_announcements(self.text)
 
     @cached_property
+    def announced(self) -> bool:
+        """Whether it has an introduction: "User said that", "Note:"."""
+        return len(self.said) < len(self.text)
+
+    @cached_property
     def literals(self) -> tuple[LiteralSpan, ...]:
         """Code spans and quotations, in order."""
         return tuple(find_literals(self.text))

@@ -160,12 +160,14 @@ class TextValue:
     def norm(self) -> str:
         """What it means, as text: spellings with the same norm are equal."""
         norm = "/".join(sorted(self.forms or self.bare))
-        if self.kind == "date":
-            is_ambiguous = len(self.forms) > 1
-        else:
-            is_ambiguous = self.kind == "number" and len(set(map(Decimal, self.bare))) > 1
         # "3/4" may mean the same as "4/3", and "1,234" as "1.234", but need not.
-        return f"{norm} {re.sub('[^0-9.,/]', '', self.words)}" if is_ambiguous else norm
+        if self.kind == "date" and len(self.forms) > 1:
+            return f"{norm} {[int(number) for number in re.findall(r'[0-9]+', self.words)[:2]]}"
+        if self.kind == "number" and len({bare.replace(".", "") for bare in self.bare}) < len(
+            self.bare
+        ):
+            return f"{norm} {self.words}"
+        return norm
 
     @property
     def measures(self) -> frozenset[tuple[str, str]]:

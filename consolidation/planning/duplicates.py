@@ -95,18 +95,22 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
 
     Memories that a person separated are in different groups.
     """
+    merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
 
-    def rank(row: int) -> tuple[bool, float, bool, float, str]:
+    def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
         """Rank equal memories; the first stays.
 
-        That is one that may not leave; of several the most trusted one; then a human's; then the
-        newest, since a value may have changed and changed back between two equal memories.
+        That is one that may not leave; of several the most trusted one; then a human's; then one
+        that others were merged into, so that lineage does not grow by a step a night; then one
+        without an introduction ("User said that"); then the newest.
         """
         memory = view.memories[row]
         return (
             may_be_superseded(view, memory, include_protected),
             -memory.trust,
             memory.origin != "human",
+            memory.id not in merged,
+            view.features(memory).announced,
             -datetime.fromisoformat(memory.observed_at).timestamp(),
             memory.id,
         )
@@ -122,9 +126,9 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
 
     def group_of(sameness: _Sameness, rows: list[int]) -> _Group:
         memory, leaving = view.memories[rows[0]], list(filter(may_leave, rows[1:]))
-        merged = [view.memories[row] for row in leaving]
+        absorbed = [view.memories[row] for row in leaving]
         # A sentence of a note may hold only below its heading.
-        is_open = view.is_fresh(rows[0], merged) and not memory.is_note
+        is_open = view.is_fresh(rows[0], absorbed) and not memory.is_note
         return _Group(rows, leaving, memory, sameness, may_leave(rows[0]), is_open)
 
     found: dict[_Sameness, list[list[int]]] = {}

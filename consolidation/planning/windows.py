@@ -134,13 +134,13 @@ def shown_memories(view: TenantView, leaving: Collection[str]) -> list[Memory]:
     for memory in (*observed, *derived):
         if memory.id not in leaving:
             firsts.setdefault(memory.content_hash, memory)
-    return sorted(firsts.values(), key=_when)
+    return sorted(firsts.values(), key=partial(_when, view))
 
 
-def _when(memory: Memory) -> tuple[str, bool, str]:
+def _when(view: TenantView, memory: Memory) -> tuple[str, bool, str]:
     """Return what orders a window: the same in every run, unlike the id of a derived memory."""
     derived = memory.generation > 0
-    return memory.observed_at, derived, memory.content_hash if derived else memory.id
+    return view.stated_at(memory), derived, memory.content_hash if derived else memory.id
 
 
 def _size(memory: Memory) -> int:
@@ -200,7 +200,7 @@ def window_of(
     view: TenantView, options: PlanOptions, memories: Sequence[Memory], alone: tuple[str, ...] = ()
 ) -> Window:
     """Return the window of these memories. alone: as in `Window`."""
-    memories = sorted(memories, key=_when)
+    memories = sorted(memories, key=partial(_when, view))
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)
     estimate = estimate_window(view.sources(ids))

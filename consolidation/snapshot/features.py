@@ -38,6 +38,8 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     richness: int
     # Whether its meaning depends on the day.
     deictic: bool
+    # Whether it is introduced by "User said that" or the like.
+    announced: bool
     # The stems of its topic words, without values.
     matter: tuple[str, ...]
 
@@ -67,5 +69,6 @@ def _features(text: str) -> TextFeatures:
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),
         richness=richness(text),
         deictic=reading.deictic,
+        announced=reading.announced,
         matter=tuple(sorted(matter_of(reading))),
     )

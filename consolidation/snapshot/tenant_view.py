@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
 from typing import TYPE_CHECKING
@@ -245,7 +245,26 @@ class TenantView:
     def sources(self, ids: Sequence[str]) -> list[Source]:
         """Return observed or derived memories as a writer sees them."""
         memories = [self.memory(memory_id) for memory_id in ids]
-        return Source.of(memories, self.vectors.of(memories))
+        dated = [replace(memory, observed_at=self.stated_at(memory)) for memory in memories]
+        return Source.of(dated, self.vectors.of(memories))
+
+    def stated_at(self, memory: Memory) -> str:
+        """Return when a memory was observed, or another one that says the same, if later.
+
+        A value may have changed and changed back between two equal memories, of which one stays.
+        """
+        if memory.generation > 0 or self.features(memory).deictic:
+            return memory.observed_at
+        return self._last_stated[self.features(memory).form]
+
+    @cached_property
+    def _last_stated(self) -> dict[str, str]:
+        """When each text was last observed, by the hash of its normal form."""
+        last: dict[str, str] = {}
+        for memory in self.memories:
+            form = self.features(memory).form
+            last[form] = max(memory.observed_at, last.get(form, ""))
+        return last
 
     def row(self, memory_id: str) -> int | None:
         """Return the row of an observed memory; None for a derived one."""
