@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
@@ -85,8 +86,9 @@ class Memory:
 
     @property
     def unmentioned_subject(self) -> str:
-        """Its subject if its text does not mention it; else empty."""
-        return "" if self.subject.lower() in self.content.lower() else self.subject
+        """Its subject if its text does not mention it as a word of its own; else empty."""
+        words = rf"(?<!\w){re.escape(self.subject)}(?!\w)"
+        return "" if re.search(words, self.content, re.IGNORECASE) else self.subject
 
     def expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""

@@ -49,7 +49,7 @@ class ConfiguredCommand(TyperCommand):
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
-        """Refuse a blank path or tenant, and --tenant twice where a command takes it once."""
+        """Refuse a blank path, tenant or tag, and --tenant twice where a command takes it once."""
         values, _, order = self.make_parser(ctx).parse_args(list(args))
         parameter: Any
         for parameter in self.params:

@@ -224,9 +224,9 @@ def _wrong(path: Path, problem: str) -> typer.BadParameter:
 
 
 def must_be_filled(parameter: Any) -> bool:
-    """Whether an option or an argument takes paths or tenants, none of which may be blank."""
+    """Whether an option or an argument takes paths, tenants or tags, none of which may be blank."""
     is_path = parameter.type_descriptor.annotation in (Path, list[Path])
-    return is_path or parameter.metavar in _PATHS or parameter.name == "tenant"
+    return is_path or parameter.metavar in _PATHS or parameter.name in ("tenant", "tag", "tags")
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

@@ -30,6 +30,7 @@ from slowwave.extensions.fleet.store.disk import refuse_shared_log, version_of
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import needs_migration
+from slowwave.store.opening import is_database
 from slowwave.store.records import timestamp
 from slowwave.store.sidecar import file_size
 from slowwave.store.validate import is_foreign_file
@@ -124,6 +125,8 @@ class Worker:
         if item.last_run is not None:
             why = "it was maintained before, but is no longer a memory file"
             return Receipt(item.key, "unusable", why, last_run=item.last_run)
+        if not is_database(path):  # such as a memory file that was overwritten
+            return Receipt(item.key, "unusable", "it is not a SQLite database")
         # With a basis it is not opened again before it changes.
         basis = self.idle_marks(path, now, options).key
         why = "it is not a slowwave memory file"

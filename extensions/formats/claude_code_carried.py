@@ -100,7 +100,8 @@ def bodies(files: Sequence[File]) -> str:
 def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]:
     """Have the lines of a removed file list its successor if they say more; return these.
 
-    One does so, too, if the successor is not listed. old: the texts that the successor replaces.
+    One does so, too, if the successor is not listed. The first also gets what only the description
+    says. old: the texts that the successor replaces.
     """
     own = [line for line in lines if listed_name(line) == successor.name]
     at = lines.index(own[-1]) if own else len(lines[:-1])
@@ -112,11 +113,16 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
-            at, text, is_listed = place, unsaid(hook_in(line)), bool(own or carried)
+            at, hook, is_listed = place, hook_in(line), bool(own or carried)
+            text = unsaid(hook)
             title, name = line.partition("](")[0][len("- [") :], re.sub("[-_.]", " ", gone.name)
             if text or not is_listed or unsaid(title, name):
                 linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
-                lines[place] = with_hook(linked, text) if text and is_listed else linked
+                kept = text if text and is_listed else hook
+                if more := unsaid(gone.description, hook):
+                    joint = " " if kept.endswith(".") else "; "
+                    kept = f"{kept}{joint}{more}" if kept else more
+                lines[place] = linked if kept == hook else with_hook(linked, kept)
                 carried.append(lines[place])
     if text := unsaid(gone.description):
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from slowwave.cli.arguments.addresses import address_named
 from slowwave.cli.arguments.options import ConfigOption, JsonOption, QuietOption
 from slowwave.cli.terminal.output import Output, clean
+from slowwave.store.errors import StoreError
 from slowwave.store.validate import is_memory_file
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def formats(
+    context: typer.Context,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="Show only the formats of this file.", readable=False),
@@ -55,6 +58,8 @@ def formats(
         answer_hook(hook)
         return
     output = Output(json, quiet)
+    if path is not None:
+        address_named(context, path)  # refuses a database
     if find:
         _show_found(output)
         return
@@ -91,7 +96,10 @@ def formats(
 def _show_found(output: Output) -> None:
     from .find import find_memories
 
-    found = find_memories(Path.cwd())
+    try:
+        found = find_memories(Path.cwd())
+    except FileNotFoundError:
+        raise StoreError("The current folder no longer exists.", "Change to another one.") from None
     output.result(
         {
             "command": "formats",

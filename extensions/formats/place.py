@@ -188,16 +188,18 @@ class ForeignFiles(PlaceKind):
             return None
         state = state or default_state(file)
         mirrored = mirrored_format(state)
-        if format is not None and mirrored not in (None, format):
-            raise typer.BadParameter(
-                f"{file} was mirrored as {mirrored} before, in {state}. For another mirror: --state"
-            )
         name = format or mirrored
         if name is None:
             return _recognise(file, state)
         named = format_named(name)
-        if mirrored is None:
+        if mirrored != name:
             _refuse_another_format(named, file)
+            if mirrored is not None:
+                raise typer.BadParameter(
+                    f"{file} was mirrored as {mirrored} before, in {state}. Omit --format or "
+                    "--table to continue with it; for another mirror, which cannot undo earlier "
+                    "runs: --state PATH"
+                )
         return mirrored_place(file, Mirror(file, named, state), _why_read_only(named, file))
 
     def refuse_to_add(self, file: Path) -> None:

@@ -62,6 +62,10 @@ class UserTable(SqliteFormat):
             return f"The column {deleted.name} {why}: specify another for deleted=."
         return None
 
+    def remark(self, path: Path) -> str | None:
+        """Return which rows have no valid date, if the user named a column with dates."""
+        return None if self._named.date is None else super().remark(path)
+
     def why_preview(self, path: Path) -> str | None:
         """Return that a table can only be previewed, if it can."""
         if not self.is_only_read:

@@ -253,7 +253,10 @@ class OpenTable(OpenSqlite):
         except sqlite3.IntegrityError as error:
             raise Unreadable(
                 f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
-                "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
+                "A trigger refuses the update: a table that nothing may update can only be imported"
+                " ('slowwave import --from table:...')."
+                if error.sqlite_errorname == "SQLITE_CONSTRAINT_TRIGGER"
+                else "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
             ) from error
 
     def _new_id(self) -> dict[str, Any]:

@@ -98,6 +98,8 @@ MISUSE: list[tuple[list[object], str]] = [
     (["ingest", "FILE", "--ttl", f"fact={'9' * 5_000}"], "--ttl"),
     (["ingest", "FILE", "--watch", ".", "--interval", "inf"], "--interval"),
     (["add", "FILE", "text", "--tenant", " "], "--tenant: it is blank"),
+    (["add", "FILE", "text", "--tag", ""], "--tag: it is blank"),
+    (["formats", "postgresql://me:secret@localhost/db"], "a file, not a database"),
     (["add", "FILE", "text", "--kind", "rumour"], "rumour"),
     (["add", "FILE", "text", "--trust", "2"], "--trust"),
     (["add", "FILE"], "TEXT"),

@@ -37,7 +37,7 @@ _WORDS = {
     "missing": "not there",
     "partial": "partly done",
     "stale": "stale",
-    "held": "locked by another run",
+    "held": "locked",
     "refused": "refused",
     "unusable": "unusable",
     "failed": "failed",

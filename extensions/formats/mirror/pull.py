@@ -27,7 +27,7 @@ from slowwave.store.records import (
 from slowwave.store.undo.undo import undo_proposal_in_savepoint
 
 from .links import link, read_links, unlink
-from .push import read_successors
+from .push import follow_names, read_successors
 
 # Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
 # run after it use the same ids.
@@ -71,7 +71,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
         linked[memory_id] = key
     add_memories(file, added)
     link(file, linked)
-    _follow_names(file, entries)
+    follow_names(file, records)
     return stale
 
 
@@ -159,19 +159,6 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
         if wanted != (int(memory.pinned), json_text(memory.metadata)):
             sql = "UPDATE memories SET pinned = ?, metadata = ? WHERE id = ?"
             file.conn.execute(sql, [*wanted, memory.id])
-
-
-def _follow_names(file: MemoryFile, entries: Mapping[str, Record]) -> None:
-    """Update the names of files: those that a run has written get theirs now."""
-    links = read_links(file).items()
-    file.conn.executemany(
-        "UPDATE memories SET source = ?1 WHERE id = ?2 AND source IS NOT ?1",
-        [
-            (entries[key].file, memory_id)
-            for memory_id, key in links
-            if key in entries and entries[key].file
-        ],
-    )
 
 
 def _without_source(

@@ -206,7 +206,7 @@ def keep_what_was_written(file: MemoryFile, change: Change, written: Written) ->
 
 
 def link_existing_texts(file: MemoryFile, records: Sequence[Record]) -> None:
-    """Link memories without an entry to the entry of another memory with the same text."""
+    """Link memories without an entry to another's with the same text; update all names."""
     links = read_links(file)
     keys = {(record.tenant, record.text): record.key for record in records}
     link(
@@ -216,4 +216,14 @@ def link_existing_texts(file: MemoryFile, records: Sequence[Record]) -> None:
             for memory in read_memories(file, status="active")
             if memory.id not in links and (memory.tenant, memory.content) in keys
         },
+    )
+    follow_names(file, records)
+
+
+def follow_names(file: MemoryFile, records: Sequence[Record]) -> None:
+    """Update the names of files and rows in the mirror."""
+    names = {record.key: record.file for record in records if record.file}
+    file.conn.executemany(
+        "UPDATE memories SET source = ?1 WHERE id = ?2 AND source IS NOT ?1",
+        [(names[key], memory) for memory, key in read_links(file).items() if key in names],
     )

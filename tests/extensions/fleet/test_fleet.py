@@ -346,7 +346,7 @@ def test_a_bad_file_is_reported_and_the_others_are_done(fleet: list[Path], cli: 
     assert ended.code == 3
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
     cli("fleet", "report", folder / RECEIPTS).ends(0).says(
-        "1 file locked by another run",
+        "1 file locked: Another maintenance run has locked FILE.",
         "agent-0.db",
         "1 file of other programs: it is not a slowwave memory file",
         "  notes.db",
@@ -362,17 +362,18 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "nobody's": (lambda data: data[:68] + bytes(4) + data[72:], "application ID is missing"),
     "cut off": (lambda data: data[:50], "is damaged: its header is incomplete"),
     "nothing": (lambda data: b"", "is empty"),
+    "noise": (lambda data: bytes(range(1, 256)) * 20, "it is not a SQLite database"),
 }
 
 
 def test_damaged_headers_are_reported_and_the_others_are_done(tmp_path: Path, cli: Cli) -> None:
-    sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(7))
+    sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(8))
     for path, (make, _) in zip(files, HEADERS.values(), strict=True):
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
     before = [path.read_bytes() for path in files]
     ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json").ends(3)
-    assert ended.json["became"] == {"done": 1, "unusable": 6}
+    assert ended.json["became"] == {"done": 1, "unusable": 7}
     told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
     assert len(applied(sound)) == 1
     for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):

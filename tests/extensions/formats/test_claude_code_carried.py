@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
+from nights import rows
 
 from slowwave.extensions.formats.claude_code_carried import revised
 from slowwave.extensions.formats.claude_code_files import says
@@ -66,8 +67,8 @@ def test_the_file_that_stays_is_listed_and_what_only_a_removed_one_says_too(
     cli("maintain", folder, "--format", "claude-code").ends(0)
     assert not (folder / "pager.md").exists()
     index = (folder / "MEMORY.md").read_text()
-    assert "- [Pager](pager_old.md) — who has the pager" in index
-    assert "(pager_old.md) — Helvi has the pager; backup is Ann" in index
+    line = "- [Pager](pager_old.md) — who has the pager; Helvi has the pager; backup is Ann"
+    assert index == f"# Index\n\n{line}"
     assert "nothing to do" in cli("maintain", folder).out
     assert cli("undo", folder).code == 0
     assert content(folder) == before
@@ -95,6 +96,8 @@ def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
         ended = cli("maintain", folder, "--format", "claude-code", *options)
     assert ended.code == 0, ended.err
     (kept,) = set(content(folder)) - {"MEMORY.md"}
+    named = rows(default_state(folder), "SELECT source FROM memories WHERE status = 'active'")
+    assert named == [{"source": kept}]  # so the next run has nothing to write
     index = (folder / "MEMORY.md").read_text().splitlines()
     assert index[0].endswith(
         f"{new} Before - ship-billing from port 8080, ask Tove at extension 4417"
@@ -176,8 +179,9 @@ def test_repeated_corrections_mark_a_replaced_value_once() -> None:
 def test_a_carried_line_keeps_its_sign_and_ends_as_the_others_do(folder: Path) -> None:
     merged(folder, "# Index\r\n\r\n- [Billing](b.md) — it\r\n- [Build](a.md) — -5 degrees at most")
     lines = (folder / "MEMORY.md").read_bytes().decode().split("\n")
-    assert "- [Build](b.md) — -5 degrees at most" in map(str.strip, lines)
+    assert lines[-1] == "- [Build](b.md) — -5 degrees at most; Ask Tove at extension 4417"
     assert all(line.endswith("\r") for line in lines[:-1])
+    assert len(lines) == 4
 
 
 LISTED = st.lists(

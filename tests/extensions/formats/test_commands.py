@@ -60,6 +60,15 @@ def test_a_git_link_that_is_no_text_is_ignored(
     assert cli("formats", "--find").code == 0
 
 
+def test_a_deleted_working_folder_is_named(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    cli("formats", "--find").ends(1, "The current folder no longer exists.")
+
+
 def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
     before = theirs.read_bytes()
     plan = planned(cli, theirs)

@@ -71,7 +71,8 @@ def test_a_table_of_any_shape_stands_the_trial_of_a_format(sample: tuple[str, Pa
 def test_a_duplicate_is_marked_and_options_are_kept(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before = table(path)
-    assert cli("maintain", path, "--table", name.removeprefix("table:")).code == 0
+    ended = cli("maintain", path, "--table", name.removeprefix("table:")).ends(0)
+    assert "undated" not in ended.err  # no column with dates was named
     changed = table(path)
     assert len(changed) == len(before)
     assert len(set(before) - set(changed)) == 1
@@ -194,6 +195,7 @@ def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> 
     consolidated(cli, made(path, "without a key", SAME), path)
     before = "was mirrored as table:my notes:said,deleted=gone before"
     cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone").ends(2, before)
+    cli("maintain", path, "--table", "my note:said,deleted=gone").ends(2, "no table 'my note'")
     assert cli("maintain", path, "--table", "my notes:said", "--format", "langgraph").code == 2
 
 
@@ -204,6 +206,10 @@ def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> 
         (
             "gone INTEGER",
             "CREATE TRIGGER t AFTER UPDATE ON notes BEGIN UPDATE notes SET gone = 0; END",
+        ),
+        (
+            "gone INTEGER",
+            "CREATE TRIGGER t BEFORE UPDATE ON notes BEGIN SELECT raise(ABORT, 'gone it is'); END",
         ),
     ],
 )
@@ -267,6 +273,15 @@ def test_a_column_of_times_gets_a_time_in_its_unit(tmp_path: Path, cli: Cli) -> 
     (latest,) = rows(path, "SELECT max(deleted_at) AS at FROM notes")
     assert latest["at"] > 1_750_000_000_000
     assert len(cli("list", path, "--json").json["memories"]) == 1
+
+
+def test_a_tenant_is_shown_unless_the_text_has_it_as_a_word(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, whose TEXT)")
+    for text in ("The annual report is due.", "ANN's freezer hums."):
+        execute(path, "INSERT INTO notes VALUES (?, 'ann')", text)
+    shown = cli("list", path, "--table", "notes:said,tenant=whose").ends(0)
+    shown.says("row 1: ann: The annual report is due.", "row 2: ANN's freezer hums.")
 
 
 def test_a_locked_table_is_held(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
