@@ -55,7 +55,7 @@ def _rule(text: str) -> Rule:
     try:
         parts = next(csv.reader([text], skipinitialspace=True), [])
     except csv.Error as error:
-        raise _not_a_rule(text, str(error)) from error
+        raise _not_a_rule(text, "it contains a line break") from error
     values: dict[str, str] = {}
     for part in parts:
         key, equals, value = (word.strip() for word in part.partition("="))

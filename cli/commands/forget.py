@@ -156,8 +156,8 @@ def _plan(found: Forgettable) -> Iterator[str]:
             yield clean(f"{title}: {known.id} ({known.status}) {text}")
     if found.forgotten_at is not None and found.text is not None:
         yield (
-            "No memory contains this text. Erases remains of it that may be in the free space of "
-            f"the file since {found.forgotten_at[:10]}."
+            "No memory contains this text. Any remains of it in the file's free space since "
+            f"{found.forgotten_at[:10]} will be erased."
         )
     elif found.forgotten_at is not None:
         yield f"It was forgotten on {found.forgotten_at[:10]}."

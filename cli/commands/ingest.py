@@ -191,6 +191,8 @@ def ingest(
     _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
+    if not tenant.strip():
+        raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
     for note in (
         *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
@@ -293,7 +295,7 @@ def _days(limits: Sequence[str] | None) -> dict[str, int | None]:
                 f"not '{limit}'."
             )
         # Python converts at most 4,300 digits.
-        if number != "none" and not 1 <= int(number[:9]) <= MAX_DAYS:
+        if number != "none" and not 1 <= int(number.lstrip("0")[:9] or 0) <= MAX_DAYS:
             raise typer.BadParameter(f"--ttl takes 1 to {MAX_DAYS} days, not {number}.")
         days[kind] = None if number == "none" else int(number)
     return days

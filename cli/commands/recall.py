@@ -228,7 +228,7 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
         named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
-        relation = f"an older value than {named}" if hit.later else f"contradicts {named}"
+        relation = f"newer value in {named}" if hit.later else f"contradicts {named}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 

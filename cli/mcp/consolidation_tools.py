@@ -110,9 +110,9 @@ class ConsolidationTools:
     ) -> dict[str, Any]:
         """Consolidate the memories now. undo reverts the run.
 
-        outcome: done, or partial, failed or interrupted; why: the first reason. Pending proposals
-        stay pending. in_all: the number of proposals of this run. waiting: the number of proposals
-        pending from earlier runs, which consolidate_pending shows.
+        outcome: done, partial, failed or interrupted. why: the first reason if it is not done.
+        Pending proposals stay pending. in_all: the number of proposals of this run. waiting: the
+        number of proposals pending from earlier runs, which consolidate_pending shows.
 
         If the server has a model, the run calls it, except in a dry run; model has what that cost,
         and why the model refuses every call, if it does. The run first reads the conversation parts

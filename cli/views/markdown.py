@@ -84,7 +84,7 @@ def _proposals(night: NightView) -> Iterator[str]:
     yield from shown
     if len(shown) < count:
         log = _code(f"slowwave log {shlex.quote(night.file)}")
-        yield f"Shown: {len(shown)} of {count:,}; all of them with {log}."
+        yield f"Showing {len(shown)} of {count:,}; {log} lists all."
 
 
 def _fitting(blocks: Iterable[str], left: int) -> list[str]:
@@ -138,7 +138,7 @@ def _pairs(title: str, pairs: Pairs | None) -> Iterator[str]:
     shown = _fitting(blocks, _MAX_OF_PAIRS)
     yield _fenced("text", shown)
     if len(shown) < pairs.count:
-        yield f"Shown: {len(shown)} of {pairs.count:,}."
+        yield f"Showing {len(shown)} of {pairs.count:,}."
 
 
 def _dated(memory: MemoryView) -> str:

@@ -231,7 +231,7 @@ def _held_back(plan: Plan, file: Path) -> list[str]:
         return []
     held = counted(len(plan.held_back), "merge")
     again = f"slowwave maintain {shlex.quote(str(file))} --reconsider"
-    return [clean(f"Not proposed again: {held} undone or declined earlier. To do so: {again}")]
+    return [clean(f"Not proposed again: {held} undone or declined earlier. To propose again: {again}")]
 
 
 def _left_out(plan: Plan) -> list[str]:

@@ -270,7 +270,7 @@ def _offer_tables(file: Path) -> None:
     if not is_database(file):
         return
     if not is_foreign_file(file):
-        raise typer.BadParameter(f"{file} is a memory file of slowwave's own: omit --state.")
+        raise typer.BadParameter(f"{file} is one of slowwave's own memory files: omit --state.")
     with translate_errors(file), looking(file) as db:
         found = offer(db, file)
     if found is not None:

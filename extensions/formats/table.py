@@ -41,7 +41,7 @@ class UserTable(SqliteFormat):
         if not is_database(path):
             return f"{path} is not a SQLite database." if path.exists() else None
         if not is_foreign_file(path):
-            return f"{path} is a memory file of slowwave's own: omit --table."
+            return f"{path} is one of slowwave's own memory files: omit --table."
         with translate_errors(path), looking(path) as db:
             tables, columns = tables_of(db), columns_of(db, self._named.table)
         if self._named.table not in tables:

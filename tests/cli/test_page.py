@@ -228,8 +228,8 @@ def test_markdown_fits_a_comment_however_long_its_parts_are(after_a_night: Path)
         replace(night, proposals=proposals, conflicts=pairs, apart=pairs, remarks=[long] * 5)
     )
     assert 50_000 < len(text) < 65_536
-    assert re.search(r"Shown: [1-9]\d of 61;", text)
-    assert len(re.findall(r"Shown: \d of 30\.", text)) == 2
+    assert re.search(r"Showing [1-9]\d of 61;", text)
+    assert len(re.findall(r"Showing \d of 30\.", text)) == 2
 
 
 def test_a_dry_run_that_would_only_expire_a_memory_has_something_to_do(

@@ -126,7 +126,7 @@ def test_a_listed_conflict_is_a_contradiction_until_resolved(memory_file: Path, 
     (listed,) = cli("conflicts", memory_file, "--json").json["conflicts"]
     assert cli("conflicts", "resolve", memory_file, listed["id"], "--keep", "m-01").code == 0
     past = (*question, "--as-of", "2026-02-01")
-    assert f"an older value than m-01, 2026-02-02: {TEXTS[1]}" in cli(*past).out
+    assert f"newer value in m-01, 2026-02-02: {TEXTS[1]}" in cli(*past).out
     (hit,) = cli(*past, "--json").json["hits"]
     assert (hit["newer"], hit["later"], hit["contradicts"]) == (named, "m-01", None)
 

@@ -212,7 +212,7 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: W
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
     if done.unreadable:
         output.note(
-            clean(f"Skipped, because they are no longer traces: {', '.join(done.unreadable)}")
+            clean(f"Skipped, because they are not valid traces: {', '.join(done.unreadable)}")
         )
 
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 import hashlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-)
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
@@ -26,15 +18,6 @@ from slowwave.store.records import Memory, json_text
 Worked = Literal["worked", "failed"]
 
 
-def _refuse_blank(text: str) -> str:
-    if not text.strip():
-        raise PydanticCustomError("blank", "is blank")
-    return text
-
-
-_Text = Annotated[str, AfterValidator(_refuse_blank)]
-
-
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -42,7 +25,7 @@ class _Part(BaseModel):
 class Step(_Part):
     """A decision or an action, with its outcome if known."""
 
-    text: _Text
+    text: str = Field(min_length=1)
     outcome: Worked | None = None
 
 
@@ -50,8 +33,8 @@ class TaskTrace(_Part):
     """An attempt at a task."""
 
     # The name that all attempts at a task have; by default the prompt.
-    task: _Text | None = Field(default=None, max_length=200)
-    prompt: _Text
+    task: str | None = Field(default=None, min_length=1, max_length=200)
+    prompt: str = Field(min_length=1)
     output: str = ""
     feedback: str = ""
     outcome: Worked | None = None
@@ -87,14 +70,23 @@ class TaskTrace(_Part):
 def parse_trace(line: bytes, number: int) -> TaskTrace:
     """Return the trace in a line of JSON. Raises `InvalidLine` with its number and the reason."""
     try:
-        return TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
+        trace = TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise InvalidLine(
-            f"Line {number} is not a trace: {where + ': ' if where else ''}{first['msg']}.",
-            "Nothing was added. docs/organisation.md shows the form of a trace.",
-        ) from error
+        why = f"{where + ': ' if where else ''}{first['msg']}"
+    else:
+        # Only of new traces: stored ones are read as they are.
+        if all(
+            text.strip()
+            for text in (trace.name, trace.prompt, *(step.text for step in trace.steps))
+        ):
+            return trace
+        why = "its prompt, its task or a step is blank"
+    raise InvalidLine(
+        f"Line {number} is not a trace: {why}.",
+        "Nothing was added. docs/organisation.md shows the form of a trace.",
+    )
 
 
 def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:

@@ -81,7 +81,7 @@ def test_a_trace_is_taken_in_once_and_whole(traced: Path, cli: Cli) -> None:
     ("line", "output"),
     [
         ('{"output": "x"}', "prompt: Field required"),
-        ('{"prompt": " "}', "prompt: is blank"),
+        ('{"prompt": " "}', "its prompt, its task or a step is blank"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
