@@ -231,7 +231,8 @@ def _held_back(plan: Plan, file: Path) -> list[str]:
         return []
     held = counted(len(plan.held_back), "merge")
     again = f"slowwave maintain {shlex.quote(str(file))} --reconsider"
-    return [clean(f"Not proposed again: {held} undone or declined earlier. To propose again: {again}")]
+    text = f"Not proposed again: {held} undone or declined earlier. To propose again: {again}"
+    return [clean(text)]
 
 
 def _left_out(plan: Plan) -> list[str]:
