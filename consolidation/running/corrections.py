@@ -72,8 +72,9 @@ class Corrector:
     """Applies the corrections of a person or an agent to the memories of one file.
 
     A memory that leaves does so with its copies: active ones with the same text, in any spelling
-    or with an introduction such as "User said that". The methods raise `StoreError`, with nothing changed: also if a memory is not active, or if an agent would
-    supersede, retract or unpin a memory that is human, pinned or core.
+    or with an introduction such as "User said that". The methods raise `StoreError`, with nothing
+    changed: also if a memory is not active, or if an agent would supersede, retract or unpin a
+    memory that is human, pinned or core.
     """
 
     # Open for writing under the maintenance lock.
