@@ -93,6 +93,7 @@ def report_as_json(
         "conversations": queued_parts_as_json(outcome.queued_parts),
         **phases_as_json(outcome),
         "backup": None if outcome.backup is None else str(outcome.backup),
+        "migrated_from": outcome.migrated_from,
         "model": {
             "writer": writer.name,
             "name": writer.model,
@@ -169,6 +170,7 @@ def _last_remarks(
         *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path, verbose),
+        *([f"Migrated from schema version {number}."] if (number := outcome.migrated_from) else []),
         *([clean(f"Backup from before the run: {outcome.backup}")] if outcome.backup else []),
     ]
 

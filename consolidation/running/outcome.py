@@ -84,6 +84,8 @@ class Outcome:
     archived: AgeingResult | None = None
     # The backup made before the first change.
     backup: Path | None = None
+    # The version of the schema that the run migrated; None if it was the current one.
+    migrated_from: int | None = None
     # Why the findings were not saved; the next run computes them again.
     why_unsaved: str | None = None
 
