@@ -197,7 +197,7 @@ def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     assert question.state == "failed"
     assert question.why is not None
     assert question.why.startswith("the call to the model failed: HTTP 503: ")
-    assert question.why.endswith("; the budget of 1 seconds is used up")
+    assert question.why.endswith("; the budget of 1 second is used up")
     assert len(agent.server.asked) == 1
 
 
