@@ -380,7 +380,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     first, second = dict.fromkeys(match["id"] for match in found)
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
-        "2 conflicts between 6 memories, left unchanged.",
+        "2 conflicts between 6 memories.",
         f"  {first}",
         "    2026-02-17  d says so. (d)",
         "    2026-02-18  c says so. (c)",
