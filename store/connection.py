@@ -132,7 +132,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
     ),
     (
         "READONLY_DIRECTORY",
-        UnusableFile,
+        StoreError,
         "{path} cannot be written: its folder is read-only.",
         "SQLite must be able to create its log in the folder. Check its permissions.",
     ),

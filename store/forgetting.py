@@ -58,6 +58,8 @@ class Forgotten:
     rows: int
     # Columns that still contain the text, such as an agent's own.
     left: tuple[str, ...]
+    # The memories that stay, but had it in their source, session, tags or metadata.
+    rewritten: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
     # Finds the texts elsewhere.
@@ -80,6 +82,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
             raise StoreError("The reason contains the text to forget.", "Nothing was changed.")
         rows = _erase_messages(file, ids)
         eraser.offer_to(file)
+        rewritten = _find_rewritten(file, ids)
         runs, decisions = _delete_decisions(file, ids)
         rows += decisions + sum(tables.erase(file, ids, eraser) for tables in extension_tables())
         rows += _delete_rows(file, ids, texts)
@@ -99,8 +102,27 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
         tuple(runs),
         rows,
         tuple(find_left(file)),
+        rewritten,
         tuple(backups),
         eraser,
+    )
+
+
+def find_rewritten(file: MemoryFile, found: Forgettable) -> tuple[str, ...]:
+    """Return the memories that stay, but have it in their source, session, tags or metadata."""
+    ids = [known.id for known in (*found.memories, *found.derived)]
+    _eraser_of(file, found, ids, _texts_of(file, ids)).offer_to(file)
+    return _find_rewritten(file, ids)
+
+
+def _find_rewritten(file: MemoryFile, ids: Sequence[str]) -> tuple[str, ...]:
+    having = " OR ".join(map(holds, _TEXTS["memories"]))
+    return tuple(
+        file.column(
+            f"SELECT id FROM memories WHERE ({having}) "
+            "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
+            [json_text(ids)],
+        )
     )
 
 

@@ -149,6 +149,8 @@ class ImportLine(_Fields):
 
 
 _TOO_DEEP = "its values are nested too deeply"
+# By the type of pydantic's error, for a key of the line.
+_OF_KEYS = {"extra_forbidden": "unknown key '{}'", "missing": "'{}' is missing"}
 DEFAULTS = {name: field.default for name, field in ImportLine.model_fields.items()}
 
 
@@ -167,6 +169,8 @@ def describe_error(error: Exception) -> str:
     if "recursion limit" in first["msg"]:
         return _TOO_DEEP
     where = ".".join(str(part) for part in first["loc"])
+    if (sentence := _OF_KEYS.get(first["type"])) is not None:
+        return sentence.format(where)
     message = first["msg"][:1].lower() + first["msg"][1:]
     # The parser sees a single line and does not know its number.
     return f"{where}: {message}" if where else message.replace("at line 1 column", "at column")

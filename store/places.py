@@ -42,6 +42,8 @@ class Budget:
     target: int | None = None
     # The entries that a run shortened to reach that; None if it did not try.
     shortened: tuple[str, ...] | None = None
+    # The name of the file that the agent loads.
+    file: str = "MEMORY.md"
 
     def of(self, text: str) -> int:
         """Return how much of it a text takes."""

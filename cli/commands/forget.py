@@ -70,7 +70,7 @@ def forget_(
     """
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
-    from slowwave.store.forgetting import forget
+    from slowwave.store.forgetting import find_rewritten, forget
 
     _refuse_unclear(memory, matching)
     if not rehearse:
@@ -88,8 +88,9 @@ def forget_(
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         shown = find(opened)
+        rewritten = find_rewritten(opened, shown) if rehearse else ()
     if rehearse:
-        _show_plan(shown, file, output)
+        _show_plan(shown, rewritten, file, output)
         return
     if shown.forgotten_at is None:
         refuse_derived(shown, derived)
@@ -165,7 +166,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
         yield "No memory contains the text; what runs recorded about it will be erased."
 
 
-def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
+def _show_plan(found: Forgettable, rewritten: Sequence[str], file: Path, output: Output) -> None:
     output.result(
         {
             "command": "forget",
@@ -176,9 +177,16 @@ def _show_plan(found: Forgettable, file: Path, output: Output) -> None:
             "derived": _as_json(found.derived),
             "active_again": _as_json(found.released),
             "related": _as_json(found.related),
+            "rewritten": list(rewritten),
         }
     )
-    output.show("\n".join(("Dry run.", *_plan(found), _IRREVERSIBLE)))
+    elsewhere = (f"to erase{_elsewhere(rewritten)}",) if rewritten else ()
+    output.show("\n".join(("Dry run.", *_plan(found), *elsewhere, _IRREVERSIBLE)))
+
+
+def _elsewhere(rewritten: Sequence[str]) -> str:
+    memories = counted(len(rewritten), "memory that stays", "memories that stay")
+    return f" from the source, session, tags or metadata of {memories}"
 
 
 def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
@@ -214,12 +222,13 @@ def _report(
             "forgotten": list(done.ids),
             "active_again": list(done.released),
             "related": [known.id for known in found.related],
+            "rewritten": list(done.rewritten),
             "rows": done.rows,
             "runs": list(done.runs),
             "backups": list(map(str, done.backups)),
         }
         memories = counted(len(done.ids), "memory", "memories")
-        text = f"Forgot {memories}, and {counted(done.rows, 'row', 'rows')} about it."
+        text = f"Forgot {memories} and {counted(done.rows, 'row')} about {_them(done)}."
     output.result(result)
     output.show(text)
     for note in (*(_notes(done, found) if done else ()), *_left(left)):
@@ -238,7 +247,16 @@ def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
         yield f"Active again, as sources for the next run: {', '.join(done.released)}"
     if found.related:
         yield f"Related, and still there: {', '.join(known.id for known in found.related)}"
+    if done.rewritten:
+        yield f"Erased, too,{_elsewhere(done.rewritten)}."
     for run in done.runs:
         yield f"Run {run} can be undone only without what was forgotten."
     for backup in done.backups:
-        yield f"A backup may still have it: delete {shlex.quote(str(backup))}, or forget it there."
+        yield (
+            f"A backup may still contain {_them(done)}: delete {shlex.quote(str(backup))}, "
+            "or run 'slowwave forget' on it."
+        )
+
+
+def _them(done: Forgotten) -> str:
+    return "it" if len(done.ids) == 1 else "them"

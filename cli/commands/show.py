@@ -153,7 +153,8 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
             for memory_id, group in messages.items()
             for message in group
         ]
-        output.result(trace_as_json(trace) | {"messages": said_in})
+        named = {"command": "trace", "file": str(place.named)}
+        output.result(named | trace_as_json(trace) | {"messages": said_in})
     else:
         output.show(_tree_of(trace, messages))
 

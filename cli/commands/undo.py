@@ -21,7 +21,7 @@ from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import DROPPED
-from slowwave.store.ledger import read_pending, read_run
+from slowwave.store.ledger import Decision, read_pending, read_run
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undoable import (
@@ -169,8 +169,7 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     pending = {proposal.key for proposal in read_pending(opened)}
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    # What was learned, ingested or corrected compares no memories.
-    planned = [done for done in chosen.applied if "mean_similarity" in done.numbers]
+    planned = _planned(chosen)
     runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
     models = {str(run.options["model"]) for run in runs if run.options.get("model")}
     stale = [key for key in waiting if key in outdated]
@@ -240,11 +239,18 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     return chosen
 
 
+def _planned(chosen: Undoable) -> list[Decision]:
+    """Return its proposals; what was learned, ingested or corrected compares no memories."""
+    return [done for done in chosen.applied if "mean_similarity" in done.numbers]
+
+
 def _named(chosen: Undoable) -> str:
     of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
-    if chosen.applied:
-        parts.append(counted(len(chosen.applied), "proposal", "proposals"))
+    if planned := len(_planned(chosen)):
+        parts.append(counted(planned, "proposal"))
+    if changes := len(chosen.applied) - planned:
+        parts.append(counted(changes, "change"))
     if chosen.aged:
         parts.append(f"the expiry or archiving of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:

@@ -100,7 +100,9 @@ def judged_as_json(judged: Feedback) -> dict[str, Any]:
 
 
 def _consequences(judged: Feedback) -> Iterator[str]:
-    yield f"Trust in it is {judged.trust:.2f} now; it was {judged.memory.trust:.2f}."
+    before = judged.memory.trust
+    went = "fell" if judged.trust < before else "rose"
+    yield f"Its trust {went} from {before:.2f} to {judged.trust:.2f}."
     if judged.derived:
         yield f"{len(judged.derived)} derived from it may mislead as well: check them."
     if judged.undone:

@@ -49,7 +49,8 @@ class Gates:
         """Return the kill switch, if it is set."""
         if self.switched_off_by is None:
             return None
-        return ClosedGate("enabled", f"maintenance is switched off by {self.switched_off_by}")
+        by = self.switched_off_by.replace("enabled in", "'enabled = false' in", 1)
+        return ClosedGate("enabled", f"maintenance is switched off by {by}")
 
     def closed(self, place: Place, tenants: Sequence[str], now: datetime) -> ClosedGate | None:
         """Return the first gate that is closed; None if all are open. Raises `StoreError`."""

@@ -51,9 +51,11 @@ MEANINGS = {
     Code.DONE: "done, or nothing to do",
     Code.FAILED: "failed, and nothing was changed",
     Code.USAGE: "wrong usage",
-    Code.PARTLY: "partly done: some proposals failed, a budget ran out, or the disk failed",
+    Code.PARTLY: "partly done: some proposals failed or all were rejected, a budget ran out, "
+    "or the disk failed",
     Code.WORK_TO_DO: "with --dry-run --exit-code: there is something to do",
-    Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, or of a newer schema",
+    Code.UNUSABLE_FILE: "no such file, not a memory file, damaged, unreadable, "
+    "or of another schema version",
     Code.HELD: "another run has locked the file",
     Code.DEFECT: "an internal error in slowwave",
     Code.OUTPUT: "stdout could not be written, but the command itself is done",

@@ -11,6 +11,7 @@ from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
+from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 
@@ -82,15 +83,18 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     return [{**vars(conflict), **group_of[conflict.sources[0]]} for conflict in conflicts]
 
 
-def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
+def conflicts_as_text(
+    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, left: str = ""
+) -> str:
     """Return conflicts by group: its id, its memories by time, and how they differ.
 
-    limit: of groups, and of values and memories in each; None shows all.
+    limit: of groups, and of values and memories in each; None shows all. left: what a run did
+    with them.
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
     number = counted(len(groups), "conflict")
-    lines = [f"{number} between {count:,} memories, left unchanged."]
+    lines = [f"{number} between {count:,} memories{left}."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -157,16 +161,15 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
 
 
 def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
-    """Return what a model would be asked, with the nearest pairs."""
+    """Return what a model would be asked, with the nearest pairs that may be duplicates."""
     found = undecided_as_json(undecided)
     left = counted(found["memories"], "similar memory", "similar memories")
-    lines = [
-        f"Left for a model (--model NAME): {left} in "
-        f"{counted(len(undecided), 'question')}. Pairs that it would see, most "
-        "similar first:"
-    ]
-    memories = read_views(path, ids_in(pair["sources"] for pair in found["likeliest"]))
-    for pair in found["likeliest"]:
+    shown = [pair for pair in found["likeliest"] if pair["similarity"] >= DUPLICATE_SIMILARITY]
+    likeliest = " Pairs that it would see, most similar first:" if shown else ""
+    questions = counted(len(undecided), "question")
+    lines = [f"Left for a model (--model NAME): {left} in {questions}.{likeliest}"]
+    memories = read_views(path, ids_in(pair["sources"] for pair in shown))
+    for pair in shown:
         lines.append(f"  similarity {pair['similarity']:.2f}:")
         ids = sort_by_time(pair["sources"], memories)
         lines += [f"    {dated(memories.get(memory_id))}" for memory_id in ids]

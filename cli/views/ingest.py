@@ -220,9 +220,9 @@ def _memory(result: IngestResult) -> Iterator[str]:
 
 
 def _unread(outcome: IngestOutcome, writer: Writer) -> Iterator[str]:
-    planned = "the model would be asked, some {:,} tokens (--ask asks it)"
+    planned = "the model would be asked, about {:,} tokens (--ask asks it)"
     if writer.model is None:
-        planned = "would be queued for a model, some {:,} tokens"
+        planned = "would be queued for a model, about {:,} tokens"
     for unread in outcome.unread:
         places = f"{unread.part.new[0].place} to {unread.part.new[-1].place}"
         what = f"{unread.part.conversation}, messages {places}"
@@ -239,5 +239,7 @@ def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
         for state, (_, what) in STATES.items()
         if (found := outcome.of(state)) or state == "stored"
     ]
-    calls = f", {counted(outcome.usage.calls, 'call')}" if outcome.usage.calls else ""
-    return f"{', '.join(counts)}; read by {writer.model}{calls}."
+    usage = outcome.usage
+    calls = f", {counted(usage.calls, 'call')}" if usage.calls else ""
+    reader = f"; read by {writer.model}{calls}" if usage.calls or usage.cached else ""
+    return f"{', '.join(counts)}{reader}."

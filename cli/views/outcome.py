@@ -93,6 +93,7 @@ def report_as_json(
         "conversations": queued_parts_as_json(outcome.queued_parts),
         **phases_as_json(outcome),
         "backup": None if outcome.backup is None else str(outcome.backup),
+        "migrated_from": outcome.migrated_from,
         "model": {
             "writer": writer.name,
             "name": writer.model,
@@ -126,7 +127,8 @@ def report_as_text(
         parts.append(_proposals(results, path, verbose))
     parts += questions_as_text(outcome.asked, outcome.results)
     if outcome.conflicts:
-        parts.append(conflicts_as_text(outcome.conflicts, path, None if verbose else MAX_SHOWN))
+        limit = None if verbose else MAX_SHOWN
+        parts.append(conflicts_as_text(outcome.conflicts, path, limit, ", left unchanged"))
     if plan.undecided and writer.model is None:
         parts.append(undecided_as_text(plan.undecided, path))
     if verbose and (apart := outcome.apart):
@@ -169,6 +171,7 @@ def _last_remarks(
         *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path, verbose),
+        *([f"Migrated from schema version {number}."] if (number := outcome.migrated_from) else []),
         *([clean(f"Backup from before the run: {outcome.backup}")] if outcome.backup else []),
     ]
 
@@ -176,7 +179,7 @@ def _last_remarks(
 def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     before, after = outcome.before, outcome.after
     if not outcome.results and not outcome.asked and not _has_other_changes(outcome):
-        held = f"{counted(after.active, 'memory', 'memories')}, {after.tokens:,} tokens"
+        held = f"{counted(after.active, 'memory', 'memories')}, {counted(after.tokens, 'token')}"
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""

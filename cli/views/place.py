@@ -59,7 +59,7 @@ def place_as_text(
     parts = [
         *_untouched(_staying(place, results, _files_of(place, results, path)), has_model),
         *_repeated(place.repeated()),
-        *_budget(before, after, dry_run),
+        *_budget(before, after, dry_run, any(map(_is_applied, results))),
     ]
     return [line for part in parts for line in ("", part)]
 
@@ -105,19 +105,30 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Iterator[str]:
+def _is_applied(result: Result) -> bool:
+    return result.state in ("applied", "planned")
+
+
+def _budget(
+    before: Budget | None, after: Budget | None, dry_run: bool, has_applied: bool
+) -> Iterator[str]:
     if before is None or after is None:
         return
-    changed = before.unit == after.unit and before.used != after.used
-    had, now = ("has", "after this plan") if dry_run else ("had", "now")
-    used = f"{had} {before.used:,}, {after.used:,} {now}" if changed else f"has {after.used:,}"
-    aim = "" if after.target is None else f", and should have at most {after.target:,}"
-    lines = [f"Its agent loads at most {after.most:,} {after.unit}{aim}: it {used}."]
+    # Otherwise its agent changed it meanwhile.
+    is_own = has_applied or bool(after.shortened)
+    used = f"has {after.used:,}"
+    if is_own and before.unit == after.unit and before.used != after.used:
+        used = f"now has {after.used:,} ({before.used:,} before)"
+        if dry_run:
+            used = f"has {before.used:,} ({after.used:,} after this plan)"
+    aim = "" if after.target is None else f" and should have at most {after.target:,}"
+    loads = f"The agent loads at most {after.most:,} {after.unit} of {after.file}"
+    lines = [f"{loads}, which {used}{aim}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
     if after.target is not None and (excess := after.used - after.target) > 0:
-        why = "in this run, nothing else can go without loss"
+        why = "in this run, nothing more can be removed without loss"
         if after.shortened is None:
             why = "only a complete run without --review always shortens entries"
         lines.append(f"  ! {excess:,} too many: {why}.")
@@ -127,8 +138,8 @@ def _budget(before: Budget | None, after: Budget | None, dry_run: bool) -> Itera
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
             hint = f"  Preview which entries can be shortened without loss: {command}"
             lines.append(with_file(hint))
-    saved = before.tokens - after.tokens
+    saved = before.tokens - after.tokens if is_own else 0
     fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
     then = "After this plan, each" if dry_run and saved else "Each"
-    lines.append(f"{then} session loads {after.tokens:,} tokens of it{fewer}.")
+    lines.append(f"{then} session loads {after.tokens:,} tokens of {after.file}{fewer}.")
     yield "\n".join(lines)

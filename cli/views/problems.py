@@ -44,7 +44,7 @@ def report_problems(
     elif failure is not None:
         output.error(*failure, code)
     elif writer.refused is not None:
-        output.error(f"The model refuses every call: {writer.refused}", "", code)
+        output.error(_refusal(writer), "", code)
     elif writer.overspent is not None:
         code = code or Code.PARTLY
         output.error(f"The model used {writer.overspent}.", "", code)
@@ -95,7 +95,7 @@ def model_failure(
     why = next(filter(None, (*(window.why for window in asked), parts.why)), "no reason was given")
     states = {window.state for window in asked}
     if writer.refused is not None:
-        first = f"The model refuses every call: {writer.refused.rstrip('.')}. {file}: "
+        first = f"{_refusal(writer).rstrip('.')}. {file}: "
         first += f"{' and '.join(left)} not answered."
     else:
         first = f"{file}: {' and '.join(left)} not answered, first: {why.rstrip('.')}."
@@ -108,6 +108,11 @@ def model_failure(
     else:
         todo = f"The next run asks again. To test server and key: {check}"
     return clean(first), clean(todo)
+
+
+def _refusal(writer: Writer) -> str:
+    who = "program" if (writer.model or "").startswith("cli:") else "server"
+    return f"The {who} refuses every call: {writer.refused}"
 
 
 def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:

@@ -163,4 +163,4 @@ def _writer_of(run: Run) -> str:
     if DROPPED in options:
         return "none: dropped"
     writer = str(options.get("model") or "no model")
-    return f"{writer}, of conversations" if INGESTED in options else writer
+    return f"{writer} (conversations)" if INGESTED in options else writer

@@ -188,6 +188,6 @@ class WindowGroups:
 _REASONS: dict[Operation, str] = {
     "merge": "{} memories say the same",
     "synthesize": "{} memories describe the same thing",
-    "update": "{} memories give one property, the latest its newest value",
+    "update": "{} memories state the same property; the latest has its current value",
     "extract": "{} memories support one rule or pattern",
 }

@@ -6,6 +6,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator
+from json import JSONDecodeError
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +132,16 @@ def was_sent(error: BaseException) -> bool:
 def why_unreadable(error: BaseException) -> str | None:
     """Return why an answer was refused; None if the error has another cause."""
     return next((str(cause) for cause in _causes(error) if isinstance(cause, AnswerRefused)), None)
+
+
+def why_not_json(error: BaseException) -> str | None:
+    """Return why a successful answer could not be parsed; None if the error has another cause."""
+    if status_of(error) is None:
+        for cause in _causes(error):
+            if isinstance(cause, JSONDecodeError | UnicodeDecodeError):
+                is_empty = isinstance(cause, JSONDecodeError) and not cause.doc.strip()
+                return f"the server's answer is {'empty' if is_empty else 'not JSON'}"
+    return None
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -13,7 +13,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
-from .litellm_client import load_litellm, status_of, was_sent, why_unreadable
+from .litellm_client import load_litellm, status_of, was_sent, why_not_json, why_unreadable
 from .parsing import breaks_off
 from .responses import (
     cost_of,
@@ -161,7 +161,7 @@ class ServedModel:
         wait = retry_after(error) or 0
         # Whether the other questions would only be refused, too.
         refuses = refuses_all(error) or wait > MAX_WAIT_S
-        message = f"the model could not be asked: {self._message_of(error)}"
+        message = self._message_of(error)
         if wait > MAX_WAIT_S:
             message += f"; the server asks to wait for {wait:.0f} seconds"
         return (ModelRefuses if refuses else CallFailed)(message)
@@ -263,8 +263,7 @@ class ServedModel:
             if isinstance(error, OpenAIError) and unreadable is None:
                 call.problem = self._problem_of(error, timeout_s)
                 raise
-            why = unreadable or f"the model could not be asked: {self._message_of(error)}"
-            raise CallFailed(why) from error
+            raise CallFailed(unreadable or self._message_of(error)) from error
 
     def _window(self, call: PendingCall) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
@@ -289,13 +288,16 @@ class ServedModel:
             return None
 
     def _message_of(self, error: Exception) -> str:
-        """Return an error's status and message on one line, without keys."""
+        """Return what failed on one line, with an error's status and message, without keys."""
+        if (unparsed := why_not_json(error)) is not None:
+            return unparsed
         text = self._clean(str(error).strip())
         # litellm appends its own traceback.
         summary = text.partition("Traceback (most recent call last)")[0].strip()
         message = one_line(_NAMES_OF_ERRORS.sub("", summary)) or type(error).__name__
         status = status_of(error)
-        return message if status is None else f"HTTP {status}: {message}"
+        coded = message if status is None else f"HTTP {status}: {message}"
+        return f"the call to the model failed: {coded}"
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self._endpoint.api_base)

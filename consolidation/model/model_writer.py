@@ -61,7 +61,7 @@ class ModelWriter:
 
     @property
     def refused(self) -> str | None:
-        """Why the model refuses every call; None if it has not refused."""
+        """Why every call is refused; None if none was."""
         return None if self._dispatcher is None else self._dispatcher.refused
 
     @property

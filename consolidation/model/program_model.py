@@ -75,7 +75,7 @@ class ProgramModel:
         # A name that starts with a dash would be an option.
         if name not in PROGRAMS or (slash and not wanted) or wanted.startswith("-"):
             raise ModelError(
-                f"'{self.model}' is not a program that can be asked.",
+                f"'{self.model}' is not a supported program.",
                 f"Available: {', '.join(f'{PREFIX}{name}[/MODEL]' for name in PROGRAMS)}.",
             )
         program, path = PROGRAMS[name], shutil.which(name)

@@ -24,7 +24,7 @@ class CallFailed(Unanswered):
 
 
 class ModelRefuses(CallFailed):
-    """The model refuses every call: the key is wrong, or the model does not exist."""
+    """Every call is refused: the key is wrong, or the model does not exist."""
 
 
 class UnreadableAnswer(Unanswered):

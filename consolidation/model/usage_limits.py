@@ -245,7 +245,8 @@ class UsageMeter:
         """Return the reason if the time is over; None if not."""
         if self.seconds_left() > 0:
             return None
-        return f"the budget of {self._limits.seconds:g} seconds is used up"
+        unit = "second" if self._limits.seconds == 1 else "seconds"
+        return f"the budget of {self._limits.seconds:g} {unit} is used up"
 
     def overspent(self) -> str | None:
         """Return the usage that exceeds a limit, and the limit; None if none is exceeded."""
@@ -292,7 +293,8 @@ class UsageMeter:
             self._granted = self._granted.plus(self._owner.take(lacking))
         granted, limits = self._granted, self._limits
         if _exceeds(needed.calls, granted.calls):
-            return f"the budget of {limits.calls} calls is used up"
+            calls = "1 call" if limits.calls == 1 else f"{limits.calls} calls"
+            return f"the budget of {calls} is used up"
         if _exceeds(needed.tokens, granted.tokens):
             why = f"the budget of {limits.tokens} tokens has no room for another call of about "
             why += f"{estimate.total} tokens"

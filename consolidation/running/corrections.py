@@ -5,6 +5,7 @@ Each is a run with one applied proposal and journaled rows, so that undo restore
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,6 +37,7 @@ Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
 
 # What a correction depends on: if an agent changes it meanwhile, nothing is corrected.
 _state_of = attrgetter("content", "status", "tenant", "protected")
+_NO_LETTERS = re.compile(r"[\W_]+")
 # The trust in what a person states.
 _PERSONS_TRUST = 1.0
 _WHO: Mapping[By, str] = {"human": "a person", "agent": "an agent"}
@@ -69,9 +71,10 @@ class Correction:
 class Corrector:
     """Applies the corrections of a person or an agent to the memories of one file.
 
-    A memory that leaves does so with its copies: active ones with the same text. The methods raise
-    `StoreError`, with nothing changed: also if a memory is not active, or if an agent would
-    supersede, retract or unpin a memory that is human, pinned or core.
+    A memory that leaves does so with its copies: active ones with the same text, in any spelling
+    or with an introduction such as "User said that". The methods raise `StoreError`, with nothing
+    changed: also if a memory is not active, or if an agent would supersede, retract or unpin a
+    memory that is human, pinned or core.
     """
 
     # Open for writing under the maintenance lock.
@@ -164,11 +167,12 @@ class Corrector:
     def _find_wrong(self, ids: Sequence[str]) -> list[Memory]:
         """Return memories that may leave, with their copies."""
         named = self._find(ids)
-        texts, known = {memory.content for memory in named}, {memory.id for memory in named}
+        known = {memory.id for memory in named}
+        wrong = {memory.content: _letters(memory.content) for memory in named}
         copies = [
             memory
             for memory in read_active(self.file, named[0].tenant, timestamp(self.now))
-            if memory.content in texts and memory.id not in known
+            if memory.id not in known and _is_copy(memory.content, wrong)
         ]
         self._refuse_protected([*named, *copies])
         return [*named, *copies]
@@ -285,3 +289,24 @@ class Corrector:
                     f"An agent changed memory {memory.id} in the meantime.",
                     "No correction was made. Check the memory, then try again.",
                 )
+
+
+def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
+    """Whether a text is a wrong one in another spelling. wrong: their letters, by text."""
+    letters = _letters(text)
+    near = [
+        known
+        for known, end in wrong.items()
+        if text == known or letters.endswith(end) or end.endswith(letters)
+    ]
+    if not near or text in near:
+        return bool(near)
+    # Imported late: it loads dictionaries.
+    from slowwave.consolidation.comparison.normal_form import normal_form
+
+    return normal_form(text) in map(normal_form, near)
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text, which other spellings only put something before."""
+    return _NO_LETTERS.sub("", text.casefold()) or text

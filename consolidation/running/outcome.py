@@ -84,6 +84,8 @@ class Outcome:
     archived: AgeingResult | None = None
     # The backup made before the first change.
     backup: Path | None = None
+    # The version of the schema that the run migrated; None if it was the current one.
+    migrated_from: int | None = None
     # Why the findings were not saved; the next run computes them again.
     why_unsaved: str | None = None
 
@@ -206,6 +208,11 @@ def without_stale(
     for at, result in enumerate(results):
         if result.proposal.id in stale:
             results[at] = replace(result, state="stale", why=stale[result.proposal.id])
+    outcome = replace(outcome, results=tuple(results))
+    aged = any(phase.leaving for phase in outcome.aged)
+    if not (outcome.states["applied"] or aged or outcome.purged.ids or outcome.queued_parts.runs):
+        # What agents changed meanwhile is not counted.
+        return replace(outcome, after=outcome.before)
     with open_reading(path) as file:
         after = count_memories(file, select_consolidated_tenants(file, tenants), count_tokens)
-    return replace(outcome, results=tuple(results), after=after)
+    return replace(outcome, after=after)

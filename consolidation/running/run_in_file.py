@@ -28,6 +28,7 @@ from slowwave.store.file import (
     open_any_version,
     open_reading,
     open_writing,
+    schema_version,
 )
 from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
 from slowwave.store.memories import Counts
@@ -84,6 +85,8 @@ class Preflight:
         self._ready = False
         # The backup, once it was made.
         self.backup: Path | None = None
+        # The older version of the schema that it had, once it was migrated.
+        self.migrated_from: int | None = None
 
     def refuse_damaged(self) -> None:
         """Refuse a damaged file; only the first call checks. Raises `UnusableFile`."""
@@ -108,7 +111,10 @@ class Preflight:
         """Migrate an older schema."""
         if needs_migration(self._path):
             self.check_and_back_up()
+            with open_any_version(self._path) as file:
+                had = schema_version(file)
             migrate_file(self._path)
+            self.migrated_from = had
 
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""

@@ -319,4 +319,5 @@ class Stages:
             before=self._before or outcome.before,
             end_is_kept=outcome.end_is_kept and (expired is None or expired.end_is_kept),
             backup=self._preflight.backup,
+            migrated_from=self._preflight.migrated_from,
         )

@@ -74,7 +74,7 @@ class Writer(Protocol):
 
     @property
     def refused(self) -> str | None:
-        """Why the model refuses every call; None if it has not refused."""
+        """Why every call is refused; None if none was."""
 
     @property
     def overspent(self) -> str | None:

@@ -70,7 +70,8 @@ class Hermes(TextFormat):
         if limit is None:
             return None
         text = text_of(path) or "" if text is None else text
-        return Budget(len(text), limit, "characters", True, count_tokens(text))
+        tokens = count_tokens(text)
+        return Budget(len(text), limit, "characters", True, tokens, file=path.name)
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

@@ -94,7 +94,7 @@ class Markdown(TextFormat):
         text = text_of(path) or "" if text is None else text
         tokens = count_tokens(text)
         if path.name == "USER.md":
-            return Budget(len(text), _MAX_USER, "characters", True, tokens)
+            return Budget(len(text), _MAX_USER, "characters", True, tokens, file=path.name)
         if path.name != "MEMORY.md":
             return None
         folder = path.resolve().parent

@@ -180,7 +180,7 @@ def test_a_server_that_is_not_there_is_reported_and_costs_nothing(
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         configure(priced.path, api_base=f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
-        ended = night(cli, priced, "2 USD", "--json").ends(1, "the model could not be asked")
+        ended = night(cli, priced, "2 USD", "--json").ends(1, "the call to the model failed")
     assert ended.json["model"]["calls"] > 0
     assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
 

@@ -219,6 +219,14 @@ def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
     assert result_of(memory_file) != before
 
 
+def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path) -> None:
+    path = of_version(1, tmp_path)
+    assert slowwave("maintain", path, "--json").json["migrated_from"] == 1
+    assert slowwave("maintain", path, "--json").json["migrated_from"] is None
+    path.unlink()
+    slowwave("maintain", of_version(1, tmp_path)).says("Migrated from schema version 1.")
+
+
 @pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
 def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)

@@ -23,10 +23,11 @@ FAILURES: dict[str, tuple[Responder, str]] = {
     "404": (lambda _: refuses(404, "no such model"), "no such model"),
     "rubbish": (lambda _: says("I think so."), "not answered"),
     "empty": (lambda _: says(""), "the model's answer is empty"),
-    "HTML": (lambda _: Reply("<html>Welcome</html>"), "could not be asked"),
+    "HTML": (lambda _: Reply("<html>Welcome</html>"), "the server's answer is not JSON"),
+    "no body": (lambda _: Reply(""), "the server's answer is empty"),
     "a bad gateway": (lambda _: Reply("<html>502</html>", 502, _AT_ONCE), "502"),
     "a refusal": (lambda _: says("", refusal="I will not."), "I will not"),
-    "no words": (lambda _: HANGS_UP, "could not be asked"),
+    "no words": (lambda _: HANGS_UP, "the call to the model failed"),
 }
 
 
@@ -79,7 +80,7 @@ def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..
     assert "litellm" not in line
     check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
     assert line.endswith(f" The next run asks again. To test server and key: {check}")
-    assert ("The model refuses every call" in line) == (failure in ("401", "404"))
+    assert ("The server refuses every call" in line) == (failure in ("401", "404"))
 
 
 def test_after_a_timeout_the_next_run_retries(agent: Agent, maintain: Callable[..., Ended]) -> None:
@@ -99,7 +100,7 @@ def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended]
     agent.remember(facts(1))
     maintain()
     done, failed = cli("log", agent.path, "--json").json["runs"]
-    why = "failed: the model could not be asked: HTTP 500: broken"
+    why = "failed: the call to the model failed: HTTP 500: broken"
     listed = " ".join(cli("log", agent.path).out.split())
     assert "calls, cost unknown" in listed
     assert "HTTP 500: broken" in listed
@@ -130,7 +131,7 @@ def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., E
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
     error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
-    why = "first: the model could not be asked: HTTP 500: broken; the budget of 1 calls is used up."
+    why = "first: the call to the model failed: HTTP 500: broken; the budget of 1 call is used up."
     assert error["error"].endswith(why)
     assert "slowwave model-check --model" in error["hint"]
 

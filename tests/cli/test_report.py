@@ -255,7 +255,8 @@ def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file
     said = text_of(memory_file, outcome)
     assert "Left for a model (--model NAME): 24 similar memories in 12 questions." in said
     shown = [text for text in texts if text in said]
-    assert shown == texts[4:]
+    # Less similar pairs are hardly duplicates.
+    assert shown == texts[10:]
     assert "similarity 0.72:" in said
     writer = ModelWriter(Endpoint("none/none", None))
     left = json_of(memory_file, outcome, writer)["undecided"]
@@ -379,7 +380,7 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     first, second = dict.fromkeys(match["id"] for match in found)
     said = conflicts_as_text(CONFLICTS, memory_file)
     assert said.splitlines() == [
-        "2 conflicts between 6 memories, left unchanged.",
+        "2 conflicts between 6 memories.",
         f"  {first}",
         "    2026-02-17  d says so. (d)",
         "    2026-02-18  c says so. (c)",

@@ -521,7 +521,10 @@ def test_the_kill_switch_prevents_every_run_and_names_its_place(
     before = lived.read_bytes()
     for more in ((), ("--dry-run",)):
         ended = cli("maintain", lived, "--phase", "all", *more)
-        assert (ended.code, f"switched off by enabled in {config}" in ended.out) == (0, True)
+        assert (ended.code, f"switched off by 'enabled = false' in {config}" in ended.out) == (
+            0,
+            True,
+        )
     assert gate_of(cli, lived, "--phase", "all")["name"] == "enabled"
     assert lived.read_bytes() == before
     assert gate_of(cli, lived, setting("enabled", True), "--dry-run") == {}

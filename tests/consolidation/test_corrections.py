@@ -111,10 +111,19 @@ def test_a_persons_word_stays_and_earlier_days_are_as_they_were(
         assert memory.consolidate().run_id is None
 
 
+@pytest.mark.parametrize("named", ["m-00", "m-01"])
+def test_a_wrong_value_leaves_in_every_spelling(named: str, memory_file: Path) -> None:
+    texts = ["Ann has the pager.", "User said that Ann has the pager", "Ann has the pager, Bo not."]
+    fill(memory_file, [*daily(texts, "m"), *daily(["!!!", "User said: Bo has the pager."], "n")])
+    with AgentMemory(memory_file) as memory:
+        done = memory.correct(named, "Bo has the pager.")
+        assert {left.id for left in done.left} == {"m-00", "m-01"}
+
+
 def test_the_memories_derived_from_a_wrong_one_are_named(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080"]
+    texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080. Ada set it up."]
     fill(memory_file, daily(texts, "m"))
     night(memory_file, embedder)
     (left,) = rows(memory_file, "SELECT id, superseded_by FROM memories WHERE superseded_by <> ''")

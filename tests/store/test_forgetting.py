@@ -255,6 +255,20 @@ def test_each_spelling_of_a_text_is_forgotten(memory_file: Path, cli: Cli) -> No
     assert states(memory_file) == {"kept": "active", "accent": "active"}
 
 
+def test_memories_that_lose_a_text_elsewhere_are_counted(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, a_memory("k1", "Maria Keller is in."))
+    put(memory_file, a_memory("k5", "The pump hums.", session="Maria Keller talk"))
+    counted = "from the source, session, tags or metadata of 1 memory that stays"
+    forget = ("forget", memory_file, "--matching", "maria keller")
+    planned = cli(*forget, "--dry-run").says(counted)
+    assert planned.code == 0
+    assert cli(*forget, "--dry-run", "--json").json["rewritten"] == ["k5"]
+    done = cli(*forget, "--yes")
+    assert "Forgot 1 memory and " in done.out
+    assert counted in done.err
+    assert rows(memory_file, "SELECT session FROM memories") == [{"session": "[forgotten] talk"}]
+
+
 def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
     assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
     cli("add", path, "The user prefers tea.")

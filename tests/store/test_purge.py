@@ -268,6 +268,7 @@ def test_a_month_after_a_night_its_sources_go_and_their_texts_stay(
     assert outcome.run_id is None
     (derived,) = rows(path, "SELECT id FROM memories WHERE layer = 'stable'")
     lineage = cli("show", "--lineage", path, derived["id"], "--json").json
+    assert (lineage["command"], lineage["file"]) == ("trace", str(path))
     sources = {source["id"]: source for source in everyone(lineage["sources"])}
     assert all(source["content"] == texts[name] for name, source in sources.items())
     assert {sources[memory_id]["status"] for memory_id in outcome.purged.ids} == {"gone"}

@@ -61,7 +61,7 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "server error": (refuses(500), ATTEMPTS, "HTTP 500"),
     "overloaded": (refuses(503), ATTEMPTS, "HTTP 503"),
     "connection closed": (HANGS_UP, ATTEMPTS, "Connection error"),
-    "web page": (Reply("<html>login</html>"), ATTEMPTS, "could not be asked"),
+    "web page": (Reply("<html>login</html>"), ATTEMPTS, "answer is not JSON"),
     "wrong key": (refuses(401), 1, "HTTP 401"),
     "unknown model": (refuses(404), 1, "HTTP 404"),
     "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
@@ -196,8 +196,8 @@ def test_a_retry_does_not_wait_beyond_the_budget_of_time(agent: Agent) -> None:
     question = only_question(agent.sleep(agent.writer(limits=UsageLimits(seconds=1.0))))
     assert question.state == "failed"
     assert question.why is not None
-    assert question.why.startswith("the model could not be asked: HTTP 503: ")
-    assert question.why.endswith("; the budget of 1 seconds is used up")
+    assert question.why.startswith("the call to the model failed: HTTP 503: ")
+    assert question.why.endswith("; the budget of 1 second is used up")
     assert len(agent.server.asked) == 1
 
 

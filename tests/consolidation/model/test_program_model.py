@@ -235,7 +235,7 @@ def test_a_budget_in_usd_cannot_be_kept_with_codex(agent: Agent, programs: Stand
 
 @pytest.mark.parametrize("model", ["cli:gemini", "cli:", "cli:claude/", "cli:claude/--help"])
 def test_names_of_no_program_are_refused(model: str) -> None:
-    with pytest.raises(ModelError, match="not a program that can be asked"):
+    with pytest.raises(ModelError, match="not a supported program"):
         ProgramModel(model).open()
 
 

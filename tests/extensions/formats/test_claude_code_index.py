@@ -103,7 +103,7 @@ def test_a_line_without_another_source_is_kept_above_the_target(folder: Path, cl
     before = (folder / "MEMORY.md").read_text().splitlines()
     ended = cli("maintain", folder, "--format", "claude-code", "--target", "0.2KB")
     assert "should have at most 200" in ended.out
-    assert "nothing else can go without loss" in ended.out
+    assert "nothing more can be removed without loss" in ended.out
     assert "3 entries shortened, without loss (old.md, older-line.md, new.md)" in ended.out
     after = (folder / "MEMORY.md").read_text().splitlines()
     for name in ("more.md", "user.md", "gone.md"):
@@ -131,7 +131,7 @@ def test_without_a_target_the_report_has_the_command(folder: Path, cli: Cli) -> 
     assert "without loss (" not in report
     waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
     assert "only a complete run without --review always shortens entries" in waiting
-    assert "nothing else" not in waiting
+    assert "nothing more" not in waiting
     assert content(folder)["MEMORY.md"] == before
     assert cli("maintain", folder, *options, "--target", "25KB").code == 0
     assert 24_800 < len(content(folder)["MEMORY.md"]) <= 25_000

@@ -274,7 +274,7 @@ def test_the_report_names_what_stays_and_what_sessions_load(folder: Path, cli: C
     assert budget["tokens"] == count_tokens(index)
     assert budget["tokens_before"] > budget["tokens"]
     ended = cli("maintain", folder, "--dry-run")
-    assert f"Each session loads {budget['tokens']:,} tokens of it." in ended.out
+    assert f"Each session loads {budget['tokens']:,} tokens of MEMORY.md." in ended.out
 
 
 def test_what_memories_and_instructions_both_say_is_named(folder: Path, cli: Cli) -> None:

@@ -384,7 +384,10 @@ def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: 
     assert budget["used"] < budget["before"] < budget["most"]
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
     assert (budget["unit"], budget["most"]) == (unit, most)
-    assert f"Its agent loads at most {most:,} {unit}" in cli("maintain", path).out
+    assert (
+        f"The agent loads at most {most:,} {unit} of MEMORY.md, which has"
+        in cli("maintain", path).out
+    )
 
 
 def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
