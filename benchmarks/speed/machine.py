@@ -55,8 +55,7 @@ def run(command: Sequence[object], variables: Mapping[str, str] | None = None) -
     """Return the stdout of a command, and its start, times in seconds, and peak memory in bytes.
 
     Raises `RuntimeError` with its stderr if it failed. This process must be small, since the system
-    counts its memory as that of the child until exec. Modules are compiled once, as for a user,
-    whatever the environment says.
+    counts its memory as that of the child until exec. Compiled modules are stored, as for a user.
     """
     words = list(map(str, command))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", **(variables or {})}
