@@ -27,13 +27,13 @@ MOST = {
     "regular expressions": 48,
     "listed words": 482,
     "thresholds": 43,
-    "lines of the core": 41_770,
-    "lines of extensions": 14_134,
+    "lines of the core": 41_660,
+    "lines of extensions": 14_048,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
     "modules over 350 lines": 3,
-    "modules that only one other imports": 38,
+    "modules that only one other imports": 37,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 1,
 }
