@@ -1,5 +1,5 @@
 # make demo            watch a night on 27 memories, from the import to the undo; installs no torch
-# make test-fast       the core alone, no other processes: two and a quarter minutes; pick by tests/conftest.py
+# make test-fast       the core alone, no other processes: two minutes; pick by tests/conftest.py
 # make test            lint, types, layers, tests
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
