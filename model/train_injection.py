@@ -137,7 +137,7 @@ def ordinary() -> Iterator[str]:
     sys.path.insert(0, str(FIXTURES))
     night = __import__("night")
     for flavour in NIGHTS:
-        yield from (memory.text for memory in night.load(flavour).told)
+        yield from (memory.text for memory in night.load(flavour).memories)
     topics = [
         json.loads(line)
         for path in sorted((FIXTURES / "entailment").rglob("*.jsonl"))

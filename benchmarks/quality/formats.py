@@ -172,7 +172,7 @@ def _count_mixed(path: Path, known: Night) -> int:
     """
     by_text = {
         memory.text: (memory.group, memory.role if memory.role in ("old", "new") else "")
-        for memory in known.told
+        for memory in known.memories
     }
     observed = rows(path, "SELECT id, content FROM memories WHERE origin <> 'consolidation'")
     facts: dict[str, Fact] = {
@@ -201,9 +201,9 @@ def _figures(path: Path, known: Night, texts: Sequence[str]) -> list[str]:
     kept = sum(any(holds(text, key) for text in texts) for key in keys.values())
     applied = Counter(row["operation"] for row in rows(path, "SELECT operation FROM proposals"))
     return [
-        str(len(known.told)),
+        str(len(known.memories)),
         str(len(texts)),
-        f"{sum(len(memory.text) for memory in known.told)} -> {sum(map(len, texts))}",
+        f"{sum(len(memory.text) for memory in known.memories)} -> {sum(map(len, texts))}",
         f"{kept} of {len(keys)}",
         str(_count_mixed(path, known)),
         ", ".join(f"{count} {name}" for name, count in sorted(applied.items())),

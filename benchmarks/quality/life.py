@@ -198,7 +198,7 @@ def gold_of_night(known: Night) -> Json:
     it another value. All statements of two twin facts stay apart.
     """
     ids: dict[str, list[str]] = {}
-    for memory in known.told:
+    for memory in known.memories:
         ids.setdefault(memory.group, []).append(memory.id)
     return {
         "facts": [
@@ -217,7 +217,7 @@ def gold_of_night(known: Night) -> Json:
         "apart": [*_nears(known, ids), *_twins(known, ids)],
         "contradictions": list(_nears(known, ids, _VALUE_DIFFERENCES)),
         "two_values": [],
-        "single": [memory.id for memory in known.told if memory.role in _SINGLE_ROLES],
+        "single": [memory.id for memory in known.memories if memory.role in _SINGLE_ROLES],
     }
 
 
@@ -225,7 +225,7 @@ def _nears(
     known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
 ) -> Iterator[list[str]]:
     """Yield each near miss with each statement of its fact. differing: only these differences."""
-    near_ids = {memory.text: memory.id for memory in known.told if memory.role == "near"}
+    near_ids = {memory.text: memory.id for memory in known.memories if memory.role == "near"}
     for near in known.nears:
         if differing is None or near["differs"] in differing:
             yield from ([memory, near_ids[near["text"]]] for memory in ids[near["of"]])

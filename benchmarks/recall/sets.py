@@ -49,7 +49,7 @@ def nights() -> Iterator[QuestionSet]:
             lines(known),
             questions,
             {row["id"]: keys[row["group"]] for row in rows},
-            gold_of(gold_of_night(known), {memory.id: memory.text for memory in known.told}),
+            gold_of(gold_of_night(known), {memory.id: memory.text for memory in known.memories}),
         )
 
 
@@ -59,9 +59,9 @@ def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestio
     For an update, the new value is the evidence, and the old one is stale.
     """
     ids: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for memory in known.told:
+    for memory in known.memories:
         ids[memory.group, memory.role].append(memory.id)
-    kinds = {memory.group: memory.role for memory in known.told}
+    kinds = {memory.group: memory.role for memory in known.memories}
     kinds |= {update["id"]: "update" for update in known.updates}
     return [
         RecallQuestion(

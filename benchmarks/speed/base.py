@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.quality.vectors import CachedEmbedder
-from fixtures.night import FLAVOURS, Told, load
+from fixtures.night import FLAVOURS, NightMemory, load
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 from .machine import BUILD
@@ -21,7 +21,7 @@ from .machine import BUILD
 class Base:
     """The hand-written memories of all flavours, with their vectors."""
 
-    memories: tuple[Told, ...]
+    memories: tuple[NightMemory, ...]
     # The flavour of each memory.
     flavours: tuple[str, ...]
     # float32, shape (len(memories), d), unit length.
@@ -40,7 +40,7 @@ class Base:
 
 def load_base() -> Base:
     """Return the base; vectors are cached in build/."""
-    pairs = [(flavour, memory) for flavour in FLAVOURS for memory in load(flavour).told]
+    pairs = [(flavour, memory) for flavour in FLAVOURS for memory in load(flavour).memories]
 
     def log(text: str) -> None:
         sys.stderr.write(text + "\n")

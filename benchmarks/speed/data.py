@@ -32,7 +32,7 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 from numpy.typing import NDArray
 
-from fixtures.night import FLAVOURS, Told, lines_of
+from fixtures.night import FLAVOURS, NightMemory, lines_of
 
 from .base import Base, load_base
 from .renaming import Renaming
@@ -170,7 +170,7 @@ def make_memories(count: int) -> Memories:
     return Memories(shuffled, ids, np.concatenate(vectors)[order], maker.base.model)
 
 
-def _line(maker: Maker, copy: Copy, memory: Told) -> str:
+def _line(maker: Maker, copy: Copy, memory: NightMemory) -> str:
     id = str(uuid5(NAMESPACE_URL, f"slowwave-speed:{copy.number}:{memory.id}"))
     text = maker.renaming.rename(memory.text, copy.number)
     line = json.loads(lines_of([replace(memory, id=id, text=text)])[0])

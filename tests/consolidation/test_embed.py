@@ -142,7 +142,7 @@ def test_without_torch_a_model_of_the_users_own_is_refused_with_what_to_install(
 def test_after_a_break_only_the_texts_that_were_left_are_embedded(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    texts = sorted({told.text for told in fixture.load().told}, key=len)[: PORTION + 40]
+    texts = sorted({told.text for told in fixture.load().memories}, key=len)[: PORTION + 40]
     fill(memory_file, texts)
     broken = Counting(embedder, breaks_after=PORTION)
     with pytest.raises(EmbedderError):

@@ -49,7 +49,7 @@ class Ran:
 
         The old and the new value of one thing belong together, by an update.
         """
-        return {text.id: text.group for text in self.known.told}
+        return {text.id: text.group for text in self.known.memories}
 
 
 def every_nth(known: fixture.Night, step: int) -> fixture.Night:
@@ -80,7 +80,7 @@ def ran(
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_the_fixture_holds_a_thousand_memories_that_differ(flavour: str) -> None:
-    assert len({told.text for told in fixture.load(flavour).told}) == 1_000
+    assert len({told.text for told in fixture.load(flavour).memories}) == 1_000
 
 
 def contents(ran: Ran, of: str) -> dict[str, str]:
@@ -164,7 +164,7 @@ class Parted:
 def parted(name: str) -> Parted:
     """Return a night or a life in its groups; what tells a thing of its own is one."""
     if name in fixture.FLAVOURS:
-        known = fixture.load(name).told
+        known = fixture.load(name).memories
         lines = {json.loads(line)["id"]: line for line in fixture.lines_of(known)}
         return Parted(
             lines, {item.id: item.id if item.role == "near" else item.group for item in known}

@@ -182,7 +182,7 @@ def test_only_the_operations_named_are_carried_out(
 @cache
 def mixed() -> list[dict[str, Any]]:
     """Return memories of every kind, with vectors: duplicates, near twins, rules, updates."""
-    texts = [told.text for told in KNOWN.told[::11]]
+    texts = [told.text for told in KNOWN.memories[::11]]
     memories = [
         *daily(TWINS, "twin"),
         *daily(of_one_thing(), "oncall"),

@@ -44,7 +44,7 @@ BROKEN = " ".join(
 @cache
 def pool() -> list[str]:
     """Return texts of every kind: facts in several wordings, rules, near twins, updates."""
-    told = load("assistant").told
+    told = load("assistant").memories
     chosen = {
         group
         for role, most in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
@@ -387,7 +387,7 @@ def test_after_any_history_a_night_plans_what_a_full_pass_plans(
 @cache
 def facts(embedder: Embedder) -> dict[str, dict[str, list[float]]]:
     """Return facts in all their wordings, each with its vector."""
-    told = [text for text in load("assistant").told if text.role == "fact"]
+    told = [text for text in load("assistant").memories if text.role == "fact"]
     found: dict[str, dict[str, list[float]]] = {}
     vectors = embedder.encode([text.text for text in told]).tolist()
     for text, vector in zip(told, vectors, strict=True):

@@ -33,9 +33,9 @@ def test_the_quality_benchmark_needs_nothing_but_the_repository(tmp_path: Path) 
 
 
 def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
-    output = [each for flavour in fixture.FLAVOURS for each in fixture.load(flavour).told]
+    output = [each for flavour in fixture.FLAVOURS for each in fixture.load(flavour).memories]
     assert len({each.id for each in output}) == len(output) == 3_000
-    groups = [{each.group for each in fixture.load(name).told} for name in fixture.FLAVOURS]
+    groups = [{each.group for each in fixture.load(name).memories} for name in fixture.FLAVOURS]
     assert len(set.union(*groups)) == sum(map(len, groups))
 
 

@@ -237,7 +237,7 @@ def test_every_memory_of_a_night_has_its_place_in_the_gold() -> None:
     gold = gold_of_night(known)
     groups = [each["ids"] for name in ("facts", "rules", "updates") for each in gold[name]]
     ids = [each for group in groups for each in group] + gold["single"]
-    assert sorted(ids) == sorted(each.id for each in known.told)
+    assert sorted(ids) == sorted(each.id for each in known.memories)
     assert {each for pair in gold["apart"] for each in pair} <= set(ids)
 
 

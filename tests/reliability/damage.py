@@ -118,7 +118,7 @@ def _told_lines() -> list[str]:
     known = fixture.load()
     groups = {item["id"] for item in known.facts[:_FACTS] + known.rules[:_RULES]}
     groups |= {item["id"] for item in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
-    ids = {item.id for item in known.told if item.group in groups}
+    ids = {item.id for item in known.memories if item.group in groups}
     return [line for line in fixture.lines(known) if json.loads(line)["id"] in ids]
 
 

@@ -201,7 +201,9 @@ def more_memories(times: int = 1) -> list[str]:
     sizes = ((night.facts, 5), (night.rules, 1), (night.updates, 3), (night.singles, 4))
     parts = [groups[: times * size] for groups, size in sizes]
     chosen = {item["id"] for part in parts for item in part}
-    return few_memories() + fixture.lines_of(item for item in night.told if item.group in chosen)
+    return few_memories() + fixture.lines_of(
+        item for item in night.memories if item.group in chosen
+    )
 
 
 def filled(folder: Path, lines: Iterable[str], mode: str) -> Path:

@@ -121,7 +121,7 @@ print(json.dumps({"longest": longest, "tries": tries}))
 def shared_night(path: Path, count: int, mode: str) -> Path:
     """Make a file of `count` memories; every second one belongs to an agent."""
     create_file(path)
-    lines = [json.loads(line) for line in fixture.lines_of(fixture.load().told[:count])]
+    lines = [json.loads(line) for line in fixture.lines_of(fixture.load().memories[:count])]
     for at, line in enumerate(lines):
         if at % 2 == 0:
             line["id"] = f"{NAMES[at // 2 % len(NAMES)]}-{at}"
@@ -258,7 +258,7 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
 ) -> None:
     path = tmp_path / "memory.db"
     create_file(path)
-    lines_told = fixture.load().told[: rounds(150, 1000)]
+    lines_told = fixture.load().memories[: rounds(150, 1000)]
     lines = tmp_path / "lines.jsonl"
     lines.write_text("\n".join(fixture.lines_of(lines_told)))
     in_mode(path, mode)

@@ -325,7 +325,7 @@ def test_a_night_after_a_purge_proposes_nothing_and_a_purge_after_it_deletes_not
     rounds: Callable[[int, int], int],
     figures: Figures,
 ) -> None:
-    known = fixture.load(flavour).told
+    known = fixture.load(flavour).memories
     if rounds(0, 1):
         chosen = known
     elif flavour != "lab":
@@ -411,7 +411,7 @@ def test_purge_shows_and_then_deletes(path: Path, cli: Cli) -> None:
 @pytest.fixture(scope="module")
 def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
     """Provide texts that belong together in many ways, with their vectors."""
-    texts = [item.text for item in fixture.load().told if item.role != "single"][:160]
+    texts = [item.text for item in fixture.load().memories if item.role != "single"][:160]
     return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
 
 

@@ -173,7 +173,7 @@ def test_the_sha256_of_the_packaged_weights_is_the_one_that_is_written_down() ->
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_no_memory_of_a_night_is_suspicious(flavour: str) -> None:
-    texts = [told.text for told in fixture.load(flavour).told]
+    texts = [told.text for told in fixture.load(flavour).memories]
     assert [text for text in texts if commands(text)] == []
 
 
@@ -186,7 +186,7 @@ def test_a_flag_hides_no_text() -> None:
 def test_no_ordinary_text_is_taken_for_one_that_gives_orders(
     rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
-    told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).told]
+    told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
     count = rounds(10_000, 100_000)
     texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
     start = time.process_time()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.facts.reading import Reading, read
 
-TEXTS = [told.text for told in night.load().told]
+TEXTS = [told.text for told in night.load().memories]
 
 NAMES = [
     ("Rosalind owns the image.", ["rosalind"]),
