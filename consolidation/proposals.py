@@ -354,7 +354,7 @@ def derived_trust(trusts: Iterable[float]) -> float:
 
 
 def method_key(operation: Operation) -> str:
-    """Return the hash of the rules for a plan's own drafts."""
+    """Return the key that identifies the rules version for drafts made without a model."""
     return content_hash(f"{_RULES} {operation}")
 
 

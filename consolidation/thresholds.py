@@ -45,9 +45,9 @@ COMMON_WORD = 60
 # value: on six lives 51 of 67 such pairs were right.
 RIVAL_MATTER = 0.5
 
-# How likely the network must find it that a sentence is entailed by another one, and the same where
+# The minimum entailment probability of a sentence, and the same where
 # both have a value in common that few facts share by chance. Chosen on six lives and three nights
-# of 1,000: with 0.985 for the first 11 more memories leave rightly and 5 wrongly.
+# of 1,000: with 0.985 instead of 0.992, 11 more memories are merged correctly and 5 incorrectly.
 ENTAILED = 0.992
 ENTAILED_ANCHORED = 0.30
 
@@ -63,7 +63,7 @@ SHARED_WORDS = 0.70
 SHARED_WORDS_ANCHORED = 0.50
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, and
-# the step by which a cluster that does not fit into a window is clustered again. A writer that
+# the step by which a cluster that does not fit into a window is clustered again. An oracle writer
 # knows the answers joins the tellings of 66 of 75 facts of two lives within 0.65 and of 74 within
 # 0.75, for 2% more tokens; over ten nights of 53 and 68.
 WIDE_EPS = 0.75
@@ -108,10 +108,10 @@ RELEVANCE_SHARE = 0.7
 # omits 9% of the first ten hits; half of it would cost 0.018.
 MIN_RELEVANCE = 0.32
 
-# Hits that lie nearer to each other than this are as good as each other: layer and trust decide.
+# Hits whose relevance differs by less than this are tied; layer and trust break the tie.
 AS_RELEVANT = 0.001
 
-# The weight of its score in what a line of a context block is worth; its share of the question's
+# The weight of the score in the rank of a context-block line; the share of the question's
 # words has the rest. This and the worths of layers are the figures that agents' own memory layers
 # use, not measured here; shared facts are worth a little less than an agent's own stable memories.
 WORTH_SHARE = 0.5
@@ -127,7 +127,7 @@ REPEATED_LINE = 0.8
 # highest has 0.46), of the texts in fixtures/density.toml each dense one does.
 DENSE = 0.5
 
-# What a text's density is made of, as shares of its lines (code, data, lines that are not
+# The weights of a text's density score: the shares of lines (code, data, lines that are not
 # sentences) or of its words: code, data or identifiers alone make it dense, numbers do not. Set by
 # hand on fixtures/density.toml.
 WEIGHT_OF_LETTERS = 0.6

@@ -24,9 +24,7 @@ from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob
 
 # How many lines are written by one statement.
 _BATCH = 1_000
-_HISTORY_LEFT_OUT = (
-    "it is history of runs, which only a new file can import; the memories were imported"
-)
+_HISTORY_LEFT_OUT = "run history can only be imported into a new file; the memories were imported"
 
 
 class _Forgotten(ValueError):
@@ -55,7 +53,7 @@ def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
         line = json.dumps(fields).encode()
         return parse_line(line).memory(timestamp(now))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidLine(f"This is not a memory: {describe_error(error)}.") from error
+        raise InvalidLine(f"This memory is not valid: {describe_error(error)}.") from error
 
 
 def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory:
@@ -66,7 +64,7 @@ def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory
     try:
         refuse_unusable_text(text)
     except ValueError as error:
-        raise InvalidLine(f"This is not a memory: {error}.") from error
+        raise InvalidLine(f"This memory is not valid: {error}.") from error
     return new_memory({"content": text, **fields}, now)
 
 

@@ -39,8 +39,7 @@ def maintenance_lock(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"Cannot lock {path}: {place} cannot be opened: {error.strerror}.",
-            "Its disk must be mounted for writing, and you need write permission: change its owner "
-            "or mode, or remove it while nothing runs.",
+            "Make the lock file writable for this user, or delete it while no run is active.",
         ) from error
     try:
         yield

@@ -134,7 +134,7 @@ class Place:
         with copied_to_try(self.named) as copy, open_writing(copy) as file:
             return do(replace(file, path=self.named, identity=None))  # for messages
 
-    def why_no_texts(self) -> str | None:
+    def no_new_texts_reason(self) -> str | None:
         """Return why a run may not add texts; None if it may."""
         return None
 
@@ -206,7 +206,7 @@ def place_kinds() -> list[PlaceKind]:
 
 
 def place_of(file: Path, format: str | None, state: Path | None) -> Place:
-    """Return what FILE is. Raises `StoreError`, and wrong usage where that is not certain."""
+    """Return the place that FILE is. Raises `StoreError`, and wrong usage if that is ambiguous."""
     from .validate import is_foreign_file
 
     is_named = format is not None or state is not None or isinstance(file, Address)

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from .errors import Ambiguous, NotFound
 from .file import MemoryFile
 
-# The fewest characters of an id that a user may specify.
+# The minimum length of an id prefix.
 MIN_PREFIX = 4
 _LAST_CHARACTER = chr(sys.maxunicode)
 

@@ -236,6 +236,7 @@ def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
     for memory_id, text in texts.items():
         if (memory_id, text) not in kept:
             raise StoreError(
-                f"The text of memory {memory_id} would be lost from {file.path}.",
+                f"Purging would delete the only copy of the text of memory {memory_id} in "
+                f"{file.path}.",
                 "Nothing was purged. 'slowwave check FILE' shows whether a trigger is missing.",
             )

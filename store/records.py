@@ -289,7 +289,7 @@ def read_json(text: object) -> Any:
 
 
 def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where}: not a JSON {kind}.", SAVE)
+    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE)
 
 
 @lru_cache(maxsize=1_024)

@@ -258,7 +258,7 @@ def _maintain(path: Path, name: str, state: Path, embedder: Embedder) -> Mirror:
     mirror = Mirror(path, format, state)
     mirror.make()
     mirror.settle(datetime.now(UTC))
-    can_add_texts = mirror.format.why_no_texts(path) is None
+    can_add_texts = mirror.format.no_new_texts_reason(path) is None
     night(mirror.state, embedder, options=CycleOptions() if can_add_texts else _MERGES)
     mirror.settle(datetime.now(UTC))
     return mirror

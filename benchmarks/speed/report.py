@@ -9,7 +9,7 @@ ROWS: Mapping[str, Mapping[str, str]] = {
         "first night, 10,000 memories": "12 s",
         "the next night, nothing new": "1% of the first",
         "a night with 50 new memories": "5% of the first",
-        "a dry run of 10,000, in times of scikit-learn's `DBSCAN`": "1.0",
+        "a dry run of 10,000, relative to scikit-learn's `DBSCAN`": "1.0",
         "a dry run of 1,000, beyond importing `DBSCAN`": "1 s",
     },
     "large": {

@@ -76,7 +76,7 @@ ConcurrencyOption = Annotated[
 ]
 RecordOption = Annotated[
     Path | None,
-    setting(metavar="PATH", help="Append each prompt and its answer to a JSON Lines file."),
+    setting(metavar="PATH", help="Record each prompt and its answer in a JSON Lines file."),
 ]
 ReplayOption = Annotated[
     Path | None,

@@ -15,7 +15,7 @@ from slowwave.consolidation.options import Review
 from slowwave.consolidation.proposals import OPERATIONS, Operation
 from slowwave.store.extension_points import registered
 
-from .settings import CONFIG_NAME, FILE_VARIABLE, beside_file, beside_files, read_named
+from .settings import CONFIG_NAME, FILE_VARIABLE, config_for_file, config_for_files, read_named
 
 ALL_OPERATIONS = ",".join(OPERATIONS)
 PROPOSALS_PANEL = "Proposals"
@@ -46,7 +46,7 @@ FileArgument = Annotated[
         metavar="FILE",
         help="The memory file.",
         is_eager=True,
-        callback=beside_file,
+        callback=config_for_file,
         show_default=False,
         readable=False,  # the store refuses an unreadable file, with its own exit code
     ),
@@ -59,7 +59,7 @@ FilesArgument = Annotated[
         envvar=FILE_VARIABLE,
         show_envvar=True,
         is_eager=True,
-        callback=beside_files,
+        callback=config_for_files,
         show_default=False,
         readable=False,
     ),
@@ -117,7 +117,7 @@ class OutputOptions(Output):
 
 
 RehearseOption = Annotated[
-    bool, per_call("--dry-run", help="Report whether it can be done, and change nothing.")
+    bool, per_call("--dry-run", help="Show whether it is possible, without changing anything.")
 ]
 # What --limit 0 means.
 NO_LIMIT = 10**9

@@ -57,7 +57,7 @@ def settable_options(command: Any) -> Iterator[TyperOption]:
             yield option
 
 
-def beside_file(context: typer.Context, value: Path | None) -> Path | None:
+def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
     """Return FILE or its address; read the config file next to it, unless --config names one."""
     if value is None:
         return None
@@ -70,7 +70,7 @@ def beside_file(context: typer.Context, value: Path | None) -> Path | None:
     return address or value
 
 
-def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
+def config_for_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
     """Do the same for the first of several files."""
     if _source(context, "files") == "ENVIRONMENT":
         # Click would split a URL at its colons.
@@ -79,7 +79,7 @@ def beside_files(context: typer.Context, values: list[Path] | None) -> list[Path
             return [address]
     if not values:
         return None
-    beside_file(context, values[0])
+    config_for_file(context, values[0])
     return [address_named(context, value) or _unlike_option(value) for value in values]
 
 
@@ -88,10 +88,10 @@ def _unlike_option(path: Path) -> Path:
     return path.absolute() if str(path).startswith("-") else path
 
 
-def beside_source(context: typer.Context, value: str) -> str:
+def config_for_source(context: typer.Context, value: str) -> str:
     """Do the same for a folder of memory files, or for a list of them."""
     path = Path(value)
-    beside_file(context, path / "memory.db" if path.is_dir() else path)
+    config_for_file(context, path / "memory.db" if path.is_dir() else path)
     return value
 
 
@@ -125,7 +125,7 @@ def _variables_of(command: Any) -> frozenset[str]:
     return frozenset(str(opt.name).upper() for opt in options if opt.name not in DELETING)
 
 
-def switch_beside(context: typer.Context, file: Path) -> str | None:
+def kill_switch_for(context: typer.Context, file: Path) -> str | None:
     """Return what switches a file off in the config file next to it, in words; else None.
 
     Raises `typer.BadParameter` if that config file is wrong.

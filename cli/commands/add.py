@@ -29,15 +29,24 @@ def add(
         Origin, typer.Option(help="Who stated it; what a human states is protected.")
     ] = "agent",
     trust: Annotated[
-        float, typer.Option(metavar="0..1", min=0, max=1, help="How reliable it is.")
+        float, typer.Option(metavar="0..1", min=0, max=1, help="Trust: 0 to 1.")
     ] = 0.5,
     importance: Annotated[
-        int, typer.Option(metavar="1..5", min=1, max=5, help="How important it is.")
+        int,
+        typer.Option(
+            metavar="1..5",
+            min=1,
+            max=5,
+            help="Importance: 1 (hardly matters) to 5 (must not be forgotten).",
+        ),
     ] = 3,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="Add a tag. Repeatable.")
     ] = None,
-    source: Annotated[str | None, typer.Option(metavar="NAME", help="Where it comes from.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The source of the memory, such as a file or a person."),
+    ] = None,
     session: Annotated[
         str | None, typer.Option(metavar="NAME", help="The session it comes from.")
     ] = None,

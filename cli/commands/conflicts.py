@@ -72,7 +72,9 @@ def resolve(
             metavar="MEMORY", help="The memory that is right: it supersedes what contradicts it."
         ),
     ] = None,
-    both: Annotated[bool, per_call("--both", help="Both are right: keep them apart.")] = False,
+    both: Annotated[
+        bool, per_call("--both", help="Both are right: keep both, and do not list them again.")
+    ] = False,
     rehearse: RehearseOption = False,
     wiki: WikiOption = None,
     *,

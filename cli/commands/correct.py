@@ -69,6 +69,6 @@ def correct(
             return corrector.correct([memory, *(supersedes or ())], text)
         return corrector.retract(memory) if retract else corrector.pin(memory, pin is True)
 
-    if text is not None and (why := place.why_no_texts()) is not None:
+    if text is not None and (why := place.no_new_texts_reason()) is not None:
         raise StoreError(why, "Nothing was changed.")
     make_correction("correct", place, do, rehearse, wiki, output)

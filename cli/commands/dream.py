@@ -84,6 +84,6 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             key, text = question.id, line.decode()
         done = rounds.answer({key: text})
         for stale in done.given.stale:
-            output.note(clean(f"No question {stale} is open: its answer is stale."))
+            output.note(clean(f"Question {stale} is no longer open; its answer was ignored."))
         left, faults = done.given.left, done.given.faults
         yield done

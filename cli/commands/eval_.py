@@ -141,10 +141,10 @@ def _summary(trials: Trials, trial: Trial) -> str:
     )
     if trials.without_evidence:
         skipped = counted(trials.without_evidence, "question", "questions")
-        text += f" Skipped {skipped} without evidence in the file."
+        text += f" Skipped {skipped} whose evidence is not in the file."
     if trials.unknown:
         ids = counted(trials.unknown, "id", "ids")
-        text += f" The file does not have {ids} of the evidence."
+        text += f" {ids} of evidence are not in the file."
     return text
 
 

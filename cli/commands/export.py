@@ -29,7 +29,9 @@ def export(
     place: Place,
     all: Annotated[
         bool,
-        typer.Option("--all", help="Write everything, also runs: enough to recreate the file."),
+        typer.Option(
+            "--all", help="Write everything, including runs: enough to recreate the file."
+        ),
     ] = False,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="Include vectors; an import can compute them again.")
@@ -116,8 +118,8 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         clean(
             f"Saved {counted(count.saved, 'memory', 'memories')}, {count.partly} of them "
             f"incomplete. Not readable: {counted(count.lost, 'memory', 'memories')}, and "
-            f"{count.loose:,} rows of lineage, vectors and names. Put the saved "
-            "memories into a new file with: slowwave import NEW SAVED.jsonl"
+            f"{count.loose:,} rows of lineage, vectors and names. Import the saved memories into a "
+            "new file: slowwave import NEW SAVED.jsonl"
         ),
         Code.UNUSABLE_FILE,
     )

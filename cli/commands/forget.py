@@ -149,7 +149,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
     for title, memories in (
         ("to forget", found.memories),
         ("derived from it, only with --derived", found.derived),
-        ("then active again", found.released),
+        ("will be active again", found.released),
         ("related; stays", found.related),
     ):
         for known in memories:
@@ -246,11 +246,11 @@ def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
     if done.released:
         yield f"Active again, as sources for the next run: {', '.join(done.released)}"
     if found.related:
-        yield f"Related, and still there: {', '.join(known.id for known in found.related)}"
+        yield f"Related memories that were kept: {', '.join(known.id for known in found.related)}"
     if done.rewritten:
-        yield f"Erased, too,{_elsewhere(done.rewritten)}."
+        yield f"Also erased{_elsewhere(done.rewritten)}."
     for run in done.runs:
-        yield f"Run {run} can be undone only without what was forgotten."
+        yield f"Undoing run {run} will not restore the forgotten memories."
     for backup in done.backups:
         yield (
             f"A backup may still contain {_them(done)}: delete {shlex.quote(str(backup))}, "

@@ -59,8 +59,10 @@ def ingest(
         list[Path] | None,
         typer.Argument(
             metavar="CONVERSATION",
-            help="Exports, session logs, messages as JSON, text with speakers; - for stdin. "
-            "Without any, a model reads the parts queued in FILE.",
+            help=(
+                "Exports, session logs, JSON messages or text with speakers; - for stdin. If "
+                "omitted, a model reads the parts queued in FILE."
+            ),
             readable=False,
         ),
     ] = None,
@@ -91,7 +93,10 @@ def ingest(
     ] = "default",
     source: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Where they come from. Default: the name of the format."),
+        typer.Option(
+            metavar="NAME",
+            help="The source to store with the memories. Default: the name of the format.",
+        ),
     ] = None,
     lookback: Annotated[
         int,
@@ -110,7 +115,7 @@ def ingest(
         bool,
         typer.Option(
             "--distill",
-            help=f"Read all messages, and keep at most {MAX_FACTS_DISTILLED} memories per "
+            help=f"Read all messages, but keep at most {MAX_FACTS_DISTILLED} memories per "
             "conversation, or --max-facts.",
         ),
     ] = False,
@@ -242,7 +247,7 @@ def ingest(
     )
     if watch is not None:
         run.watch(watch, interval)
-    raise typer.Exit(run.on(files.read_all(conversations or [])))
+    raise typer.Exit(run.read(files.read_all(conversations or [])))
 
 
 def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:

@@ -88,7 +88,7 @@ def _lines(part: QueuedPart) -> Iterator[str]:
     if new:
         yield f"    {shortened(new[0].message.text, _MAX_SHOWN)}"
     if tries is None:
-        yield f"    not tried yet: {row.why}"
+        yield f"    not read yet: {row.why}"
     else:
         count = counted(tries.count, "try", "tries")
         yield f"    {count}, the last on {day_of(tries.last_at)}: {tries.why}"

@@ -55,7 +55,7 @@ class IngestRun:
     files: ConversationFiles
     output: Output
 
-    def on(self, conversations: Sequence[Conversation]) -> int:
+    def read(self, conversations: Sequence[Conversation]) -> int:
         """Read conversations, report the outcome, and return the exit code."""
         writer = self.writer()
         return self._report(self._run(conversations, writer), writer)

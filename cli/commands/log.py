@@ -19,11 +19,11 @@ from slowwave.cli.views.asked import parts_queued
 from slowwave.cli.views.proposal import LEGEND, join_lines
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
+    describe_forgotten,
     headline,
     named_or_last_run,
     run_as_json,
     table_of_runs,
-    what_is_forgotten,
 )
 from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.file import open_reading
@@ -122,7 +122,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     lines: list[str | Text] = [headline(night.run, night.states)]
     lines.append("\n".join(_effects(night.run, len(night.proposals))))
     if forgotten_at is not None:
-        lines.append(what_is_forgotten(forgotten_at))
+        lines.append(describe_forgotten(forgotten_at))
     for proposal in night.proposals:
         lines += proposal.lines()
     output.show(join_lines(lines))
@@ -199,7 +199,7 @@ def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: 
     Conflicts are the current ones, if finding them takes only seconds. Raises `StoreError`.
     """
     if to.paths.count(STDOUT) > 1 or (output.json and STDOUT in to.paths):
-        raise typer.BadParameter("Only one thing can be written to stdout.")
+        raise typer.BadParameter("Only one of --html, --md and --json can write to stdout.")
     for path in to.paths:
         refuse_unwritable(path)
     from slowwave.cli.views.markdown import as_markdown

@@ -88,7 +88,7 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show every conflict, pairs kept apart, similarity and trust.",
+            help="Show all conflicts, similar pairs that were not merged, similarity and trust.",
         ),
     ] = False,
     exit_code: Annotated[
@@ -161,7 +161,7 @@ def maintain(
         verbose,
         plan_out,
     )
-    raise typer.Exit(night.on(places))
+    raise typer.Exit(night.maintain(places))
 
 
 def _refuse_unwritable(

@@ -88,7 +88,8 @@ def list_pending(
     tui: Annotated[
         bool,
         per_call(
-            "--tui", help="Decide on a screen, with keys or the mouse. Requires the extra 'tui'."
+            "--tui",
+            help="Open a full-screen interface (keyboard or mouse). Requires the extra 'tui'.",
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,

@@ -46,7 +46,7 @@ def rules(
         output.show(rules_as_text(found, form, file))
     else:
         note = (
-            f"{file} contains no rules: no active memory is of layer core. A run with a model "
+            f"{file} contains no rules: no active memory is in the core layer. A run with a model "
             "derives them from what recurs: slowwave maintain FILE --model NAME."
         )
         if place.is_memory_file:

@@ -15,7 +15,7 @@ from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.run import what_is_forgotten
+from slowwave.cli.views.run import describe_forgotten
 from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
@@ -141,7 +141,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*_too_full(place), *sorted(notes), *_what_follows(done)):
+    for note in (*_too_full(place), *sorted(notes), *_next_steps(done)):
         output.note(clean(note))
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -190,17 +190,17 @@ def _too_full(place: Place) -> list[str]:
     if budget is None or budget.used <= budget.most:
         return []
     now = f"{place.named} has {budget.used:,} {budget.unit} now"
-    return [f"{now}, and its agent reads {budget.most:,}: it does not see the rest."]
+    return [f"{now}, but its agent reads only the first {budget.most:,}."]
 
 
-def _what_follows(done: _Undone) -> Iterator[str]:
+def _next_steps(done: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
     chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
     if chosen.forgotten_at is not None:
-        yield what_is_forgotten(chosen.forgotten_at)
+        yield describe_forgotten(chosen.forgotten_at)
     if stale:
         count = counted(stale, "proposal is stale", "proposals are stale")
-        yield f"{count}: other changes prevent it. The next run considers the memories again."
+        yield f"{count}: other changes conflict with it. The next run plans these memories again."
     if waiting > stale:
         count = counted(waiting - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
@@ -234,7 +234,7 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        gone = what_is_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
+        gone = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
         raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", gone)
     return chosen
 

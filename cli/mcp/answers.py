@@ -104,8 +104,8 @@ def _consequences(judged: Feedback) -> Iterator[str]:
     went = "fell" if judged.trust < before else "rose"
     yield f"Its trust {went} from {before:.2f} to {judged.trust:.2f}."
     if judged.derived:
-        yield f"{len(judged.derived)} derived from it may mislead as well: check them."
+        yield f"{len(judged.derived)} memories derived from it may also mislead: check them."
     if judged.undone:
-        yield f"That is below {MIN_TRUST}: what the run had made of its sources was undone."
+        yield f"Its trust is below {MIN_TRUST}, so the proposal that derived it was undone."
     if judged.why_not is not None:
         yield f"That is below {MIN_TRUST}, but it could not be undone: {judged.why_not}"

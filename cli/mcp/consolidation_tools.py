@@ -143,8 +143,9 @@ class ConsolidationTools:
         operation: Annotated[
             Operation,
             Field(
-                description="merge: they say the same. synthesize: they say parts of one thing. "
-                "update: the latest has the new value. extract: a rule that they support."
+                description="merge: one memory contains everything the others say. synthesize: "
+                "each states part of one thing. update: the latest has the new value. extract: a "
+                "rule that they support."
             ),
         ] = "synthesize",
         left_out: Annotated[
@@ -156,8 +157,8 @@ class ConsolidationTools:
     ) -> dict[str, Any]:
         """Propose a text of your own for memories that belong together. Nothing is applied.
 
-        Your text is checked as a model's is: by a program, then by a second reading, and neither
-        call can skip it. First call it without check. faults: correct the text, and call it again.
+        Your text is checked as a model's is: by a program, then by a second model call; neither
+        check can be skipped. First call it without check. faults: correct the text, and try again.
         question: give its messages to a fresh context that sees nothing else, such as a subagent,
         and call it again with the same arguments and check, the answer. If the reading finds no
         fault either, the proposal is pending, and consolidate_apply applies it.

@@ -139,8 +139,8 @@ class Tools:
         kind: Annotated[Kind, Field(description="The kind of memory.")] = "fact",
         tags: Annotated[list[str] | None, Field(description="Words to find it by.")] = None,
         session: Annotated[str | None, Field(description="The conversation it comes from.")] = None,
-        source: Annotated[str | None, Field(description="Where it comes from.")] = None,
-        importance: Annotated[int, Field(ge=1, le=5, description="How important it is.")] = 3,
+        source: Annotated[str | None, Field(description="The source, such as a file.")] = None,
+        importance: Annotated[int, Field(ge=1, le=5, description="5: must not be forgotten.")] = 3,
         observed_at: Annotated[
             str | None,
             Field(description="When it was observed, in ISO 8601 with an offset. Default: now."),
@@ -173,11 +173,19 @@ class Tools:
             str, Field(min_length=1, description="Its id, the same in each call.")
         ],
         every: Annotated[
-            int, Field(ge=1, description="After how many turns of user and assistant it is read.")
+            int,
+            Field(
+                ge=1, description="Read the conversation after this many user and assistant turns."
+            ),
         ] = EVERY,
         read_now: Annotated[
             bool,
-            Field(description="Read all that is unread: at its end, or after a completed action."),
+            Field(
+                description=(
+                    "Read all unread messages now; use it at the end of the conversation or after "
+                    "a completed action."
+                )
+            ),
         ] = False,
     ) -> dict[str, Any]:
         """Store messages of a conversation at once, and extract memories from it from time to time.

@@ -60,7 +60,7 @@ def parse_answer_line(line: bytes) -> tuple[str, str]:
         raise ValueError("it is not an object")
     key, answer = value.get("id"), value.get("answer")
     if not isinstance(key, str):
-        raise ValueError("it has no id of a question")
+        raise ValueError("it has no question id")
     if not isinstance(answer, str | dict | list):
-        raise ValueError("it has no answer, which is an object or its text")
+        raise ValueError('it has no "answer" (an object, or its JSON text)')
     return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

@@ -33,7 +33,7 @@ class ClosedGate:
 
     def as_text(self, named: object) -> str:
         """Return it for people. named: what would have been maintained."""
-        return clean(f"{named}: nothing was done: {self.why}.")
+        return clean(f"{named} was skipped: {self.why}.")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate 
     if not timedelta(0) <= since < needed:
         return None
     why = (
-        f"--min-interval {duration_text(needed)}: the last run that changed anything started "
+        f"min_interval is {duration_text(needed)}, and the last run that changed anything started "
         f"{_ago(since)} ago, at {last[:19].replace('T', ' ')} UTC"
     )
     return ClosedGate("min_interval", why, needed / _HOUR, round(since / _HOUR, 2))
@@ -91,7 +91,7 @@ def _too_few(needed: int, found: int) -> ClosedGate | None:
     if found >= needed:
         return None
     memories = counted(found, "memory was", "memories were")
-    why = f"--min-new {needed}: {memories} added since the last run"
+    why = f"min_new is {needed}, and {memories} added since the last run"
     return ClosedGate("min_new", why, needed, found)
 
 

@@ -71,29 +71,29 @@ class Night:
     # Where a dry run writes its plan, for `slowwave review apply`.
     plan_out: Path | None
 
-    def on(self, files: Sequence[Place]) -> int:
+    def maintain(self, files: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
 
         The error of a single file is raised; of several files, each error is reported.
         """
         if len(files) == 1:
-            code, found = self._on(files[0])
+            code, found = self._maintain_place(files[0])
             self.output.result({"command": "maintain", **found})
             return code
         results: list[dict[str, Any]] = []
         codes: list[int] = []
         try:
             for file in files:
-                codes.append(self._on_next(file, results))
+                codes.append(self._maintain_next(file, results))
                 if signals_of_this_command().asked:
                     break
         finally:
             self.output.result({"command": "maintain", "files": results})
         return max(codes, key=lambda code: _FROM_BEST_TO_WORST.index(Code(code)))
 
-    def _on_next(self, file: Place, results: list[dict[str, Any]]) -> int:
+    def _maintain_next(self, file: Place, results: list[dict[str, Any]]) -> int:
         try:
-            code, found = self._on(file)
+            code, found = self._maintain_place(file)
         except SlowwaveError as error:
             code, message = code_of(error), without_secrets(error.message)
             found = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
@@ -104,7 +104,7 @@ class Night:
         self.output.show("")
         return code
 
-    def _on(self, place: Place) -> tuple[int, dict[str, Any]]:
+    def _maintain_place(self, place: Place) -> tuple[int, dict[str, Any]]:
         """Maintain a file, and report it to monitoring; return its exit code and JSON."""
         NAMED_FILE.set(place.named)
         writer = self.asking.writer(self.recordings)
@@ -259,10 +259,10 @@ def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOpti
     """Note what a user should read about a place, and return the options that it allows."""
     if (remark := place.remark()) is not None:
         output.note(clean(remark))
-    why = place.why_no_texts() if options.consolidate else None
+    why = place.no_new_texts_reason() if options.consolidate else None
     if why is None:
         return options
-    output.note(clean(f"{place.named} gets merges only, and no new texts. {why}"))
+    output.note(clean(f"{place.named} allows only merges, no new texts. {why}"))
     return options.without_new_texts()
 
 

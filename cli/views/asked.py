@@ -67,7 +67,7 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
         lines.append(f"  ! {counted(count, 'question')}: {why}")
     turned_down = Counter(why for question in asked for why in question.turned_down)
     for why, count in turned_down.most_common(_MAX_SHOWN):
-        lines.append(f"  ! {counted(count, 'group')} turned down: {why}")
+        lines.append(f"  ! {counted(count, 'group')} rejected: {why}")
     if len(turned_down) > _MAX_SHOWN:
         lines.append("  ...; --json lists all of them")
     return ["\n".join(map(clean, lines))]
@@ -139,7 +139,7 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
         return []
     then = "a real run" if parts.is_due else "a run with --model"
     queued = parts_queued(parts.waiting)
-    return [f"{queued} for a model {since(parts.backlog)}: {then} reads that first."]
+    return [f"{queued} for a model, {since(parts.backlog)}: {then} reads them first."]
 
 
 def parts_queued(count: int) -> str:

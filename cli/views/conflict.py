@@ -17,8 +17,7 @@ from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time
 
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10
-# What keeps a pair apart, by guard: what differs, before both sides; or all of it, where the sides
-# are the texts themselves.
+# Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
 _DIFFERS = {
     "value": "values differ",
     "name": "names differ",
@@ -27,10 +26,10 @@ _DIFFERS = {
     "sign": "signs differ",
     "case": "capitals differ",
     "word": "a word differs",
-    "entity": "stored with other names",
+    "entity": "stored with different names",
 }
 _APART = {
-    "day": "what they say depends on the day",
+    "day": "their meaning depends on the day they were noted",
     "language": "one is not English",
     "few words": "too few words to compare",
     "order": "the words are in another order",

@@ -26,7 +26,7 @@ _MAX_TEXT = 500
 STATES = {
     "stored": ("+", "stored"),
     "told": ("=", "already known"),
-    "rejected": ("!", "turned down"),
+    "rejected": ("!", "rejected"),
     "raw": ("?", "answers kept unchanged"),
 }
 
@@ -198,7 +198,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
         parts.append(f"{cut.left} earlier ones not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
-        parts.append(f"message {places} skipped: it contains instructions to the reader")
+        parts.append(f"skipped, with instructions to the reader: message {places}")
     parts += [f"message {place} masked: {', '.join(kinds)}" for place, kinds in cut.masked.items()]
     count = counted(len(conversation.messages), "message")
     return f"{conversation.name} ({conversation.format}): {count}, {', '.join(parts)}."
@@ -210,7 +210,7 @@ def _memory(result: IngestResult) -> Iterator[str]:
     if result.corrects:
         yield f"    corrects {', '.join(result.corrects)}"
     if result.state in ("rejected", "raw"):
-        what = "turned down" if result.state == "rejected" else "kept unchanged"
+        what = "rejected" if result.state == "rejected" else "kept unchanged"
         yield f"    {what}: {result.why}"
         return
     if result.state != "stored":
@@ -229,7 +229,7 @@ def _unread(outcome: IngestOutcome, writer: Writer) -> Iterator[str]:
         if unread.state == "planned":
             yield f"? {what}: {planned.format(unread.tokens)}"
         elif unread.state != "queued":
-            yield f"? {what}: could not be read, and is queued in the file: {unread.why}"
+            yield f"? {what}: could not be read, so it is queued: {unread.why}"
 
 
 def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:

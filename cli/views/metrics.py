@@ -86,11 +86,22 @@ class Metrics:
             self._set("conversation_parts", description, number, file, state=state)
         for state in STATES:
             number = parts.states.get(state, 0)
-            self._set("conversation_texts", "Texts of these by state.", number, file, state=state)
+            self._set(
+                "conversation_texts",
+                "Texts of conversation parts, by state.",
+                number,
+                file,
+                state=state,
+            )
         usage = outcome.usage
         self._set("model_calls", "Model requests.", usage.calls, file)
         unanswered = len(unanswered_windows(outcome)) + parts.unread
-        self._set("model_questions_unanswered", "Questions without an answer.", unanswered, file)
+        self._set(
+            "model_questions_unanswered",
+            "Questions that the model did not answer.",
+            unanswered,
+            file,
+        )
         for kind in ("prompt", "completion"):
             tokens = getattr(usage, f"{kind}_tokens")
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)

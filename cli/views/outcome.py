@@ -268,7 +268,7 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     states = outcome.states
     if dry_run:
         planned = _counted(states) or "nothing planned without a model"
-        return clean(f"{planned}. This was a dry run: {file} was only read.")
+        return clean(f"{planned}. Dry run: {file} was not changed.")
     path, usage = shlex.quote(str(file)), outcome.usage
     pending: Counter[str] = Counter(
         result.proposal.operation for result in outcome.results if result.state == "pending"
@@ -279,7 +279,7 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
         tokens = usage.prompt_tokens + usage.completion_tokens
         ended += [
-            f"{counted(usage.calls, 'call')}, {usage.cached} from the file, "
+            f"{counted(usage.calls, 'call')}, {counted(usage.cached, 'answer')} from the cache, "
             f"{counted(tokens, 'token')}, cost {cost}."
         ]
     if states["applied"]:

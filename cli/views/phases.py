@@ -83,7 +83,10 @@ def aged_as_text(
         return []
     lines = [_headline(verb, aged, dry_run), *_leaving(aged, path, verbose)]
     for tenant, count in aged.choice.above.items():
-        lines.append(f"Tenant {tenant} stays {count:,} above its limit: the rest must stay.")
+        lines.append(
+            f"Tenant {tenant} is still {count:,} above its limit: the remaining memories cannot be "
+            "archived."
+        )
     if aged.choice.kept:
         kept = "; ".join(f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept.items())
         lines.append(f"Kept: {kept}.")
@@ -106,7 +109,7 @@ def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
         return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({named})."
     if verb == "expire":
         return "No memory has expired."
-    return "Nothing may be archived." if aged.choice.above else "No tenant is above its limit."
+    return "Nothing can be archived." if aged.choice.above else "No tenant is above its limit."
 
 
 def _leaving(aged: AgeingResult, path: Path, verbose: bool) -> Iterator[str]:
@@ -120,10 +123,10 @@ def _leaving(aged: AgeingResult, path: Path, verbose: bool) -> Iterator[str]:
 
 
 def scores_as_text(scores: tuple[LayerScores, ...] | None) -> list[str]:
-    """Return how much the memories of each layer have faded; nothing if it was not requested."""
+    """Return how much the memories of each layer have decayed; nothing if it was not requested."""
     if scores is None:
         return []
-    lines = ["Scores of memories, 1 when just used:" if scores else "There is no memory to fade."]
+    lines = ["Scores of memories, 1 when just used:" if scores else "No memory decays."]
     for layer in scores:
         count = counted(layer.memories, "memory", "memories")
         lines.append(

@@ -130,10 +130,12 @@ def _budget(
     if after.target is not None and (excess := after.used - after.target) > 0:
         why = "in this run, nothing more can be removed without loss"
         if after.shortened is None:
-            why = "only a complete run without --review always shortens entries"
+            why = "entries are shortened only by a complete run without --review always"
         lines.append(f"  ! {excess:,} too many: {why}.")
     if after.used > after.most:
-        lines.append(f"  ! It does not read the last {after.used - after.most:,}.")
+        lines.append(
+            f"  ! The agent never loads the last {after.used - after.most:,} {after.unit}."
+        )
         if after.target is None and after.all_bytes is not None:
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
             hint = f"  Preview which entries can be shortened without loss: {command}"

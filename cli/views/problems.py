@@ -67,7 +67,9 @@ def report_night_problems(
     broken_off = outcome.broken_off
     code = report_problems(output, code, writer, recordings, broken_off, summary, hint, failure)
     if not outcome.end_is_kept:
-        output.note("The end could not be written: the log will show 'interrupted'.")
+        output.note(
+            "The end of the run could not be recorded: 'slowwave log' will show it as interrupted."
+        )
     elif outcome.why_unsaved:
         output.note(
             f"Could not store what this run computed: {outcome.why_unsaved} "
@@ -98,13 +100,13 @@ def model_failure(
         first = f"{_refusal(writer).rstrip('.')}. {file}: "
         first += f"{' and '.join(left)} not answered."
     else:
-        first = f"{file}: {' and '.join(left)} not answered, first: {why.rstrip('.')}."
+        first = f"{file}: {' and '.join(left)} not answered. First error: {why.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
         todo = "The next run asks again."
         if not outcome.usage.calls:
-            todo = "The rest of this limit is too small for another call: raise it."
+            todo = "What is left of the budget does not cover another call: raise the limit."
     else:
         todo = f"The next run asks again. To test server and key: {check}"
     return clean(first), clean(todo)

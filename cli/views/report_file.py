@@ -1,4 +1,4 @@
-"""Files that slowwave writes for people and monitors: complete or not at all, over its own only."""
+"""Write reports and metrics files atomically, overwriting only files that slowwave made."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _refuse_others(path: Path, beginnings: tuple[bytes, ...], what: str) -> None
     real = _real(path)
     with file_errors("write", path):
         refuse_unwritable_folder(real.parent, str(path))
-        if os.path.lexists(real) and not _begins_with(real, beginnings):
+        if os.path.lexists(real) and not _starts_with(real, beginnings):
             raise StoreError(
                 f"{path} {what} of slowwave, and was not changed.", "Specify another name."
             )
@@ -120,7 +120,7 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
         write_to_textfile(str(_real(path)), registry)
 
 
-def _begins_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
+def _starts_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
     if not path.is_file() or is_database(path):
         return False
     with path.open("rb") as stream:

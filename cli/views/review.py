@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from slowwave.store.places import Place
 
 _RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
-_NEXT_RUN = "The next run considers its memories again."
+_NEXT_RUN = "The next run plans its memories again."
 _UNDO = "'slowwave undo FILE {id}' undoes it."
 # What was decided, and what can be done about it, by the state of the proposal.
 _DECIDED = {
@@ -46,7 +46,7 @@ _DECIDED = {
 
 
 def describe_decision(decision: Decision) -> tuple[str, str]:
-    """Return what was decided about a proposal and when, and what can be done about it."""
+    """Describe the decision on a proposal and its date, and return a hint."""
     decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
     short = decision.key[:8]
     # An applied decision records why it was queued.
@@ -156,7 +156,7 @@ def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> lis
     lines = []
     for found, cause in (
         (changed, "memories have changed"),
-        (damaged, "the file is damaged there"),
+        (damaged, "its row in the file is damaged"),
     ):
         if found:
             count = counted(len(found), "pending proposal was", "pending proposals were")

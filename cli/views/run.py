@@ -111,9 +111,12 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
-def what_is_forgotten(at: str) -> str:
+def describe_forgotten(at: str) -> str:
     """Describe that memories of a run were forgotten. at: when."""
-    return f"Memories of it were forgotten on {at[:10]}: what it did to them cannot be undone."
+    return (
+        f"Memories that this run changed were forgotten on {at[:10]}; those changes cannot be "
+        "undone."
+    )
 
 
 def _change_of(run: Run, name: str) -> str:

@@ -70,7 +70,7 @@ class WikiOfRun:
         if self.problem is None:
             return code
         code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
-        hint = f"Everything before the pages is done. {self.problem.hint}".strip()
+        hint = f"The rest is done; only the wiki was not updated. {self.problem.hint}".strip()
         output.error(self.problem.message, hint, code)
         return code
 
@@ -86,7 +86,12 @@ class WikiOfRun:
             named = ", ".join(written.kept[:_MAX_NAMED])
             left = len(written.kept) - _MAX_NAMED
             more = f" and {left} more" if left > 0 else ""
-            output.note(clean(f"Changed by hand or not by slowwave, and left so: {named}{more}"))
+            output.note(
+                clean(
+                    "Not overwritten, because slowwave did not write them or they were edited: "
+                    f"{named}{more}"
+                )
+            )
 
 
 def refuse_changes(place: Place, wiki: Path | None) -> None:

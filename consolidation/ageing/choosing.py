@@ -112,7 +112,7 @@ def choose_expired(
     protected = 0
     for memory in memories:
         if memory.expires is not None and memory.expires <= now:
-            leaving.append(LeavingMemory(memory, "its own end"))
+            leaving.append(LeavingMemory(memory, "expires_at"))
             continue
         rule = retention.rule_for(memory.tenant, memory.kind, memory.layer)
         if (

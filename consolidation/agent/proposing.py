@@ -35,9 +35,9 @@ from slowwave.store.memories import count_memories, find_id
 from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 from slowwave.store.records import timestamp
 
-_STALE_CHECK = "the answer is to another question: its memories or the text changed since"
-_DECIDED = "a person decided about these texts before, or they were undone"
-_PENDING = "proposal {} gives the same memories another text: apply or decline it first"
+_STALE_CHECK = "this answer belongs to a different question: the memories or the text have changed"
+_DECIDED = "these texts were already declined by a person, or their merge was undone"
+_PENDING = "proposal {} already proposes a text for the same memories: apply or decline it first"
 _HINT = "Nothing was changed. List the pending proposals."
 _QUEUED = "queued for review: an agent proposed it"
 
@@ -165,7 +165,7 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     elif memory_id in view.verbatim_only:
         why = "stays verbatim, as code, data or a lesson"
     elif memory_id in joined:
-        why = f"is part of memory {joined[memory_id]}: propose that one"
+        why = f"was already merged into memory {joined[memory_id]}: use that id"
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"

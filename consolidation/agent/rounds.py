@@ -1,6 +1,6 @@
 """Questions and answers in rounds, for an agent that is the model of a night.
 
-The file keeps the answers, so a round can end at any time, and the next one goes on. Nothing is
+The file keeps the answers, so a round can end at any time, and the next one continues. Nothing is
 applied before every question is answered; then one night applies it all, as it would with a model
 that gave the same answers.
 """

@@ -1,4 +1,4 @@
-"""Cluster near texts by DBSCAN, and cut the clusters until each fits into a window.
+"""Cluster similar texts with DBSCAN; split clusters until each fits into a window.
 
 DBSCAN runs over the sparse graph of near texts. Its eps is wide, since restatements of one fact or
 one rule may have a cosine of 0.30. It chains, so a cluster that does not fit is clustered again
@@ -63,7 +63,7 @@ def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], max_size: int) ->
 
 
 def run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
-    """Return the label of each row, -1 for noise. Two near texts are a cluster.
+    """Return the label of each row, -1 for noise. Two texts within eps form a cluster.
 
     Labels are numbered by their first row. DBSCAN only needs to know which pairs are within eps: if
     these are all equally far, scikit-learn need not sort the pairs of each row.
@@ -78,7 +78,7 @@ def run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
 
 
 def join_near(near: Neighbours, eps: float) -> NDArray[np.int64]:
-    """Return the labels of `run_dbscan`, as a grown forest has them.
+    """Return the labels that `run_dbscan` would, computed without scikit-learn.
 
     A new text joins the clusters that it is near to (incremental DBSCAN, Ester et al. 1998).
     Importing scikit-learn takes longer than the rest of a night with few new texts.
@@ -112,7 +112,7 @@ def _cut(
         if eps < EPS_STEP / 2:  # DBSCAN cannot cut it further
             parts = _join_groups(within, within.numbers, sizes[rows], max_size)
         else:
-            parts = _with_nearest(within, scan(within, eps))
+            parts = _assign_noise(within, scan(within, eps))
         for part in _cut(within, parts, sizes[rows], max_size, eps - EPS_STEP, scan):
             yield rows[part]
 
@@ -128,7 +128,7 @@ def _by_label(labels: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     return [order[start:end] for start, end in pairwise([0, *ends.tolist()])]
 
 
-def _with_nearest(near: Neighbours, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+def _assign_noise(near: Neighbours, labels: NDArray[np.int64]) -> NDArray[np.int64]:
     """Give each noise row the label of its nearest part, nearest rows first.
 
     Rows that are not connected to any part become parts of their own.

@@ -137,7 +137,7 @@ def within_limits(
     def limited(candidate: Candidate) -> Candidate:
         if candidate.why is not None or candidate in best:
             return candidate
-        why = f"at most {limit} are kept at a time"
+        why = f"only the {limit} most important memories of a part are kept"
         if candidate.importance < min_importance:
             why = f"its importance is {candidate.importance}, but must be at least {min_importance}"
         return replace(candidate, why=why)

@@ -106,7 +106,7 @@ class MemoryWriter:
             memory = replace(memory, metadata=memory.metadata | {"corrects": list(corrects)})
             latest = max(rival.observed_at for rival in relation.corrects)
             if said_at is None and memory.observed_at <= latest:
-                # The order of ingest decides.
+                # Without times, the order of ingestion decides.
                 memory = replace(memory, observed_at=next_moment(latest))
         self.known.add(memory, relation.vector)
         result = replace(_result("stored", memory, part, messages), corrects=corrects)

@@ -29,7 +29,7 @@ from .secrets import mask_name, mask_secrets
 
 # The format of messages that a program passes.
 FORMAT = "messages"
-_WHY = "nobody has read it yet"
+_WHY = "no model has read it yet"
 _HINT = 'Each has a role and a content: {"role": "user", "content": "..."}. Nothing was kept.'
 
 _Role = Literal[

@@ -73,7 +73,7 @@ class Endpoint:
         except litellm.exceptions.BadRequestError as error:
             raise ModelError(
                 f"litellm does not know the model '{self.model}'.",
-                "Names look like openai/gpt-4o-mini or ollama/llama3.",
+                "Use a litellm name such as openai/gpt-4o-mini or ollama_chat/qwen3.",
             ) from error
         found = litellm.validate_environment(self.model, api_base=self.api_base)
         missing = [] if found["keys_in_environment"] else found["missing_keys"]

@@ -253,9 +253,9 @@ class UsageMeter:
         used, limits = self._used, self._limits
         tokens = used.prompt_tokens + used.completion_tokens
         if _exceeds(tokens, limits.tokens):
-            return f"{tokens} tokens, beyond the budget of {limits.tokens} tokens"
+            return f"{tokens} tokens, more than the budget of {limits.tokens} tokens"
         if _exceeds(used.cost_usd or 0.0, limits.cost_usd):
-            return f"{used.cost_usd:.4f} USD, beyond the {self._budget_name}"
+            return f"{used.cost_usd:.4f} USD, more than the {self._budget_name}"
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""Find duplicates: which memories leave for which, and which near pairs stay separate.
+"""Find duplicates: which memory replaces which, and which similar pairs are not merged.
 
 A pipeline: texts that are equal after normalizing are grouped; near groups are candidates; most of
 these are ruled out by what can be looked up (`vetoes.py`); the network decides on the rest
@@ -348,7 +348,7 @@ def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, st
     if names != needed:
         return "entity", f"{_listed(names - needed)} vs. {_listed(needed - names)}"
     if here.id in view.dense or there.id in view.dense:
-        return "letter", "what is meant to the letter differs"
+        return "letter", "code or quotations differ"
     if leaving.sameness.form == staying.sameness.form:
         return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
 

@@ -1,4 +1,4 @@
-"""What a model is shown: clusters of memories, packed into windows.
+"""Plan windows: clusters of memories, packed to the size of one question.
 
 On the first night that is everything with anything near it. Later it is what is new, its nearest
 neighbors and the derived memories among them. Where a cluster was cut to fit into windows, what
@@ -83,7 +83,7 @@ def find_undecided(
 def _find_near_new(
     view: TenantView, options: PlanOptions, memories: list[Memory]
 ) -> tuple[list[tuple[list[Memory], Neighbours]], tuple[str, ...]]:
-    """Return what a model is shown: clusters with new memories, packed into windows.
+    """Return the windows: clusters with new memories, packed.
 
     Each window has its memories and the pairs that join them. Also returns the new texts, by hash,
     that are in none.
@@ -101,7 +101,7 @@ def _find_near_new(
         return [], ()
     shows_all = 2 * len(new) >= len(memories)
     vectors = view.vectors.of(memories)
-    rows = range(len(memories)) if shows_all else _with_nearest(vectors, new)
+    rows = range(len(memories)) if shows_all else _new_and_nearest(vectors, new)
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
     sizes = [_size(memory) for memory in chosen]
@@ -147,7 +147,7 @@ def _size(memory: Memory) -> int:
     return count_tokens(memory.content) + TOKENS_A_MEMORY
 
 
-def _with_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
+def _new_and_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[int]:
     """Return the new rows and the nearest of each, sorted."""
     import numpy as np
 

@@ -89,13 +89,13 @@ def read_archived_of(
 
 
 class Current(NamedTuple):
-    """What the texts of a file lead to at one time."""
+    """The active memory that each text led to, at a point in time."""
 
     # The row that each text leads to, or `NOWHERE`, shape (n,).
     holders: NDArray[np.intp]
-    # For each memory with an outdated value the one with the newer value, by id.
+    # The memory with the newer value, by the id of the outdated one.
     newer: Mapping[str, Memory]
-    # For the earlier memory of each conflict that nobody decided the later one, by id.
+    # The later memory of each undecided conflict, by the id of the earlier one.
     disputed: Mapping[str, Memory]
 
 

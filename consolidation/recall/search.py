@@ -107,7 +107,7 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
 
 
 def relevant(hits: Sequence[Hit], least: float) -> Sequence[Hit]:
-    """Return no hits if none is that relevant, else those a third as relevant as the best; 0: all.
+    """Drop hits a third as relevant as the best, or all if that is below `least`; 0 drops none.
 
     A cosine a quarter above `least` suffices, too: a memory may share no word with the question.
     """

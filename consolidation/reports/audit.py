@@ -151,7 +151,7 @@ def _of_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
     elif features.density.is_dense:
         yield Finding("verbatim", memory.tenant, (memory.id,), features.density.why)
     elif not any(map(str.isalnum, memory.content)):
-        yield Finding("blank", memory.tenant, (memory.id,), "it has no letter and no digit")
+        yield Finding("blank", memory.tenant, (memory.id,), "it has neither letters nor digits")
 
 
 def _doubtful(support: Iterable[Support], distrust: _Distrust) -> Iterator[Finding]:

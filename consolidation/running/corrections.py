@@ -46,7 +46,7 @@ _DID: Mapping[Way, str] = {
     "pin": "pinned it",
     "unpin": "unpinned it",
     "retract": "retracted it as wrong",
-    "keep": "kept it, not what contradicts it",
+    "keep": "resolved a conflict in its favor",
     "both": "found both right",
 }
 

@@ -296,7 +296,7 @@ def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
     if any(view.memory(memory_id).protected for memory_id in proposal.sources):
         yield "it has a protected memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:
-        yield f"its memories are loosely connected, at {proposal.mean_similarity:.2f}"
+        yield f"its memories have a low mean similarity ({proposal.mean_similarity:.2f})"
     if any(claim.written_by for claim in proposal.draft.claims):
         yield "a model wrote it"
     if proposal.by_model and result.why:

@@ -24,7 +24,7 @@ class InterruptedEarly(KeyboardInterrupt):
 class OutOfTime(BaseException):
     """An interrupted run could not end in time, because another program locks the file."""
 
-    message = "Interrupted, and another program locks the file: what was done is not known."
+    message = "Interrupted while another program had the file locked; what was applied is unknown."
     hint = "Applied proposals are complete. List them with: slowwave log FILE"
 
 

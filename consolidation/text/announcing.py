@@ -29,7 +29,7 @@ _CLAUSES = (
     rf"(?:I|we) (?:was|were) told(?: by {_USER})?|{_USER} {_TELLS}"
 )
 _FLAGS = re.IGNORECASE | re.MULTILINE
-_TOLD_OF_ONESELF = re.compile(
+_SELF_REFERENCES = re.compile(
     rf"{_HEAD}({_USER}) {_TELLS}(?: that)? (?:they|he|she)(?=[' ])", _FLAGS
 )
 _ANNOUNCED = re.compile(
@@ -48,7 +48,7 @@ def without_announcements(text: str) -> str:
     if any(mark in text for mark in "-*•#"):
         text = _EMPHASIS.sub(r"\1", _BULLET.sub("", text))
     while True:
-        plain = _ANNOUNCED.sub("", _TOLD_OF_ONESELF.sub(r"\1", text))
+        plain = _ANNOUNCED.sub("", _SELF_REFERENCES.sub(r"\1", text))
         if plain == text or not plain.strip():
             return text
         text = plain

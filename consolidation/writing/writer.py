@@ -1,4 +1,4 @@
-"""The interface of writers, which turn windows into results, and where they keep answers."""
+"""The interface of writers, which turn windows into results, and their answer cache."""
 
 from __future__ import annotations
 

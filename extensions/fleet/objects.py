@@ -41,7 +41,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
     """
     address = f"{job.base}/{item.key}"
     became: Became = "stale"
-    tried, why = 0, f"another program replaced it during each of {TRIES} tries"
+    tried, why = 0, f"another program replaced it during all {TRIES} attempts"
     # The usage of tries whose file could not be put back.
     wasted = Receipt(item.key, became)
     try:

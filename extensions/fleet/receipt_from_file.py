@@ -54,7 +54,7 @@ def receipt_of(
     outcome: has the counts of a file without runs.
     """
     try:
-        found = _look(path, item.last_run, marks)
+        found = _read_state(path, item.last_run, marks)
     except (StoreError, OSError) as error:
         why = why or getattr(error, "message", str(error))
         became = became if became in ("held", "unusable", "interrupted") else "unusable"
@@ -109,7 +109,7 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Look:
+class _FileState:
     """The content of a file at one moment."""
 
     version: str
@@ -117,13 +117,13 @@ class _Look:
     runs: list[Run]
     # The states of their proposals.
     states: Counter[str]
-    # Until when it is idle, in a tuple; None if it is not.
+    # A 1-tuple with the time until which the file is idle; None if it is not idle.
     until: tuple[str | None] | None
     # Memories and tokens, if the last run was killed before it could report them.
     counted: Counted
 
 
-def _look(path: Path, after: str | None, marks: IdleMarks) -> _Look:
+def _read_state(path: Path, after: str | None, marks: IdleMarks) -> _FileState:
     """Read from a file all that its receipt says, in one snapshot.
 
     A file that changes during each of several reads is not idle. Raises `StoreError` and OSError.
@@ -134,7 +134,7 @@ def _look(path: Path, after: str | None, marks: IdleMarks) -> _Look:
             runs = _fleet_runs(file, after)
             counts = count_states(file, after or "") if runs else {}
             states = sum((Counter(counts.get(run.id, {})) for run in runs), start=Counter())
-            found = _Look(version, runs, states, marks.until(file), _counted(file, runs))
+            found = _FileState(version, runs, states, marks.until(file), _counted(file, runs))
         if version_of(path) == version:
             return found
     return replace(found, until=None)
@@ -153,7 +153,7 @@ def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:
     return counted.active, counted.tokens
 
 
-def _counts(found: _Look, outcome: Outcome | None) -> tuple[Counted, Counted]:
+def _counts(found: _FileState, outcome: Outcome | None) -> tuple[Counted, Counted]:
     """Return memories and tokens before the first of the runs, and after the last."""
     if not found.runs:
         counts = None if outcome is None else outcome.before

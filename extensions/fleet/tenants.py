@@ -33,7 +33,7 @@ def night_of_tenant(
     used = Receipt(item.key, "nothing")
     try:
         options = job.options
-        if mirror.format.why_no_texts(url) is not None:
+        if mirror.format.no_new_texts_reason(url) is not None:
             options = options.without_new_texts()
         if job.dry_run:
             with mirror.picture(now) as copy:

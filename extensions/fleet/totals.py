@@ -81,7 +81,7 @@ class Totals:
         return self.files - sum(self.became[became] for became in ("foreign", *_NOT_THERE))
 
     @property
-    def in_trouble(self) -> int:
+    def unfinished_files(self) -> int:
         """How many files need another run or a person."""
         return sum(count for count, _ in self.troubles.values())
 

@@ -123,7 +123,7 @@ class Worker:
 
     def _foreign(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if item.last_run is not None:
-            why = "it was maintained before, but is no longer a memory file"
+            why = "it was a memory file when it was last maintained, but is not one now"
             return Receipt(item.key, "unusable", why, last_run=item.last_run)
         if not is_database(path):  # such as a memory file that was overwritten
             return Receipt(item.key, "unusable", "it is not a SQLite database")

@@ -15,7 +15,7 @@ from slowwave.store.places import Budget, Repeated, Untouched
 if TYPE_CHECKING:
     from .lent_model import LentModel
 
-# What a format needs to restore an entry that was removed, as JSON.
+# What a format needs to restore a removed entry, as JSON.
 Image = dict[str, Any]
 Put = TypeVar("Put")
 # Spells an entry with its own marks and with those of other entries.
@@ -71,7 +71,7 @@ class Record:
     is_linked: bool = False
     # The name of its file or row, if it has one of its own.
     file: str | None = None
-    # Whose it is, such as an entity's; empty if the file does not tell.
+    # The entity that it is about; empty if the file does not say.
     subject: str = ""
 
 
@@ -85,7 +85,7 @@ class New:
     text: str
     # The keys of the entries that it replaces; it is put after the last of them.
     replaces: tuple[str, ...] = ()
-    # Its image from when it was removed; None for a new text.
+    # Its before-image if it was removed earlier; None for a new text.
     image: Image | None = None
 
 
@@ -99,7 +99,7 @@ class Successor:
     # The last value of `Written.own`; None if it has not inherited anything.
     own: Image | None = None
     # The memories that it replaces, with their images; None for those that are removed now.
-    stands_for: Mapping[str, Image | None] = field(default_factory=dict)
+    replaces: Mapping[str, Image | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Change:
     # For each removed key the key of the entry that replaces it, if there is one.
     successors: Mapping[str, str] = field(default_factory=dict)
     # Memories that inherit marks, or may have to return some.
-    taking_over: Sequence[Successor] = ()
+    inheriting: Sequence[Successor] = ()
     # Removed keys with an outdated value: if its agent writes it again, it is true again.
     outdated: frozenset[str] = frozenset()
     # Removed keys whose memories were forgotten: their entries are deleted, never only hidden.
@@ -185,14 +185,14 @@ class Format(ABC):
     may_need_vectors: ClassVar[bool] = False
     # The bytes to reach where entries have a shorter form; None if none is shortened.
     target: int | None = None
-    # Computes vectors, if the caller has lent it; only some formats need it.
+    # Computes vectors, if the caller provides one; only some formats need it.
     model: LentModel | None = None
 
     @abstractmethod
     def recognises(self, path: Path) -> bool:
         """Whether a file has this format, by its content."""
 
-    def why_unfit(self, path: Path) -> str | None:
+    def unfit_reason(self, path: Path) -> str | None:
         """Return why a file is not one that the user specified this format for, or None."""
         return None
 
@@ -200,7 +200,7 @@ class Format(ABC):
         """Return how full a file is, or would be with a text, and how much its agent reads."""
         return None
 
-    def why_no_texts(self, path: Path) -> str | None:
+    def no_new_texts_reason(self, path: Path) -> str | None:
         """Return why no text can be added to a file, so that only merges are possible, or None."""
         return None
 
@@ -216,7 +216,7 @@ class Format(ABC):
         """Return what a user should know about a file before it is used, or None."""
         return None
 
-    def why_preview(self, path: Path) -> str | None:
+    def preview_only_reason(self, path: Path) -> str | None:
         """Return that a run can only be previewed as the file is specified, or None."""
         return None
 
@@ -250,8 +250,8 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
-            f"{path} would have {after} {budget.unit}; its agent reads {budget.most}.",
-            "Remove something from it first, or let its agent do so.",
+            f"{path} would have {after} {budget.unit}; its agent reads at most {budget.most}.",
+            "Shorten the file first, or have its agent shorten it.",
         )
 
 
@@ -308,11 +308,11 @@ def inherit_marks(
     left: the texts of the memories that it replaces. Inherited marks are always computed from the
     successor's own text and from all of these, so that undos in any order end where they should.
     """
-    order = sorted(successor.stands_for)
+    order = sorted(successor.replaces)
     own = successor.own
     if own is not None and current not in own["as"]:
         # Its agent has edited it since: these marks are the agent's now, and none is removed.
-        removed_now = [left[memory] for memory in order if successor.stands_for[memory] is None]
+        removed_now = [left[memory] for memory in order if successor.replaces[memory] is None]
         return inherit(current, removed_now), own
     alone = current if own is None else str(own["raw"])
     spelled = inherit(alone, [left[memory] for memory in order])

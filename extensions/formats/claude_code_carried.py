@@ -76,7 +76,7 @@ def carry(
 
 def inherited(change: Change) -> dict[str, list[str]]:
     """Return the carried lines of replaced memories, by memory."""
-    gone = [image for successor in change.taking_over for image in successor.stands_for.items()]
+    gone = [image for successor in change.inheriting for image in successor.replaces.items()]
     return {memory: (image or {}).get("carried", []) for memory, image in gone}
 
 
@@ -98,10 +98,10 @@ def bodies(files: Sequence[File]) -> str:
 
 
 def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]:
-    """Have the lines of a removed file list its successor if they say more; return these.
+    """Point index lines of a removed file that state more at its successor; return them.
 
-    One does so, too, if the successor is not listed. The first also gets what only the description
-    says. old: the texts that the successor replaces.
+    If the successor is not listed, one line does so in any case. The first also gets what only the
+    description states. old: the texts that the successor replaces.
     """
     own = [line for line in lines if listed_name(line) == successor.name]
     at = lines.index(own[-1]) if own else len(lines[:-1])

@@ -31,13 +31,13 @@ def faults(format: Format, path: Path) -> Iterator[str]:
     if _content(path) != before:
         yield "reading changes the file"
     if not records:
-        yield "nothing is found in it"
+        yield "no entry was found in it"
     if len({record.key for record in records}) < len(records):
         yield "two entries have the same key"
     if format.is_only_read:
         return
     yield from _faults_of_removal(format, path, records)
-    if format.why_no_texts(path) is not None:
+    if format.no_new_texts_reason(path) is not None:
         yield from _faults_of_refusal(format, path, records)
         return
     record = next((record for record in records if not record.pinned), None)
@@ -74,8 +74,8 @@ def _faults_of_addition(
     with _copied(path) as copy:
         before = _content(copy)
         put = replace(_new(record, None), memory="n", text=_TEXT, replaces=(record.key,))
-        successor = Successor("n", None, stands_for={"m": None})
-        written = _write(format, copy, Change({record.key: "m"}, [put], taking_over=[successor]))
+        successor = Successor("n", None, replaces={"m": None})
+        written = _write(format, copy, Change({record.key: "m"}, [put], inheriting=[successor]))
         texts = {entry.key: entry.text for entry in _read(format, copy)}
         count = [entry.text for entry in records].count(record.text)
         if (

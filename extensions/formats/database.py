@@ -142,7 +142,7 @@ class OpenDatabase(OpenFile):
         keys: dict[str, str] = {}
         own: dict[str, Image | None] = {}
         texts = {record.key: record.text for record in self.records}
-        formers = {successor.memory: successor.own or {} for successor in change.taking_over}
+        formers = {successor.memory: successor.own or {} for successor in change.inheriting}
         for new in change.put:
             key = new.replaces[0] if new.replaces else ""
             if change.retire.get(key) != new.memory or not self.can_rewrite(key, new):
@@ -172,7 +172,7 @@ class DatabaseFormat(Format):
     def schema_number(self, path: Path) -> int | None:
         """Return the number of a database's schema; None if it cannot be read."""
 
-    def why_no_texts(self, path: Path) -> str | None:
+    def no_new_texts_reason(self, path: Path) -> str | None:
         """Return that the vectors are of another model than the lent one, if they are."""
         with self.opened(path, writes=False) as database:
             try:
@@ -236,12 +236,12 @@ def moment_since_epoch(value: object, per_second: int = 1) -> str | None:
 def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
     """Return for each removed key the key of its successor, which may be new."""
     successors = dict(change.successors)
-    for successor in change.taking_over:
+    for successor in change.inheriting:
         at = keys.get(successor.memory, successor.key)
         successors |= {
             key: at
             for key, memory in change.retire.items()
-            if at is not None and memory in successor.stands_for
+            if at is not None and memory in successor.replaces
         }
     rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
     return successors | rewritten

@@ -126,7 +126,7 @@ class Editor:
         put = put_each(coming, lambda new: self._insert(new, raws[new.memory]))
         own = {
             successor.memory: self._inherit_marks(successor, images, put)
-            for successor in change.taking_over
+            for successor in change.inheriting
         }
         for key in change.retire:
             entry = self._entries[key]
@@ -153,7 +153,7 @@ class Editor:
         entry = put.get(successor.memory) or self._entries[successor.key or ""]
         left = {
             memory: str((image or images[memory])["raw"])
-            for memory, image in successor.stands_for.items()
+            for memory, image in successor.replaces.items()
         }
         before = self._entries.get(successor.key or "")
         if before is not None and before is not entry:

@@ -48,14 +48,14 @@ def answer_hook(event: str) -> None:
     deadline.start()
     # A session must not fail because of its memory.
     with suppress(Exception):
-        shown = _answer(list(_looks()), is_start=_IS_START[event])
+        shown = _answer(list(_all_due_work()), is_start=_IS_START[event])
         deadline.cancel()
         if shown:
             typer.echo(json.dumps(shown))
 
 
 @dataclass(frozen=True)
-class _Look:
+class _DueWork:
     """What a memory has for its user to do."""
 
     path: Path
@@ -79,16 +79,16 @@ class _Look:
         return f"Consolidation of {path} is due: {self.new} memories are new. To run it: /dream"
 
 
-def _looks() -> Iterator[_Look]:
+def _all_due_work() -> Iterator[_DueWork]:
     given = json.loads(sys.stdin.read() or "{}")
     transcript = given.get("transcript_path")
     folder = Path(given.get("cwd") or Path.cwd())
     for memory in find_memories(folder, Path(transcript) if transcript else None):
         with suppress(Exception):  # such as a file that is damaged or locked
-            yield _look(memory.path)
+            yield _due_work(memory.path)
 
 
-def _look(path: Path) -> _Look:
+def _due_work(path: Path) -> _DueWork:
     config = path.parent / CONFIG_NAME
     table = tomllib.loads(config.read_text("utf-8")) if config.exists() else {}
     with place_of(path, None, None).reading() as memory_file, open_reading(memory_file) as file:
@@ -98,11 +98,11 @@ def _look(path: Path) -> _Look:
         last is not None and datetime.now(UTC) - datetime.fromisoformat(last) < _MIN_INTERVAL
     )
     is_due = table.get("enabled", True) and not is_recent and new >= _MIN_NEW
-    return _Look(path, len(pending), new, is_due)
+    return _DueWork(path, len(pending), new, is_due)
 
 
-def _answer(looks: Sequence[_Look], is_start: bool) -> dict[str, Any]:
-    lines = [*(look.to_decide for look in looks if is_start), *(look.to_dream for look in looks)]
+def _answer(work: Sequence[_DueWork], is_start: bool) -> dict[str, Any]:
+    lines = [*(due.to_decide for due in work if is_start), *(due.to_dream for due in work)]
     first = next(filter(None, lines), None)
     if first is None:
         return {}

@@ -65,7 +65,7 @@ def unrecognised(path: Path) -> UnusableFile:
 
     with file_errors("read", path, error_type=UnusableFile):
         if not path.exists():
-            return UnusableFile(f"There is no file {path}.", "Check how it is spelled.")
+            return UnusableFile(f"There is no file {path}.", "Check the path.")
     named = f"slowwave maintain {shlex.quote(str(path))} --format {Markdown.name} --dry-run"
     return UnusableFile(
         f"{path} does not have a format that slowwave recognizes.",

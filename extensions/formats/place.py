@@ -117,9 +117,9 @@ class MirroredPlace(Place):
             copy.refuse_what_does_not_fit()
         return done
 
-    def why_no_texts(self) -> str | None:
+    def no_new_texts_reason(self) -> str | None:
         """Return why a run may not add texts; None if it may."""
-        return self.mirror.format.why_no_texts(self.named)
+        return self.mirror.format.no_new_texts_reason(self.named)
 
     def lend(self, model: str, encode: Callable[[Sequence[str]], Any]) -> None:
         """Lend the model for the vectors of new texts, if the file has vectors of its own."""
@@ -128,7 +128,7 @@ class MirroredPlace(Place):
     def remark(self) -> str | None:
         """Return what a user should read before it is used; None for nothing."""
         format = self.mirror.format
-        remarks = [format.why_preview(self.named), format.remark(self.named)]
+        remarks = [format.preview_only_reason(self.named), format.remark(self.named)]
         if count := self.mirror.count_returned(datetime.now(UTC)):
             remarks.append(
                 f"{self.named} has {counted(count, 'entry', 'entries')} with a forgotten text, "
@@ -205,10 +205,12 @@ class ForeignFiles(PlaceKind):
     def refuse_to_add(self, file: Path) -> None:
         """Raise wrong usage for another agent's file."""
         if found := recognised(file):
-            raise typer.BadParameter(f"{_looks(file, found[0])}: only its own agent adds to it.")
+            raise typer.BadParameter(
+                f"{_looks(file, found[0])}: only its own agent may add memories."
+            )
         if mirrored := mirrored_format(default_state(file)):
             raise typer.BadParameter(
-                f"{file} is mirrored as {mirrored}: only its own agent adds to it."
+                f"{file} is mirrored as {mirrored}: only its own agent may add memories."
             )
 
     @contextmanager
@@ -280,7 +282,7 @@ def _offer_tables(file: Path) -> None:
 
 def _refuse_another_format(named: Format, file: Path) -> None:
     """Raise wrong usage for a file that is recognized as other formats than the specified one."""
-    if (why := named.why_unfit(file)) is not None:
+    if (why := named.unfit_reason(file)) is not None:
         raise typer.BadParameter(why)
     found = recognised(file)
     if found and not named.recognises(file):

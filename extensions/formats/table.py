@@ -36,7 +36,7 @@ class UserTable(SqliteFormat):
             else f"a database with {self._named.table}({', '.join(self._named.columns)})"
         )
 
-    def why_unfit(self, path: Path) -> str | None:
+    def unfit_reason(self, path: Path) -> str | None:
         """Return which table or column does not exist."""
         if not is_database(path):
             return f"{path} is not a SQLite database." if path.exists() else None
@@ -66,7 +66,7 @@ class UserTable(SqliteFormat):
         """Return which rows have no valid date, if the user named a column with dates."""
         return None if self._named.date is None else super().remark(path)
 
-    def why_preview(self, path: Path) -> str | None:
+    def preview_only_reason(self, path: Path) -> str | None:
         """Return that a table can only be previewed, if it can."""
         if not self.is_only_read:
             return None
@@ -75,12 +75,12 @@ class UserTable(SqliteFormat):
             "deleted=COLUMN, the column that marks deleted rows."
         )
 
-    def why_no_texts(self, path: Path) -> str | None:
+    def no_new_texts_reason(self, path: Path) -> str | None:
         """Return why no row can be added."""
         if self.is_only_read:
             return None  # a dry run shows what a memory file with its memories would get
         with translate_errors(path), looking(path) as db:
-            return OpenTable(db, path, self._named).why_no_texts()
+            return OpenTable(db, path, self._named).no_new_texts_reason()
 
     def schema_number(self, path: Path) -> int | None:
         """Return None: the schema is the user's."""

@@ -52,7 +52,7 @@ class Named:
         keys = dict(pair.partition("=")[::2] for pair in pairs)
         is_known = keys.keys() <= {"date", "tenant", "deleted"} and len(keys) == len(pairs)
         if not is_known or not all((table, text, *keys.values())):
-            raise typer.BadParameter(f"'{spec}' does not specify the columns of a table. {_FORM}")
+            raise typer.BadParameter(f"'{spec}' is not a valid table specification. {_FORM}")
         deleted, _, mark = keys.pop("deleted", "").partition(":")
         named = cls(table, text, **keys, deleted=deleted or None, mark=_value(mark))
         if len(set(named.columns)) < len(named.columns):
@@ -128,7 +128,7 @@ class OpenTable(OpenSqlite):
             self.db.execute("ROLLBACK TO trial")
             self.db.execute("RELEASE trial")
 
-    def why_no_texts(self) -> str | None:
+    def no_new_texts_reason(self) -> str | None:
         """Return why no row can be added; None if rows can."""
         if len(self._id) > 1:
             return f"The key of {self._named.table} has more than one column."
@@ -144,7 +144,7 @@ class OpenTable(OpenSqlite):
 
     def put(self, new: New) -> str:
         """Add a row with what all the rows that it replaces have in common, and the latest date."""
-        if (why := self.why_no_texts()) is not None:
+        if (why := self.no_new_texts_reason()) is not None:
             raise Unreadable(why)
         near = [record.key for record in self.records if record.tenant == new.tenant]
         models = new.replaces or near
@@ -223,7 +223,8 @@ class OpenTable(OpenSqlite):
         ).fetchone()
         if marked != (1,):
             raise Unreadable(
-                f"{self._named.deleted} of {self._named.table} does not keep {self._new_state}."
+                f"{self._named.deleted} of {self._named.table} does not keep the value "
+                f"{self._new_state}: a trigger or the column type changes it."
             )
 
     # Looks at the whole column, so that it is computed once.
@@ -253,8 +254,8 @@ class OpenTable(OpenSqlite):
         except sqlite3.IntegrityError as error:
             raise Unreadable(
                 f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
-                "A trigger refuses the update: a table that nothing may update can only be imported"
-                " ('slowwave import --from table:...')."
+                "A trigger refuses updates. Such a table can only be imported "
+                "('slowwave import --from table:...')."
                 if error.sqlite_errorname == "SQLITE_CONSTRAINT_TRIGGER"
                 else "Specify the value that marks a deleted row: deleted=COLUMN:VALUE.",
             ) from error

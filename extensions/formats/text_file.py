@@ -117,7 +117,9 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
             stream.flush()
             os.fsync(stream.fileno())
         if read_bytes(made) != content:
-            raise StoreError(f"{made} is not what was written.", f"{path} was not changed.")
+            raise StoreError(
+                f"{made} does not contain what was written to it.", f"{path} was not changed."
+            )
         if (read_bytes(path) if path.exists() else None) != expected:
             raise ChangedMeanwhile(path)
         made.replace(real)

@@ -39,7 +39,7 @@ _COLUMNS = {
 class _UserMemories(WholeRows):
     """The memories of a user."""
 
-    tenants_are = "A tenant is a user, by the user_id."
+    tenants_are = "A tenant is a user, identified by user_id."
     id, id_type = "memory_id", "text"
     said_at = "coalesce(updated_at, created_at)"
 
@@ -51,7 +51,7 @@ class _UserMemories(WholeRows):
     def text_of(self, row: Row) -> str:
         return str(row["memory"])
 
-    def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
+    def row_with_text(self, new: New, replaced: Sequence[Row]) -> Row:
         """Return a row with the topics of all replaced rows, and the times of the latest."""
         now = self._value("SELECT extract(epoch FROM now())::bigint")
         latest = replaced[-1] if replaced else {"created_at": now, "updated_at": now}

@@ -114,7 +114,8 @@ def _explain(error: Error, url: DatabaseUrl) -> StoreError:
         case errors.QueryCanceled():
             return StoreError(
                 f"{url} ended a statement: {message}.",
-                f"{unchanged} A trigger, a view or a busy server may keep it from ending within "
+                f"{unchanged} A trigger, a view or a busy server may keep the statement from "
+                "finishing within "
                 f"{STATEMENT_S} seconds.",
             )
         case errors.InsufficientPrivilege() if "row-level security" in message:

@@ -78,7 +78,7 @@ class _Collection(WholeRows):
     def text_of(self, row: Row) -> str:
         return str(row["payload"]["data"])
 
-    def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
+    def row_with_text(self, new: New, replaced: Sequence[Row]) -> Row:
         """Return a row with what all replaced rows have in common, and the times of the latest."""
         vector = self._vector(new.text)
         payloads = [row["payload"] for row in replaced]

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory, gettempdir
 from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
 from slowwave.extensions.formats.mirror.push import (
     due,
-    keep_what_leaves,
     keep_what_was_written,
     link_existing_texts,
+    store_removed_images,
 )
 from slowwave.store.file import checkpoint_log, open_any_version, open_writing
 
@@ -96,7 +96,7 @@ class TenantMirror(Mirror):
                 if change:
                     written = tenant.prepare(change)
                     with file.transaction():
-                        keep_what_leaves(file, change, written)
+                        store_removed_images(file, change, written)
                         keep_what_was_written(file, change, written)
                 with file.transaction():
                     link_existing_texts(file, tenant.read())

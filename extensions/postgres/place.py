@@ -53,7 +53,7 @@ def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
 
     if state is not None:
         raise typer.BadParameter(
-            "--state is for files: a database stores the mirrors of its tenants in a table."
+            "--state applies to files only; a database keeps its mirrors in a table."
         )
     kind = _recognise(url) if format is None else format_in_database(format)
     named = url if url.tenant is not None else _only_tenant(url, kind)

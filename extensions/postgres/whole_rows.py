@@ -37,7 +37,7 @@ class WholeRows(OpenTenant):
         """Return a row as a memory."""
 
     @abstractmethod
-    def row_saying(self, new: New, replaced: Sequence[Row]) -> Row:
+    def row_with_text(self, new: New, replaced: Sequence[Row]) -> Row:
         """Return a row with a new text and a new id.
 
         replaced: the rows that it replaces, the latest last.
@@ -65,7 +65,7 @@ class WholeRows(OpenTenant):
             [[place_of(key)[1] for key in new.replaces]],
             without=self.unread,
         )
-        row = self.row_saying(new, replaced)
+        row = self.row_with_text(new, replaced)
         self._insert(json.dumps(row))
         return self._key_of(row)
 

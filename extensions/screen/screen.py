@@ -230,9 +230,12 @@ class ReviewScreen(App[None]):
             return
         proposal = self.session.queue[key].kept.proposal
         if proposal.keeps_text:
-            self._warn("It does not write a text: a memory stays unchanged. Approve or decline it.")
+            self._warn(
+                "This proposal writes no new text; it keeps a memory unchanged. Approve or "
+                "decline it."
+            )
             return
-        self._ask_words(key, "Its text, which is checked like any draft:", proposal.draft.text)
+        self._ask_words(key, "New text (checked like any draft):", proposal.draft.text)
 
     def _ask_words(self, key: str, question: str, words: str) -> None:
         def edited(text: str | None) -> None:

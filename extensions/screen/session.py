@@ -39,7 +39,7 @@ class UndoableDecision:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a key: a sentence, and the proposal that it changed, or None."""
+    """The outcome of a key press: a sentence, and the proposal that it changed, or None."""
 
     message: str
     key: str | None = None
@@ -112,7 +112,9 @@ class Session:
         ]
         self._look_again(*chosen)
         why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
-        message = f"Applied {len(applied):,} of {len(keys):,}. u undoes them, the last one first."
+        message = (
+            f"Applied {len(applied):,} of {len(keys):,}. Press u to undo them, last one first."
+        )
         return Done("".join([message, *why_not]), next(iter(applied), None))
 
     def decline(self, key: str, reason: str) -> Done:
@@ -131,12 +133,12 @@ class Session:
             return Done("There is no decision to undo.")
         step = self.steps[-1]
 
-        def take_back(opened: MemoryFile) -> None:
+        def make_pending(opened: MemoryFile) -> None:
             from slowwave.consolidation.running.approval import make_pending_again
 
             make_pending_again(opened, step.pending.decision, step.run_id, self.clock())
 
-        self.place.change(take_back)
+        self.place.change(make_pending)
         self.steps.pop()
         self._look_again(step.pending)
         return Done(f"Undid {step.pending.id[:8]}: it is pending again.", step.pending.id)
@@ -165,7 +167,7 @@ class Session:
         self._look_again(pending)
         if pending.id not in self.elsewhere:
             return error
-        return NotFound(f"{pending.id[:8]} is no longer pending: another program decided it.")
+        return NotFound(f"{pending.id[:8]} is no longer pending: it was decided elsewhere.")
 
     def _look_again(self, *changed: PendingProposal) -> None:
         """Read the queue again, and the proposals about the memories of changed ones."""
@@ -187,6 +189,6 @@ def _this(key: str) -> Choice:
 def matching(
     queue: Sequence[PendingProposal], wanted: str, text_of: Callable[[PendingProposal], str]
 ) -> list[str]:
-    """Return the ids of those whose text contains all wanted words."""
+    """Return the ids of the proposals that contain all search words."""
     words = wanted.lower().split()
     return [pending.id for pending in queue if all(word in text_of(pending) for word in words)]

@@ -99,7 +99,7 @@ def column_changed(
     row = f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
     what = (
         f"{row} was changed after the run: {column} is {_excerpt(now, left)} now, "
-        f"the run left {_excerpt(left, now)}."
+        f"but the run had set it to {_excerpt(left, now)}."
     )
     return _obstacle(table, key, what, by, column=column, now=now, left=left)
 
@@ -147,7 +147,8 @@ def memory_passed_on(file: MemoryFile, memory_id: str, dependent: str) -> Obstac
     if before in (None, memory_id) or is_there:
         return None
     what = (
-        f"Memory {dependent} passed to memory {memory_id} after the run, because its successor, "
+        f"Memory {dependent} was taken over by memory {memory_id} after the run, because its "
+        "successor, "
         f"memory {before}, was deleted."
     )
     return _obstacle("memories", {"id": memory_id}, what, None)

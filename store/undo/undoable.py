@@ -109,7 +109,7 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
         _refuse_purge(run)
         if not (found := _of_runs(file, [run])).is_empty:
             return found
-    raise NotFound(f"There is nothing left to undo in {file.path}.")
+    raise NotFound(f"{file.path} has no run left to undo.")
 
 
 def find_undoable_since(file: MemoryFile, which: str) -> Undoable:

@@ -129,7 +129,7 @@ FAILURES: list[tuple[list[object], str]] = [
     (["import", "--empty", "FILE"], "already exists"),
     (["import", "FILE", "/nonexistent.jsonl"], "Cannot read"),
     (["import", "FILE", "FILE"], "SOURCE must be a JSON Lines file, after"),
-    (["add", "FILE", " \t "], "not a memory"),
+    (["add", "FILE", " \t "], "not valid"),
     (["import", "--empty", "/"], "is a folder"),
     (["maintain", "FILE", "--embedder", "no-such-model"], "no-such-model"),
 ]
@@ -302,7 +302,7 @@ def test_history_is_not_imported_into_a_file_with_memories(filled: Path, cli: Cl
     cli("add", second, "The tide table hangs in the harbour office.")
     imported = cli("import", second, source, "--json").ends(0)
     (left_out,) = imported.json["skipped"]
-    assert "only a new file" in left_out["reason"]
+    assert "only be imported into a new file" in left_out["reason"]
     assert rows(second, "SELECT * FROM runs") == []
     assert len(rows(second, "SELECT id FROM memories")) == imported.json["imported"] + 1
 

@@ -158,7 +158,7 @@ def test_undo_alone_reverts_the_last_run_that_changed_something(filled: Path, cl
         rehearsed = cli("undo", filled, *options, "--dry-run", "--json").json
         assert (rehearsed["run"], rehearsed["dry_run"]) == (run, True)
         cli("undo", filled, *options).ends(0).says(f"of run {run}")
-    cli("undo", filled).ends(1, "nothing left to undo")
+    cli("undo", filled).ends(1, "no run left to undo")
 
 
 def test_a_purge_as_the_last_run_is_not_passed_over_by_undo(filled: Path, cli: Cli) -> None:

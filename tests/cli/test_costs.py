@@ -79,7 +79,7 @@ def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cl
     configure(agent.path, api_base=agent.server.base)
     ended = cli("maintain", agent.path, "--model", PRICED, "--max-cost", 0.5, "--quiet").ends(3)
     assert ended.err.startswith("Error: The model used 14.25")
-    assert ended.err.endswith(" USD, beyond the budget of 0.5 USD.\n")
+    assert ended.err.endswith(" USD, more than the budget of 0.5 USD.\n")
 
 
 @pytest.fixture
@@ -110,9 +110,9 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
     line, todo = night(cli, priced, "2 USD/month").ends(3).err.splitlines()
-    assert todo == "The rest of this limit is too small for another call: raise it."
+    assert todo == "What is left of the budget does not cover another call: raise the limit."
     why = "the budget of 2 USD a month (2.0000 USD spent) has no room for another call"
-    assert f"2 questions not answered, first: {why}" in line
+    assert f"2 questions not answered. First error: {why}" in line
     assert priced.server.asked == []
     assert night(cli, priced, "3.00 USD").code == 0
 
@@ -192,7 +192,7 @@ def test_a_limit_that_is_too_small_for_one_call_names_what_a_call_takes(
     line, todo = small.err.splitlines()
     needed = re.search(r"no room for another call of about (0\.\d{4}) USD", line)
     assert needed is not None
-    assert todo == "The rest of this limit is too small for another call: raise it."
+    assert todo == "What is left of the budget does not cover another call: raise the limit."
     enough = float(needed[1]) + 0.0001
     assert cli("maintain", priced.path, "--model", PRICED, "--max-cost", enough).code == 3
     assert len(priced.server.asked) >= 1

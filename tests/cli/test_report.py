@@ -338,7 +338,7 @@ def test_only_verbose_lists_refused_pairs_whose_memories_are_both_left(memory_fi
     at = lines.index("  values differ: a0 vs. b0")
     assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
     # The reason does not repeat the two texts.
-    assert "  what they say depends on the day" in lines
+    assert "  their meaning depends on the day they were noted" in lines
     assert "Tuva" not in said
 
 

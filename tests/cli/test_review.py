@@ -766,7 +766,7 @@ def test_a_night_proposes_a_damaged_one_again(waiting: Path, cli: Cli, is_kept: 
         )
     cli("check", waiting).ends(10).says("damaged proposal: pending proposal " + UPDATE)
     cli("maintain", waiting, "--dry-run", "--review", "always").says(
-        f"1 pending proposal would be withdrawn, since the file is damaged there: {UPDATE} "
+        f"1 pending proposal would be withdrawn, since its row in the file is damaged: {UPDATE} "
         "(it cannot be read: "
     )
     night = reviewed_night(cli, waiting, "always", "--json").json

@@ -401,7 +401,7 @@ def test_an_expiry_whose_end_cannot_be_recorded_is_reported(lived: Path, cli: Cl
     )
     ended = cli("maintain", lived, "--phase", "expire", "--json")
     assert [item["id"] for item in ended.json["expire"]["expired"]] == ["ended", "scratch"]
-    assert (ended.code, "The end could not be written" in ended.err) == (0, True)
+    assert (ended.code, "The end of the run could not be recorded" in ended.err) == (0, True)
 
 
 def test_a_derived_memory_that_has_ended_is_not_joined_with_a_new_one(agent: Agent) -> None:

@@ -497,5 +497,5 @@ def test_one_memory_is_held_to_what_a_line_is_held_to() -> None:
         ({"content": "x", "trust": 2}, "trust: input should be less than or equal to 1"),
         ({"content": "x", "metadata": {"at": NOW}}, "Object of type datetime is not JSON"),
     ):
-        with pytest.raises(InvalidLine, match=f"This is not a memory: {reason}"):
+        with pytest.raises(InvalidLine, match=f"This memory is not valid: {reason}"):
             new_memory(fields, NOW)

@@ -349,7 +349,8 @@ def test_names_that_no_text_mentions_any_more_go_with_the_last_run(after_a_night
 REFUSALS = {
     "derived text edited": (
         "UPDATE memories SET content = 'edited' WHERE id = 'd'",
-        "Memory d was changed after the run: content is 'edited' now, the run left 'text d'.",
+        "Memory d was changed after the run: content is 'edited' now, but the run had "
+        "set it to 'text d'.",
     ),
     "derived deleted": (
         "DELETE FROM memories WHERE id = 'd'",
@@ -357,16 +358,17 @@ REFUSALS = {
     ),
     "derived archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'd'",
-        "Memory d was changed after the run: status is 'archived' now, the run left 'active'.",
+        "Memory d was changed after the run: status is 'archived' now, but the run "
+        "had set it to 'active'.",
     ),
     "derived pinned": (
         "UPDATE memories SET pinned = 1 WHERE id = 'd'",
-        "Memory d was changed after the run: pinned is 1 now, the run left 0.",
+        "Memory d was changed after the run: pinned is 1 now, but the run had set it to 0.",
     ),
     "source archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'a'",
-        "Memory a was changed after the run: status is 'archived' now, the run left 'superseded'. "
-        "An agent or a person did that, not a run.",
+        "Memory a was changed after the run: status is 'archived' now, but the run "
+        "had set it to 'superseded'. An agent or a person did that, not a run.",
     ),
     "source deleted": (
         "DELETE FROM memories WHERE id = 'b'",
@@ -374,7 +376,8 @@ REFUSALS = {
     ),
     "survivor changed": (
         "UPDATE memories SET tags = '[\"more\"]' WHERE id = 's'",
-        "Memory s was changed after the run: tags is '[\"more\"]' now, the run left '[\"both\"]'.",
+        "Memory s was changed after the run: tags is '[\"more\"]' now, but the run had "
+        "set it to '[\"both\"]'.",
     ),
     "survivor deleted": ("DELETE FROM memories WHERE id = 's'", "Memory s was deleted"),
     "edge changed": (
@@ -677,7 +680,7 @@ def test_an_undo_names_a_memory_that_passed_on_since(after_a_night: Path) -> Non
         undo(after_a_night)
     assert {obstacle.why for obstacle in raised.value.obstacles} == {
         "Memory b was deleted after the run. An agent or a person did that, not a run.",
-        "Memory e passed to memory d after the run, because its successor, memory b, "
+        "Memory e was taken over by memory d after the run, because its successor, memory b, "
         "was deleted. An agent or a person did that, not a run.",
     }
 

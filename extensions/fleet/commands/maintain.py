@@ -37,9 +37,9 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.settings import (
     CONFIG_NAME,
-    beside_source,
+    config_for_source,
     is_on_command_line,
-    switch_beside,
+    kill_switch_for,
 )
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
@@ -84,7 +84,7 @@ def fleet_maintain(
             help="A folder with memory files (*.db), a quoted pattern, a list with a path per line "
             "(- for stdin), a bucket (s3://, gs:// or az://), or a database (postgresql://).",
             is_eager=True,
-            callback=beside_source,
+            callback=config_for_source,
             show_default=False,
         ),
     ],
@@ -114,7 +114,7 @@ def fleet_maintain(
         str,
         typer.Option(
             metavar="I/N",
-            help="Maintain only share I of N, counted from 0; each share has 1/N of the budget.",
+            help="Maintain only shard I of N (counting from 0); each shard gets 1/N of the budget.",
         ),
     ] = "0/1",
     format: Annotated[
@@ -237,7 +237,7 @@ def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
         return None
     path = job.path_of(key)
     try:
-        switch = switch_beside(context, path)
+        switch = kill_switch_for(context, path)
     except typer.BadParameter as error:
         return Receipt(key, "refused", f"{path.parent / CONFIG_NAME}: {error.message}", tries=0)
     return None if switch is None else Receipt(key, "off", f"by {switch}", tries=0)
@@ -269,7 +269,7 @@ def _report(
     metrics: Path | None,
 ) -> None:
     for why in totals.unreadable:
-        output.note(clean(f"{why} Its files are examined again."))
+        output.note(clean(f"{why} The files it covers will be examined again."))
     output.result(
         {
             "command": "fleet maintain",
@@ -284,9 +284,10 @@ def _report(
     output.show(*map(clean, account_as_text(totals, source)))
     if metrics is not None:
         write_metrics(metrics, totals)
-    if output.quiet and totals.in_trouble:
+    if output.quiet and totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
-        first = f"{totals.in_trouble} of {totals.files} files, first: {keys[0]}: {became}, {why}"
+        count = f"{totals.unfinished_files} of {totals.files} files"
+        first = f"{count}, first: {keys[0]}: {became}, {why}"
         hint = "To see them all, omit --quiet."
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
@@ -302,9 +303,9 @@ def _code(totals: Totals) -> Code:
         return Code.UNUSABLE_FILE
     if totals.interrupted:
         return Code.INTERRUPTED
-    if not totals.in_trouble:
+    if not totals.unfinished_files:
         return Code.DONE
-    return Code.PARTLY if totals.in_trouble < totals.files else Code.FAILED
+    return Code.PARTLY if totals.unfinished_files < totals.files else Code.FAILED
 
 
 def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:

@@ -30,9 +30,9 @@ from .links import format_of, keep_format
 from .pull import count_returned, pull
 from .push import (
     due,
-    keep_what_leaves,
     keep_what_was_written,
     link_existing_texts,
+    store_removed_images,
     undo_latest,
 )
 
@@ -257,7 +257,7 @@ class Mirror:
                     return
                 written = opened.prepare(change)
                 with file.transaction():
-                    keep_what_leaves(file, change, written)
+                    store_removed_images(file, change, written)
                 opened.commit()
                 with file.transaction():
                     keep_what_was_written(file, change, written)

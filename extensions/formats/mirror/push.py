@@ -74,17 +74,17 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         )
         for memory in put
     ]
-    taking_over = _successors(file, links, retire.values(), [new.memory for new in coming], changed)
+    inheriting = _successors(file, links, retire.values(), [new.memory for new in coming], changed)
     return Change(
         retire | {key: memory for memory, key in changed.items()},
         [*edited, *coming],
         {
             key: successor.key
-            for successor in taking_over
+            for successor in inheriting
             for key, memory in retire.items()
-            if memory in successor.stands_for and successor.key is not None
+            if memory in successor.replaces and successor.key is not None
         },
-        taking_over,
+        inheriting,
         _outdated(file, retire),
         frozenset(key for key, memory in retire.items() if memory in forgotten),
         read_hidden(file),
@@ -130,16 +130,16 @@ def _successors(
     kept: dict[str, Image | None] = dict(read_images(file))
     there = links.keys() | set(coming)
     gone = (kept.keys() - there) | set(leaving)
-    stands_for: dict[str, dict[str, Image | None]] = defaultdict(dict)
+    replaces: dict[str, dict[str, Image | None]] = defaultdict(dict)
     for memory, successor in _final_successors(file, gone, there).items():
-        stands_for[successor][memory] = None if memory in leaving else kept[memory]
-    concerned = stands_for.keys() | own_marks.keys() | set(changed)
+        replaces[successor][memory] = None if memory in leaving else kept[memory]
+    concerned = replaces.keys() | own_marks.keys() | set(changed)
     return [
         Successor(
             memory,
             links.get(memory),
             own_marks[memory] if memory in own_marks else (kept.get(memory) or {}).get("own"),
-            stands_for[memory],
+            replaces[memory],
         )
         for memory in sorted(concerned & there - set(leaving))
     ]
@@ -186,7 +186,7 @@ def undo_latest(file: MemoryFile, now: datetime) -> str | None:
     return None
 
 
-def keep_what_leaves(file: MemoryFile, change: Change, written: Written) -> None:
+def store_removed_images(file: MemoryFile, change: Change, written: Written) -> None:
     """Store the images of removed entries, before the other file is written."""
     staying = {new.memory for new in change.put}
     keep_images(

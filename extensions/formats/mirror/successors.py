@@ -43,7 +43,7 @@ def renew(
     with file.transaction():
         for key, (memory, proposal) in found.items():
             changes = ProposalChanges(file, run.run_id, proposal, timestamp(now))
-            _renew(changes, memory, f"the entry of {key.split()[0]} is shortened, to fit")
+            _renew(changes, memory, f"the index entry of {key.split()[0]} was shortened to fit")
     if run_id is None:
         counts = count_memories(file, counted, count_tokens)
         run.end(file, "done", run_report(counts, counts, ["applied"] * len(found), Usage()))

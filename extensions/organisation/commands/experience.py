@@ -187,7 +187,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     added = [memory.id for memory in new]
     output.result(head | {"action": "add", "added": added, "known": known_before})
     added_traces = counted(len(new), "trace", "traces")
-    output.show(clean(f"{file}: {added_traces} added, {known_before} known already."))
+    output.show(clean(f"{file}: {added_traces} added, {known_before} already known."))
 
 
 def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:

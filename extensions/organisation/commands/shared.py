@@ -59,7 +59,10 @@ def shared(
             min=1,
             max=9,
             allow_from_autoenv=False,
-            help="With admit: an agent, which may change facts of agents with lower seniority.",
+            help=(
+                "With admit: the author is an agent of this seniority; it may change facts of "
+                "less senior agents."
+            ),
         ),
     ] = None,
     # Not `tag`, which is a setting of `add`.
@@ -69,7 +72,10 @@ def shared(
             "--tag",
             metavar="WORD",
             allow_from_autoenv=False,
-            help="With publish: a tag, besides the category before the last / of NAME. Repeatable.",
+            help=(
+                "With publish: an extra tag. The part of NAME before the last / is always a tag. "
+                "Repeatable."
+            ),
         ),
     ] = None,
     as_of: Annotated[
@@ -148,8 +154,8 @@ def _show(file: Path, action: Action, name: str | None, day: str | None, output:
 
 
 def _none(action: Action, name: str | None, day: str | None) -> str:
-    what = "there are no authors" if action == "authors" else "nothing is shared"
-    what = what if name is None else f"there is nothing of '{name}'"
+    what = "there are no authors" if action == "authors" else "there are no shared facts"
+    what = what if name is None else f"'{name}' has no entries"
     return what if day is None else f"{what} as of {day}"
 
 

@@ -81,7 +81,7 @@ def publish(
 
 
 def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
-    """End a fact, without a successor. Raises `NotAllowed`."""
+    """Retract a fact; it gets no successor. Raises `NotAllowed`."""
     with file.transaction():
         entries = read_log(file)
         author = allowed(entries, request.author)

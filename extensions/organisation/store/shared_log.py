@@ -106,7 +106,7 @@ def latest(entries: Sequence[SharedEntry], subject: str, of_a_fact: bool) -> Sha
 
 
 def _read(file: MemoryFile) -> tuple[list[SharedEntry], str | None]:
-    """Return the rows before the first that was changed, and its description."""
+    """Return the rows before the first altered row, and what is wrong with that row."""
     entries: list[SharedEntry] = []
     if not has_log(file):
         return entries, None

@@ -64,7 +64,7 @@ def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
     owner = file_of_index(_content(top, index) or b"")
     if owner not in (None, file):
         raise StoreError(
-            f"Cannot write into {folder}: it contains the pages of {owner}, not of {file}.",
+            f"Cannot write into {folder}: it contains the wiki of {owner}, not of {file}.",
             f"Specify another folder; if it is the same file, delete {index} there.",
         )
 

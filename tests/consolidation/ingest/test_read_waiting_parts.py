@@ -236,7 +236,7 @@ def test_every_report_tells_how_many_parts_wait_and_how_many_were_read(
     planned = night("--dry-run", "--exit-code")
     assert (planned.code, planned.json["conversations"]["waiting"], server.asked) == (4, 1, [])
     plain = maintain(cli, memory_file, "--dry-run", *asking(server)[:-1])
-    assert "a real run reads that first" in plain.out
+    assert "a real run reads them first" in plain.out
     server.responder = remembering(LYON)
     files = setting("metrics_file", metrics_file), setting("report", plan)
     maintain(cli, memory_file, *asking(server), *files)

@@ -389,7 +389,7 @@ def test_a_file_that_stopped_being_a_memory_file_is_unusable(tmp_path: Path, cli
     for _ in range(2):
         ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json").ends(1)
         assert ended.json["became"] == {"unusable": 1}
-        assert "no longer a memory file" in ended.json["troubles"][0]["why"]
+        assert "but is not one now" in ended.json["troubles"][0]["why"]
 
 
 def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
@@ -425,8 +425,8 @@ def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_
     command = ("fleet", "maintain", listed, "--workers", 1)
     for became in ("1 maintained", "1 unchanged and not opened"):
         cli(*command).ends(3).says(
-            f"2 files: {became}, 1 not there.",
-            "1 file not there: it is listed, but does not exist",
+            f"2 files: {became}, 1 missing.",
+            "1 file missing: it is listed, but does not exist",
             "  agents/agent-9.db",
         )
         assert not (tmp_path / "agents" / "agent-9.db").exists()

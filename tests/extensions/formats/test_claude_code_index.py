@@ -130,7 +130,7 @@ def test_without_a_target_the_report_has_the_command(folder: Path, cli: Cli) -> 
     assert f"slowwave maintain {folder} --target 25KB --dry-run" in report
     assert "without loss (" not in report
     waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
-    assert "only a complete run without --review always shortens entries" in waiting
+    assert "entries are shortened only by a complete run without --review always" in waiting
     assert "nothing more" not in waiting
     assert content(folder)["MEMORY.md"] == before
     assert cli("maintain", folder, *options, "--target", "25KB").code == 0

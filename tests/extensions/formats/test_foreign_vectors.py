@@ -227,7 +227,7 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
 def test_vectors_pass_with_a_lent_model(service: Path, embedder: SentenceEmbedder) -> None:
     format = format_named("mcp-memory-service")
     format.model = LentModel(embedder.name, embedder.encode)
-    assert format.why_no_texts(service) is None
+    assert format.no_new_texts_reason(service) is None
     assert list(faults(format, service)) == []
 
 

@@ -311,7 +311,7 @@ def test_a_folder_of_another_file_is_refused(night: Path, tmp_path: Path, cli: C
     with unchanged(pages, folder):
         for command in (["export"], ["maintain"]):
             ended = cli(*command, other, "--wiki", folder)
-            said = f"it contains the pages of {night.name}, not of {other.name}"
+            said = f"it contains the wiki of {night.name}, not of {other.name}"
             assert (ended.code, said in ended.err) == (1, True), ended.err
     (folder / "index.md").unlink()
     for _ in range(2):
@@ -416,7 +416,7 @@ def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, 
     cli("experience", memory_file, "add", ROOT / "fixtures" / "experience.jsonl")
     for command in (["ingest", memory_file, chat], ["experience", memory_file, "compress"]):
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
-        done = "Everything before the pages is done."
+        done = "The rest is done; only the wiki was not updated."
         cli(*command, "--wiki", wiki).ends(3, "Cannot write into", done)
         (run_id,) = [row["id"] for row in rows(memory_file, "SELECT id FROM runs "
                      "WHERE outcome = 'done' ORDER BY id DESC LIMIT 1")]  # fmt: skip

@@ -207,7 +207,7 @@ def test_only_supported_words_are_applied(waiting: Path, embedder: SentenceEmbed
 
 def test_a_key_that_can_do_nothing_says_why(waiting: Path, embedder: SentenceEmbedder) -> None:
     said = " ".join(drive(waiting, embedder, ["e", "u"]).said)
-    assert "It does not write a text" in said
+    assert "This proposal writes no new text" in said
     assert "There is no decision to undo" in said
 
 
@@ -239,7 +239,7 @@ def test_stale_screens_catch_up(keys: list[str], waiting: Path, embedder: Senten
     with unchanged(picture, waiting):
         shown = drive(waiting, embedder, [*keys, "a"], session=session)
         assert "It was decided by another program." in shown.said
-        assert f"{MERGE} is no longer pending: another program decided it." in shown.said
+        assert f"{MERGE} is no longer pending: it was decided elsewhere." in shown.said
         assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
         assert session.summary() == "1 proposal pending."
 
