@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.differences import mark_differences
 from slowwave.cli.terminal.output import clean, shortened
@@ -19,6 +19,9 @@ from .conflict import MAX_PAIRS
 from .night import NightView
 from .proposal import ProposalView
 from .report_file import MARK
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parent / "templates"
 # A browser has trouble with many more proposals.
@@ -43,23 +46,6 @@ def as_page(night: NightView) -> str:
 
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Fill in a template: any value is text on the page, and never markup."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "lines": _lines,
-        "line": clean,
-        "quoted": shlex.quote,
-        "title": lambda text: shortened(text, _MAX_TITLE),
-        "counted": counted,
-        "change": _change,
-    }
     style, script = ((_TEMPLATES / f"report.{kind}").read_text("utf-8") for kind in ("css", "js"))
     # Both are ours; with their hashes a browser runs these bytes and nothing else.
     policy = (
@@ -67,7 +53,24 @@ def render(template: str, values: Mapping[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     ours = {"mark": MARK, "style": style, "script": script, "policy": policy}
-    return environment.get_template(template).render(values, **ours, version=version("slowwave"))
+    return environment().get_template(template).render(values, **ours, version=version("slowwave"))
+
+
+def environment(escapes: bool = True, **filters: Callable[..., str]) -> Environment:
+    """Return what fills in templates. escapes: values are not markup; filters: more filters."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    found = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=escapes,  # noqa: S701 - Markdown fences its texts instead
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    own = {"lines": _lines, "line": clean, "title": lambda text: shortened(text, _MAX_TITLE)}
+    found.filters |= own | {"quoted": shlex.quote, "counted": counted, "change": _change} | filters
+    return found
 
 
 def _hash(text: str) -> str:
