@@ -45,22 +45,15 @@ COMMON_WORD = 60
 # value: on six lives 51 of 67 such pairs were right.
 RIVAL_MATTER = 0.5
 
-# The minimum entailment probability of a sentence, and the same where
-# both have a value in common that few facts share by chance. Chosen on six lives and three nights
-# of 1,000: with 0.985 instead of 0.992, 11 more memories are merged correctly and 5 incorrectly.
-ENTAILED = 0.992
-ENTAILED_ANCHORED = 0.30
+# The cosine from which on texts are near: shown as pairs that a model would see, and compared with
+# a new text for a contradiction.
+NEAR_SIMILARITY = 0.60
 
-# The cosine from which on texts are compared as duplicates.
-DUPLICATE_SIMILARITY = 0.60
-
-# The share of the content words of a sentence that another one must have for the network to be
-# asked, and the same where a value says what they are about: a question takes ten milliseconds. The
-# second is also the share of a source's words that a derived memory must have, with all values and
-# names, to contain its facts (for measuring recall only): after nights on the three of 1,000 it
-# does for 94, 87 and 92% of the sources, which all say the same.
-SHARED_WORDS = 0.70
-SHARED_WORDS_ANCHORED = 0.50
+# The share of the words of a text that another one must have to be compared with it. It is also the
+# share of a source's words that a derived memory must have, with all values and names, to contain
+# its facts (for measuring recall only): after nights on the three of 1,000 it does for 94, 87 and
+# 92% of the sources, which all say the same.
+SHARED_WORDS = 0.50
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, and
 # the step by which a cluster that does not fit into a window is clustered again. An oracle writer

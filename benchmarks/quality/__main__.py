@@ -18,7 +18,7 @@ from pathlib import Path
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-from . import adversarial, drafts, life, lookup
+from . import drafts, life, lookup
 from .bench import QUALITY, ROOT, Json
 from .model import is_present
 
@@ -62,9 +62,6 @@ def _measure_shared(data: Path) -> None:
         if is_present(data / name):
             drafts.main([str(data / name)])
             lookup.main([str(data / name)])
-    for name in ("adversarial-pairs.jsonl", "pairs3.jsonl"):
-        if is_present(data / name):
-            adversarial.main([str(data / name)])
 
 
 if __name__ == "__main__":

@@ -42,7 +42,6 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.evaluation.trial import keeps_facts
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.recording import open_recordings
-from slowwave.consolidation.thresholds import SHARED_WORDS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
@@ -52,6 +51,8 @@ from .known_answers import Life, Lineage, holds
 from .life import active, columns, life_of, writer_of
 
 _DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
+# The share of its words that a text must have kept of a fact.
+_KEPT_WORDS = 0.70
 _NO_GOLD: Json = {"facts": [], "rules": [], "updates": []}
 Verdict = Literal["overturned", "left", "kept", "lost", "holds", "came back"]
 
@@ -222,7 +223,7 @@ def _states(text: str, fact: str) -> bool:
     """Whether a text has the values, the names and most other words of a fact."""
     words = read(fact).stem_set
     shared = words & read(text).stem_set
-    return keeps_facts(fact, text) and len(shared) >= SHARED_WORDS * len(words)
+    return keeps_facts(fact, text) and len(shared) >= _KEPT_WORDS * len(words)
 
 
 def _is_overturned(lineage: Lineage, memory: str, store: Store) -> bool:

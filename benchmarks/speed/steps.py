@@ -89,9 +89,9 @@ def dbscan(folder: Path, _: str) -> Json:
     """Run scikit-learn's DBSCAN on the vectors of a folder."""
     from sklearn.cluster import DBSCAN
 
-    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+    from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
-    scan = DBSCAN(eps=1 - DUPLICATE_SIMILARITY, min_samples=2, metric="cosine")
+    scan = DBSCAN(eps=1 - NEAR_SIMILARITY, min_samples=2, metric="cosine")
     return {"clusters": int(scan.fit_predict(np.load(folder / "memories.npy")).max()) + 1}
 
 
@@ -139,14 +139,14 @@ def cluster(path: Path, _: str) -> Json:
     """Find the neighbors of memory-mapped vectors, and cluster them."""
     from slowwave.consolidation.clustering.clusters import find_clusters
     from slowwave.consolidation.clustering.neighbours import similar_pairs
-    from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+    from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
     made = np.load(path, mmap_mode="r")
-    near = similar_pairs(made, DUPLICATE_SIMILARITY)
+    near = similar_pairs(made, NEAR_SIMILARITY)
     count = len(made)
-    groups = find_clusters(near, 1.0 - DUPLICATE_SIMILARITY, [1] * count, count)
+    groups = find_clusters(near, 1.0 - NEAR_SIMILARITY, [1] * count, count)
     sample = np.sort(np.random.default_rng(3).choice(count, min(count, _MAX_SAMPLE), replace=False))
-    exact = similar_pairs(made, DUPLICATE_SIMILARITY, fresh=sample)
+    exact = similar_pairs(made, NEAR_SIMILARITY, fresh=sample)
     keys, wanted = (pairs.left.astype(np.int64) * count + pairs.right for pairs in (near, exact))
     found = float(np.isin(wanted, keys).mean())
     return {"pairs": len(near), "clusters": len(groups), "found": found}

@@ -11,7 +11,7 @@ from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
 from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 
@@ -163,7 +163,7 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     """Return what a model would be asked, with the nearest pairs that may be duplicates."""
     found = undecided_as_json(undecided)
     left = counted(found["memories"], "similar memory", "similar memories")
-    shown = [pair for pair in found["likeliest"] if pair["similarity"] >= DUPLICATE_SIMILARITY]
+    shown = [pair for pair in found["likeliest"] if pair["similarity"] >= NEAR_SIMILARITY]
     likeliest = " Pairs that it would see, most similar first:" if shown else ""
     questions = counted(len(undecided), "question")
     lines = [f"Left for a model (--model NAME): {left} in {questions}.{likeliest}"]

@@ -1,7 +1,7 @@
-"""Vetoes on entailment: why one sentence does not follow from another, despite the network.
+"""Vetoes: why one sentence does not say all that a similar one says.
 
 They are only about what can be looked up: values, names, code, signs, negations, days, and words
-that changed places. The network confuses "3pm" with "4pm", and hardly sees who does what to whom.
+that changed places.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
-from slowwave.consolidation.thresholds import SHARED_WORDS_ANCHORED
+from slowwave.consolidation.thresholds import SHARED_WORDS
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.backup import copied_to_try
@@ -203,5 +203,5 @@ def keeps_facts(source: str, text: str) -> bool:
     return (
         all(kept.holds(value) for value in stated.values)
         and all(kept.mentions(name) for name in stated.names)
-        and len(stated.stem_set & kept.stem_set) >= SHARED_WORDS_ANCHORED * len(stated.stem_set)
+        and len(stated.stem_set & kept.stem_set) >= SHARED_WORDS * len(stated.stem_set)
     )

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.comparison.coverage import covered
+from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY, WIDE_SIMILARITY
+from slowwave.consolidation.thresholds import NEAR_SIMILARITY, WIDE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
 from slowwave.store.records import Memory
@@ -78,13 +78,13 @@ class KnownMemories:
     def relation_of(self, new: Memory) -> Relation:
         """Return the relation of a new text to known memories. Raises `EmbedderError`."""
         vector = self._embedder.encode([new.content])[0]
-        near = self._nearest(vector, DUPLICATE_SIMILARITY, _NEAREST)
+        near = self._nearest(vector, NEAR_SIMILARITY, _NEAREST)
         reading = read(new.content)
         day = new.observed_at[:10]
         known = [memory for memory in near if not reading.deictic or memory.observed_at[:10] == day]
-        answers = covered([(new.content, memory.content) for memory in known])
-        for memory, is_covered in zip(known, answers, strict=True):
-            if is_covered:
+        form = normal_form(new.content)
+        for memory in known:
+            if normal_form(memory.content) == form:
                 return Relation(vector, memory)
         rivals = (memory for memory in near if _is_rival(read(memory.content), reading))
         return Relation(vector, corrects=tuple(rivals))

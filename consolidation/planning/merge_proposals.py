@@ -55,10 +55,6 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
     sources = view.sources(sorted(view.memories[row].id for row in rows))
     ids = tuple(source.id for source in sources)
     lowest, mean = similarities(sources)
-    rest = "other says" if len(ids) == 2 else "others say"
-    what = f"{len(ids)} memories say the same"
-    if not merge.is_equal:
-        what = f"one of {len(ids)} memories says everything that the {rest}"
     return Proposal(
         id=key,
         operation="merge",
@@ -70,7 +66,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
         entities=_shared_topics(view, rows),
         min_similarity=lowest,
         mean_similarity=mean,
-        reason=what,
+        reason=f"{len(ids)} memories say the same",
         draft=Draft((Claim(survivor.content, ids),)),
         include_protected=options.include_protected,
     )

@@ -1,6 +1,6 @@
 """Which active memories repeat a new text, or contradict it or each other: found without a model.
 
-A text with no memory of enough of the same words costs neither reading nor a network.
+A text with no memory of enough of the same words costs no reading.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Literal
 
 from slowwave.consolidation.text.tokens import tokenise
-from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS_ANCHORED
+from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_active
 from slowwave.store.records import Memory
@@ -81,7 +81,7 @@ def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memor
 
     for (left, here), (right, there) in combinations(active, 2):
         shared, shorter = here & there, min(len(here), len(there))
-        is_near = left.tenant == right.tenant and len(shared) >= SHARED_WORDS_ANCHORED * shorter
+        is_near = left.tenant == right.tenant and len(shared) >= SHARED_WORDS * shorter
         if is_near and not all(map(is_common, shared)):
             yield left, right
 
@@ -95,7 +95,7 @@ def _near(memories: Sequence[Memory], text: str) -> list[Memory]:
         for place, shared in index.count_words(words).items()
     }
     index.close()
-    near = [place for place, share in shares.items() if share >= SHARED_WORDS_ANCHORED]
+    near = [place for place, share in shares.items() if share >= SHARED_WORDS]
     return [memories[place] for place in sorted(near, key=lambda place: (-shares[place], place))]
 
 
@@ -121,13 +121,12 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     """Yield the memories that contain all of a text, or that it contains completely."""
     if not memories:
         return
-    from slowwave.consolidation.comparison.coverage import covered
+    from slowwave.consolidation.comparison.coverage import has_all_of
 
-    answers = covered(
-        [pair for near in memories for pair in ((text, near.content), (near.content, text))]
-    )
-    for memory, is_known, is_extended in zip(memories, answers[::2], answers[1::2], strict=True):
+    for memory in memories:
+        is_known = has_all_of(memory.content, text)
+        is_extended = has_all_of(text, memory.content)
         if is_known or is_extended:
-            why = "it contains all of this" if is_known else "this contains all of it"
-            why = "both say the same" if is_known and is_extended else why
+            why = "it has all words of this" if is_known else "this has all words of it"
+            why = "both have the same words" if is_known and is_extended else why
             yield Similar(memory, "duplicate", why)

@@ -158,15 +158,13 @@ def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
 
 
 def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
-    from slowwave.consolidation.comparison.coverage import covered
+    from slowwave.consolidation.comparison.normal_form import normal_form
 
     for memory in memories:
         if commands(memory.content):
             yield f"memory {memory.id} contains instructions to its reader: it is never merged"
         if memory.id == proposal.survivor and memory.content != proposal.draft.text:
             yield f"the draft is not the text of memory {memory.id}, which stays"
-    leaving = [memory for memory in memories if memory.id in proposal.leaving]
-    answers = covered([(memory.content, proposal.draft.text) for memory in leaving])
-    for memory, is_covered in zip(leaving, answers, strict=True):
-        if not is_covered:
-            yield f"memory {memory.id} contains more than the text that would replace it"
+        is_equal = normal_form(memory.content) == normal_form(proposal.draft.text)
+        if memory.id in proposal.leaving and not is_equal:
+            yield f"memory {memory.id} does not say the same as the text that would replace it"

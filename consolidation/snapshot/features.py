@@ -8,7 +8,6 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from slowwave.consolidation.comparison.coverage import richness
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.comparison.rivals import matter_of
 from slowwave.consolidation.facts.reading import read
@@ -34,8 +33,6 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     density: Density
     # The hash of its normal form: texts with the same hash say the same.
     form: str
-    # A measure of how much it says.
-    richness: int
     # Whether its meaning depends on the day.
     deictic: bool
     # Whether it is introduced by "User said that" or the like.
@@ -67,7 +64,6 @@ def _features(text: str) -> TextFeatures:
         orders=commands(text),
         density=density_of(text),
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),
-        richness=richness(text),
         deictic=reading.deictic,
         announced=reading.announced,
         matter=tuple(sorted(matter_of(reading))),

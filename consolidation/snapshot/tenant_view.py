@@ -14,9 +14,9 @@ from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import (
-    DUPLICATE_SIMILARITY,
     LARGE_TENANT,
     NARROW_EPS,
+    NEAR_SIMILARITY,
     WIDE_EPS,
 )
 from slowwave.consolidation.vectors.matrix import TextVectors
@@ -140,15 +140,15 @@ class TenantView:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The pairs of texts that are near enough to be duplicates."""
+        """The pairs of near texts."""
         import numpy as np
 
-        reach = np.full(len(self.text_vectors), DUPLICATE_SIMILARITY)
+        reach = np.full(len(self.text_vectors), NEAR_SIMILARITY)
         return self.graph.extend(
             self.signs_of(self._text_memories),
             self.text_vectors,
             reach,
-            lambda: self._wide.at_least(DUPLICATE_SIMILARITY),
+            lambda: self._wide.at_least(NEAR_SIMILARITY),
         )
 
     @cached_property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.thresholds import DUPLICATE_SIMILARITY
+from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 from slowwave.store.records import Memory
 from slowwave.store.vectors import from_blob, have_unit_length, to_blob
 
@@ -79,7 +79,7 @@ class TextVectors:
         if not tried:
             return
         made, kept = embedder.encode([memory.content for memory in tried]), self.of(tried)
-        if made.shape != kept.shape or (made * kept).sum(axis=1).max() < DUPLICATE_SIMILARITY:
+        if made.shape != kept.shape or (made * kept).sum(axis=1).max() < NEAR_SIMILARITY:
             raise EmbedderError(
                 f"The vectors kept for '{embedder.name}' were made by another model.",
                 "Delete them from the table embeddings, or choose the model that made them.",

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from slowwave.consolidation.comparison.coverage import covered
+from slowwave.consolidation.comparison.coverage import has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
-from slowwave.consolidation.thresholds import COMMON_WORD, MIN_WORDS, SHARED_WORDS
+from slowwave.consolidation.thresholds import COMMON_WORD, MIN_WORDS
 from slowwave.store.places import Repeated
 
 from .claude_code_files import memories_in
@@ -26,8 +26,8 @@ _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
 # The mark of a line that begins a statement.
 _MARK = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+|[ \t]*(?=\*\*)")
-# How many pairs the network is asked about: a question takes ten milliseconds.
-_MAX_ASKED = 100
+# The maximum number of pairs that are compared.
+_MAX_COMPARED = 1_000
 
 
 class Statement(NamedTuple):
@@ -81,10 +81,8 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
         equal.setdefault(normal_form(statement.text), []).append(statement)
     # Those of instructions alone come last.
     groups = sorted(equal.values(), key=_are_instructions)
-    asked = _near(groups)
-    answers = covered([(less[0].text, more[0].text) for less, more in asked])
-    for (less, more), is_covered in zip(asked, answers, strict=True):
-        if is_covered and less in groups and more in groups:
+    for less, more in _near(groups):
+        if less in groups and more in groups and has_all_of(more[0].text, less[0].text):
             more += less
             groups.remove(less)
     return [
@@ -109,10 +107,9 @@ def _near(groups: Sequence[list[Statement]]) -> list[tuple[list[Statement], list
     for less, found in enumerate(stems):
         rare = [places_of[stem] for stem in found if len(places_of[stem]) <= COMMON_WORD]
         for more in sorted({place for places in rare for place in places}):
-            is_near = len(found & stems[more]) >= SHARED_WORDS * len(found)
-            if is_near and groups[less][0].file != groups[more][0].file:
+            if found <= stems[more] and groups[less][0].file != groups[more][0].file:
                 pairs.append((groups[less], groups[more]))
-    return pairs[:_MAX_ASKED]
+    return pairs[:_MAX_COMPARED]
 
 
 def _instructions(folder: Path) -> Iterator[Path]:

@@ -36,8 +36,6 @@ NO_DECISIONS = {
     "fleet/budget_owners.py": {0.1},
     # What an audit lists; it decides nothing.
     "reports/audit.py": {0.5, 0.9, 1e-6},
-    # How far the rough network errs at most: what is nearer to a limit the exact one decides.
-    "comparison/entailment.py": {3.0},
     # How far an estimate of tokens may be exceeded: of money, not of memories.
     "model/usage_limits.py": {1.25},
 }
