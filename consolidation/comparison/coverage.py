@@ -28,7 +28,7 @@ def has_all_of(text: str, other_text: str) -> bool:
 def first_veto(claim: str, premise: str) -> Veto | None:
     """Return what keeps `premise` from saying all that `claim` says; None if only words differ.
 
-    That is a veto on the first sentence that no sentence of the premise may entail.
+    That is a veto on the first sentence that none of the premise may contain.
     """
     for sentence, readings in _open_sentences(claim, premise):
         vetoes = [find_veto(sentence, reading) for reading in readings]
