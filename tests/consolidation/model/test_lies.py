@@ -124,8 +124,8 @@ class Liar:
             cited = [old[edge["source_id"]]["content"] for edge in edges]
             text = after[memory_id]["content"]
             assert find_unsupported(text, sources(*cited)) == []
-            for told_by_nobody in ("evil.example", "/etc/passwd", "99", "Gustav", "rm -rf", "2031"):
-                assert told_by_nobody not in text
+            for invented in ("evil.example", "/etc/passwd", "99", "Gustav", "rm -rf", "2031"):
+                assert invented not in text
             if tenant_of[memory_id] == "default":
                 assert not any(theirs in text for theirs in ("Zelda", "7731", "qx-9", "quorn"))
             assert text.isprintable()
@@ -140,9 +140,7 @@ def liar(embedder: SentenceEmbedder, vectors: dict[str, list[float]], tmp_path: 
     return Liar(embedder, vectors, tmp_path)
 
 
-def test_no_lie_adds_a_value_crosses_a_tenant_touches_what_is_protected_or_cannot_be_undone(
-    liar: Liar, rounds: Any
-) -> None:
+def test_no_lie_adds_values_crosses_tenants_or_prevents_undo(liar: Liar, rounds: Any) -> None:
     @settings(
         max_examples=rounds(15, 500), suppress_health_check=[HealthCheck.too_slow], database=None
     )
@@ -153,7 +151,7 @@ def test_no_lie_adds_a_value_crosses_a_tenant_touches_what_is_protected_or_canno
     lie()
 
 
-def test_a_merge_removes_no_memory_with_a_value_or_name_that_the_one_that_stays_lacks(
+def test_a_merge_keeps_memories_with_values_the_survivor_lacks(
     embedder: SentenceEmbedder, vectors: dict[str, list[float]], tmp_path: Path
 ) -> None:
     texts = (
