@@ -44,9 +44,7 @@ def network(training: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_the_packaged_network_computes_as_the_one_that_was_trained(
-    training: Any, network: Any
-) -> None:
+def test_the_packaged_network_equals_the_trained_one(training: Any, network: Any) -> None:
     pairs = [training.Pair(claim, premise, True, "") for claim, premise in PAIRS]
     with torch.no_grad():
         likely = network(*training.batch_of(pairs, training.pieces_of(pairs))).exp()
@@ -62,20 +60,20 @@ def test_the_graph_can_be_rebuilt_from_the_trained_weights(
     assert graph.SerializeToString(deterministic=True) == path.read_bytes()
 
 
-def test_a_longer_sentence_entails_a_shorter_one_rather_than_the_reverse() -> None:
+def test_a_fuller_sentence_entails_a_shorter_one() -> None:
     plain = "The hallway heater turns itself off when a window is open."
     more = "When a window is open, the heater in the hallway goes off, which saves a lot of gas."
     kept, lost = likelihoods_of([(plain, more), (more, plain)])
     assert kept > 2 * lost
 
 
-def test_a_pair_has_the_same_likelihood_alone_and_in_a_batch() -> None:
+def test_likelihoods_do_not_depend_on_the_batch() -> None:
     alone = [likelihoods_of([pair])[0] for pair in PAIRS]
     assert likelihoods_of(PAIRS) == pytest.approx(alone, abs=1e-5)
     assert likelihoods_of([]) == []
 
 
-def test_a_rough_answer_counts_only_where_the_network_gives_the_same() -> None:
+def test_the_rough_network_changes_no_answer() -> None:
     paths = sorted(UNSEEN.glob("*.jsonl"))
     topics = [json.loads(path.read_text("utf-8").partition("\n")[0]) for path in paths]
     facts = [fact for topic in topics for fact in topic["facts"][:2]]
@@ -88,6 +86,6 @@ def test_a_rough_answer_counts_only_where_the_network_gives_the_same() -> None:
         assert entailed(dict.fromkeys(pairs, limit)) == expected
 
 
-def test_a_sentence_of_any_length_has_an_answer() -> None:
+def test_sentences_of_any_length_have_an_answer() -> None:
     (likely,) = likelihoods_of([("word " * 500, "another " * 500)])
     assert 0 <= likely <= 1
