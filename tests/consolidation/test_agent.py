@@ -29,7 +29,7 @@ def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
     return AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: NOW)
 
 
-def test_an_agent_adds_recalls_consolidates_and_undoes(
+def test_a_program_consolidates_and_undoes(
     memory: AgentMemory, tmp_path: Path, agent: Agent
 ) -> None:
     with memory:
@@ -143,9 +143,7 @@ def test_words_are_searched_while_the_embedder_is_down(tmp_path: Path) -> None:
         assert (found.words_only, hit.by_vectors) == (None, 1)
 
 
-def test_a_memory_that_expires_meanwhile_is_not_recalled(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
+def test_expired_memories_are_not_recalled(tmp_path: Path, embedder: SentenceEmbedder) -> None:
     moments = [NOW]
     memory = AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: moments[-1])
     with memory:
@@ -155,7 +153,7 @@ def test_a_memory_that_expires_meanwhile_is_not_recalled(
         assert memory.recall("gate code") == []
 
 
-def test_a_replaced_file_is_read_again(
+def test_replaced_files_are_reread(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     with memory, AgentMemory(tmp_path / "new.db", embedder=embedder) as new:
@@ -192,9 +190,7 @@ def test_threads_recall_while_the_file_changes(memory: AgentMemory) -> None:
         assert all("Ines waters the plants." in texts for texts in found)
 
 
-def test_feedback_counts_once_if_a_lock_prevents_the_undo(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_feedback_counts_once_if_undo_is_locked(memory: AgentMemory, tmp_path: Path) -> None:
     with memory, maintenance_lock(tmp_path / "memory.db"):
         memory_id = memory.add("Ines waters the plants.", trust=0.25)
         execute(tmp_path / "memory.db", "UPDATE memories SET generation = 1")

@@ -183,7 +183,7 @@ def test_a_plan_overwrites_no_file_and_is_private(twice: Path, cli: Cli) -> None
         (["FILE", "FILE", "--dry-run", "--plan-out", "plan.json"], "one file"),
     ],
 )
-def test_a_plan_needs_a_dry_run_of_one_file(
+def test_plan_out_needs_a_dry_run(
     twice: Path, cli: Cli, arguments: list[str], sentence: str
 ) -> None:
     named = (twice if argument == "FILE" else argument for argument in arguments)

@@ -24,7 +24,6 @@ from model_nights import (
     Agent,
     a_fact,
     active_texts,
-    near_pairs,
     texts_of,
     writing,
 )
@@ -94,9 +93,7 @@ def test_each_clustered_text_is_in_a_part_that_fits_and_noise_is_not(
     most=st.integers(9, 30),
     seed=st.integers(0, 99),
 )
-def test_parts_are_packed_whole_into_windows_that_fit(
-    sizes: list[int], most: int, seed: int
-) -> None:
+def test_parts_are_packed_whole_into_windows(sizes: list[int], most: int, seed: int) -> None:
     rows = list(range(len(sizes)))
     cuts = sorted(random.Random(seed).sample(rows, len(rows) // 2))  # noqa: S311 - a test
     parts = [rows[start:end] for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
@@ -125,9 +122,7 @@ def at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
     agent.vectors[text] = vector.tolist()
 
 
-def test_another_eps_shows_a_model_other_windows(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_smaller_eps_shows_fewer_memories(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.remember([memory for name in FACTS for memory in a_fact(name)])
     (wide,) = agent.sleep(dry_run=True).plan.windows
     monkeypatch.setattr(windows, "WIDE_EPS", 0.15)
@@ -135,35 +130,11 @@ def test_another_eps_shows_a_model_other_windows(
     assert {memory for window in narrow for memory in window.memories} < set(wide.memories)
 
 
-@settings(max_examples=5)
-@given(seed=st.integers(0, 1_000))
-def test_clusters_do_not_depend_on_the_order_of_memories(seed: int) -> None:
-    vectors = scattered(40, 7, 0.4)
-    order = np.random.default_rng(seed).permutation(len(vectors))
-    sizes = [1 + row % 5 for row in range(len(vectors))]
-    plain = clusters_of(vectors, sizes, 400)
-    mixed = clusters_of(vectors[order], [sizes[row] for row in order], 400)
-    assert sorted(map(sorted, plain)) == sorted(sorted(order[part].tolist()) for part in mixed)
-
-
 def test_memories_without_neighbors_are_in_no_question(agent: Agent) -> None:
     texts = ["The kettle is blue.", "Henrik sings in a choir.", "The build takes an hour."]
     agent.remember(daily(texts, "apart"))
     assert agent.sleep().asked == ()
     assert agent.server.asked == []
-
-
-def test_memories_beyond_a_window_are_in_further_questions(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(windows, "WINDOW_TOKENS", 600)
-    agent.remember(near_pairs(24))
-    agent.server.responder = writing()
-    outcome = agent.sleep()
-    texts = {memory["content"] for memory in near_pairs(24)}
-    first = shown(agent)[: len(outcome.plan.windows)]
-    assert len(first) == 2
-    assert sorted(text for window in first for text in window) == sorted(texts)
 
 
 @pytest.fixture
@@ -191,9 +162,7 @@ def test_neighbors_across_a_cut_are_shown_in_the_same_night(agent: Agent, arc: l
     assert agent.server.asked == []
 
 
-def test_an_interrupted_second_plan_keeps_the_results_of_the_first(
-    agent: Agent, arc: list[str]
-) -> None:
+def test_an_interrupted_second_plan_keeps_earlier_results(agent: Agent, arc: list[str]) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -217,9 +186,7 @@ def joined_once(asked: Asked) -> Answer:
     return groups() if any(memory.made for memory in asked.memories) else joined(asked)
 
 
-def test_an_agent_is_asked_about_neighbors_across_a_cut(
-    agent: Agent, arc: list[str], tmp_path: Path
-) -> None:
+def test_agents_are_asked_across_a_cut(agent: Agent, arc: list[str], tmp_path: Path) -> None:
     alone = tmp_path / "alone.db"
     copyfile(agent.path, alone)
     agent.server.responder = answering(joined_once, approval)

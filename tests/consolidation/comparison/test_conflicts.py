@@ -49,9 +49,7 @@ def slot(first: str, second: str) -> str | None:
         ("It is 5 minutes away.", "It is five minutes away.", None),
     ],
 )
-def test_two_texts_conflict_over_a_single_difference(
-    first: str, second: str, expected: str | None
-) -> None:
+def test_texts_conflict_over_one_difference(first: str, second: str, expected: str | None) -> None:
     assert slot(first, second) == expected
 
 
@@ -69,9 +67,7 @@ def test_a_conflict_mentions_other_differences() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(["port", "limit", "quota"]), st.integers(1, 9_999), st.integers(1, 9_999))
-def test_different_numbers_conflict_and_equal_ones_do_not(
-    thing: str, here: int, there: int
-) -> None:
+def test_only_different_numbers_conflict(thing: str, here: int, there: int) -> None:
     texts = [f"The {thing} of the billing service is {number}." for number in (here, there)]
     assert slot(*texts) == (None if here == there else "number")
 
@@ -99,9 +95,7 @@ def test_lines_of_a_log_do_not_conflict(memory_file: Path) -> None:
     assert listed(memory_file) == []
 
 
-def test_superseded_memories_are_in_no_conflict(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_no_superseded_memory_is_in_conflict(memory_file: Path, embedder: SentenceEmbedder) -> None:
     rents = [f"The rent of the flat is {euros} euros." for euros in (900, 950, 950)]
     fill(memory_file, daily(rents, "m"))
     outcome = night(memory_file, embedder)

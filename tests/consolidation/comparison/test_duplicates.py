@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import unicodedata
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from nights import daily, execute, fill, night, rows
 from slowwave.consolidation.comparison.coverage import covered, first_veto
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.file import create_file
 
 PLAIN = "The standup of the data team starts at 9:30 am on 4 March."
 FULLER = "The backup of the wiki runs at 02:30 every night and is stored on helga."
@@ -124,9 +122,7 @@ _FRAMES = {
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(frame=st.sampled_from(sorted(_FRAMES)), data=st.data())
-def test_different_values_names_or_denials_are_never_covered(
-    frame: str, data: st.DataObject
-) -> None:
+def test_different_values_or_names_are_never_covered(frame: str, data: st.DataObject) -> None:
     pair = data.draw(st.lists(st.sampled_from(_FRAMES[frame]), min_size=2, max_size=2, unique=True))
     lead = data.draw(st.sampled_from(["", "Note: ", "User said that ", "As discussed, "]))
     more = data.draw(st.sampled_from(["", " Nobody has asked why."]))
@@ -135,9 +131,7 @@ def test_different_values_names_or_denials_are_never_covered(
     assert covered([(claim, premise)]) == [False]
 
 
-def test_a_text_about_tomorrow_is_kept_for_each_day(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_texts_about_tomorrow_are_not_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:
     text = "User has an appointment with the dentist tomorrow at 10:00."
     fill(memory_file, daily([text, text], "day"))
     fill(memory_file, [row | {"observed_at": "2026-02-09T09:00:00+00:00"}
@@ -148,9 +142,7 @@ def test_a_text_about_tomorrow_is_kept_for_each_day(
     assert {row["id"] for row in active} > {"day-00", "day-01"}
 
 
-def test_a_chain_of_duplicates_has_one_survivor(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_chain_of_twins_has_one_survivor(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily([LESS, f"User said that {LESS}", FULLER], "m"))
     outcome = night(memory_file, embedder)
     (proposal,) = outcome.plan.proposals
@@ -158,9 +150,7 @@ def test_a_chain_of_duplicates_has_one_survivor(
     assert night(memory_file, embedder).plan.is_empty
 
 
-def test_code_is_merged_only_if_it_is_identical(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_code_is_merged_only_if_identical(memory_file: Path, embedder: SentenceEmbedder) -> None:
     code = "host = db-01\nport = 5432\nuser = app\ntimeout_s = 30"
     fill(memory_file, daily([code, f"{code}  \n", code.upper(), code.replace("30", "31")], "m"))
     night(memory_file, embedder)
@@ -168,37 +158,17 @@ def test_code_is_merged_only_if_it_is_identical(
     assert len(active) == 3
 
 
-def test_memories_with_different_entities_are_not_merged(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_different_entities_prevent_a_merge(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [*daily([LESS], "a"), *daily([LESS], "b", entities=["helga"])])
     outcome = night(memory_file, embedder)
     assert outcome.plan.is_empty
     assert [refusal.guard for refusal in outcome.plan.refused] == ["entity"]
 
 
-def test_separated_memories_are_not_merged_again(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_separated_memories_stay_separate(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily([LESS, FULLER], "m"))
     night(memory_file, embedder)
     execute(memory_file, "UPDATE memories SET status = 'active', superseded_by = NULL")
     outcome = night(memory_file, embedder)
     assert outcome.plan.is_empty
     assert [refusal.guard for refusal in outcome.plan.refused] == ["restored"]
-
-
-def test_the_order_of_rows_does_not_change_merges(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
-    texts = [LESS, FULLER, f"Note: {LESS}", PLAIN, f"User said that {PLAIN}", FULLER]
-    memories = daily(texts, "m")
-    digests = set()
-    for seed in range(4):
-        path = tmp_path / f"{seed}.db"
-        create_file(path)
-        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
-        fill(path, memories)
-        digests.add(night(path, embedder).plan.digest)
-        assert night(path, embedder).plan.is_empty
-    assert len(digests) == 1

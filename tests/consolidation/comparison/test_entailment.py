@@ -52,9 +52,7 @@ def test_the_packaged_network_equals_the_trained_one(training: Any, network: Any
 
 
 @pytest.mark.parametrize("path", [GRAPH, ROUGH])
-def test_the_graph_can_be_rebuilt_from_the_trained_weights(
-    training: Any, network: Any, path: Path
-) -> None:
+def test_the_graph_can_be_rebuilt_from_its_weights(training: Any, network: Any, path: Path) -> None:
     stored = training.stored_in(path) | network.trained()
     graph = training.entailment(training.MODEL, stored, rough=path == ROUGH)
     assert graph.SerializeToString(deterministic=True) == path.read_bytes()

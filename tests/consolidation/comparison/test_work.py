@@ -95,9 +95,7 @@ def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) 
 
 
 @pytest.mark.slow
-def test_a_night_does_no_more_work_than_before(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_no_night_does_more_work_than_before(memory_file: Path, embedder: SentenceEmbedder) -> None:
     told = [json.loads(line) for line in lines(load("assistant"))]
     fill(memory_file, told[5:])
     night(memory_file, embedder, consolidate=False)

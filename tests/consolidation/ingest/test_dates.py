@@ -128,9 +128,7 @@ def test_an_undated_correction_is_later_than_what_it_corrects(
     assert older["observed_at"] < newer["observed_at"]
 
 
-def test_invalid_lines_are_refused_or_skipped_and_named(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_invalid_lines_are_refused_or_skipped(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     talk = write(tmp_path / "talk.jsonl", "I prefer rye bread.", "I prefer oat milk.")
     good = talk.read_text().splitlines()
     invalid = '{"role": "user", "content": {"pin": "secret-4711"}}'

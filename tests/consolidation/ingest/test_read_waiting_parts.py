@@ -106,7 +106,7 @@ def test_an_agent_reads_queued_parts_and_then_consolidates(
     assert picture(memory_file, EVERY_TABLE) == before
 
 
-def test_an_agent_is_asked_about_its_finished_conversations(
+def test_only_finished_conversations_are_asked_about(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     now = [NOW]

@@ -68,9 +68,7 @@ def test_masked_secrets_are_in_no_table_question_recording_or_report(
     cli("ingest", memory_file, talk, "--again").says("message 3 masked: GitHub Token")
 
 
-def test_allow_secrets_keeps_secrets_even_after_a_masked_ingest(
-    memory_file: Path, talk: Path, cli: Cli
-) -> None:
+def test_allow_secrets_keeps_secrets(memory_file: Path, talk: Path, cli: Cli) -> None:
     cli("ingest", memory_file, talk)
     ended = cli("ingest", memory_file, talk, "--allow-secrets", "--json")
     assert ended.json["conversations"][0]["masked"] == []
@@ -174,18 +172,6 @@ def test_a_secret_of_an_earlier_turn_is_masked_later(
     said = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
     assert "Try [masked: Password or Token] again." in said[1]
     assert "log in with [masked: Password or Token]." in said[2]
-    assert traces(memory_file.parent) == []
-
-
-def test_the_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
-    async def conversation(client: Client) -> None:
-        for message in TALK[:2]:
-            await ask(client, "ingest", messages=[message], conversation="c")
-        await ask(client, "ingest", messages=[], conversation="c", read_now=True)
-        asked = str(await ask(client, "consolidation_questions"))
-        assert "log in with [masked: Password or Token]." in asked
-
-    in_this_process(conversation, memory_file, "--allow-writes")
     assert traces(memory_file.parent) == []
 
 

@@ -71,9 +71,7 @@ def turn(text: str) -> list[Message]:
     return [{"role": "user", "content": text}, {"role": "assistant", "content": "Noted."}]
 
 
-def test_a_conversation_is_read_every_few_turns_and_at_its_end(
-    memory: AgentMemory, memory_file: Path
-) -> None:
+def test_conversations_are_read_every_few_turns(memory: AgentMemory, memory_file: Path) -> None:
     listener = Listener()
     with memory.conversation("s-1", every=2, model=listener) as talk:
         for message in (*turn(FACTS[0]), *turn(FACTS[1])):
@@ -93,9 +91,7 @@ def test_a_conversation_is_read_every_few_turns_and_at_its_end(
     assert kept == [{"session": "s-1", "source": "messages"}]
 
 
-def test_messages_that_arrive_during_a_model_call_are_read_next(
-    memory: AgentMemory, memory_file: Path
-) -> None:
+def test_messages_during_a_model_call_are_read_next(memory: AgentMemory, memory_file: Path) -> None:
     left = list(FACTS[1:3])
     listener = Listener(lambda: talk.say("user", left.pop(0)) if left else None)
     talk = memory.conversation("s-1", model=listener)
@@ -107,7 +103,7 @@ def test_messages_that_arrive_during_a_model_call_are_read_next(
     assert rows(memory_file, "SELECT * FROM waiting_messages WHERE state = 'waiting'") == []
 
 
-def test_the_next_night_reads_the_messages_of_a_killed_program(
+def test_a_killed_program_loses_no_message(
     memory: AgentMemory, memory_file: Path, cli: Cli
 ) -> None:
     program = f"""
@@ -140,9 +136,7 @@ def test_the_next_night_reads_the_messages_of_a_killed_program(
     assert (behind["place"], behind["content"]) == (26, FACTS[1])
 
 
-def test_an_undone_reading_is_queued_again_with_later_messages(
-    memory: AgentMemory, memory_file: Path
-) -> None:
+def test_undoing_a_reading_queues_it_again(memory: AgentMemory, memory_file: Path) -> None:
     talk = memory.conversation("s-1", model=Listener())
     talk.say("user", FACTS[0])
     before = picture(memory_file, EVERY_TABLE)
@@ -158,9 +152,7 @@ def test_an_undone_reading_is_queued_again_with_later_messages(
     assert contents(memory_file) == list(FACTS[:2])
 
 
-def test_messages_are_queued_while_another_run_locks_the_file(
-    memory: AgentMemory, memory_file: Path
-) -> None:
+def test_a_locked_file_queues_messages(memory: AgentMemory, memory_file: Path) -> None:
     listener = Listener()
     with memory.conversation("s-1", every=1, model=listener) as talk:
         with maintenance_lock(memory_file):

@@ -247,9 +247,7 @@ NOT_THE_FORM = {
 
 
 @pytest.mark.parametrize(("status", "message"), NOT_THE_FORM.values(), ids=NOT_THE_FORM.keys())
-def test_unrelated_refusals_do_not_change_the_output_format(
-    agent: Agent, status: int, message: str
-) -> None:
+def test_other_refusals_keep_the_output_format(agent: Agent, status: int, message: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(refuses(status, message))
     question = only_question(agent.sleep())
@@ -449,9 +447,7 @@ def test_a_local_server_needs_no_key(agent: Agent, model: str) -> None:
     assert agent.server.asked[0].headers["authorization"] == "Bearer none"
 
 
-def test_the_key_of_one_provider_is_not_sent_to_another(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_provider_gets_the_key_of_another(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent.remember(a_fact())
     agent.sleep(agent.writer("mistral/scripted"))

@@ -46,9 +46,7 @@ def value_of(option: str, started: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("model", [*PROGRAMS, "cli:claude/haiku", "cli:codex/gpt-5.5"])
-def test_a_program_answers_the_questions_of_a_night(
-    agent: Agent, programs: StandIns, model: str
-) -> None:
+def test_a_program_answers_all_questions(agent: Agent, programs: StandIns, model: str) -> None:
     agent.remember(a_fact())
     outcome = agent.sleep(writer(model))
     assert states(outcome) == {"applied": 1}

@@ -64,9 +64,7 @@ def test_an_unreadable_answer_is_requested_again(agent: Agent, model: str, path:
 
 
 @each_provider
-def test_a_cut_off_answer_is_requested_with_a_doubled_limit(
-    agent: Agent, model: str, path: str
-) -> None:
+def test_a_cut_off_answer_doubles_the_limit(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
     outcome = agent.sleep(writer(agent, model, path))
@@ -83,9 +81,7 @@ def limit_of(asked: Asked) -> int:
 
 @each_provider
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_refused_key_or_an_unknown_model_ends_the_night(
-    agent: Agent, model: str, path: str, status: int
-) -> None:
+def test_a_refused_key_ends_the_night(agent: Agent, model: str, path: str, status: int) -> None:
     agent.remember(facts(2))
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
@@ -119,9 +115,7 @@ FILTERING = [name for name in PROVIDERS if not name.startswith(("Ollama", "llama
 @pytest.mark.parametrize(
     ("provider", "reply"), [*((name, FILTERED) for name in FILTERING), ("Gemini", BLOCKED)]
 )
-def test_a_filtered_answer_is_not_requested_again(
-    agent: Agent, provider: str, reply: Reply
-) -> None:
+def test_a_filtered_answer_is_not_repeated(agent: Agent, provider: str, reply: Reply) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(reply)
     question = only_question(agent.sleep(writer(agent, *PROVIDERS[provider])))

@@ -123,9 +123,7 @@ def test_the_first_model_of_a_completing_object_is_asked(agent: Agent) -> None:
                                       finish_reason="stop")]}, "the model's answer is empty"),
     ],
 )  # fmt: skip
-def test_an_object_without_an_answer_fails_the_window(
-    agent: Agent, fields: dict[str, Any], why: str
-) -> None:
+def test_a_missing_answer_fails_the_window(agent: Agent, fields: dict[str, Any], why: str) -> None:
     agent.remember(a_fact())
     model = FunctionModel.completing(Completing(**fields), "good")
     outcome = agent.sleep(ModelWriter(model, 1))

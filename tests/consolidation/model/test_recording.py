@@ -91,9 +91,7 @@ def three_tenants() -> Memories:
     ]
 
 
-def test_each_prompt_is_recorded_with_its_answer_and_usage(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_prompts_are_recorded_with_answer_and_usage(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(three_tenants())
     ended = recorded(cli, agent, path, setting("concurrency", 1))
     assert (ended.code, ended.err) == (0, "")
@@ -143,9 +141,7 @@ def test_a_replay_needs_neither_litellm_nor_a_key_nor_a_budget(
     assert len(copy.rows("SELECT * FROM derivations")) == 3
 
 
-def test_a_prompt_without_a_recorded_answer_is_written_as_missing(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_prompts_without_an_answer_are_missing(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     before = path.read_bytes()
@@ -177,9 +173,7 @@ def test_a_person_can_answer_the_missing_prompts(agent: Agent, path: Path, cli: 
     assert not missing(path).exists()
 
 
-def test_a_dry_run_writes_neither_answers_nor_missing_prompts(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_a_dry_run_records_nothing(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     assert recorded(cli, agent, path, "--dry-run").code == 0
     assert not path.exists()
@@ -190,9 +184,7 @@ def test_a_dry_run_writes_neither_answers_nor_missing_prompts(
     assert missing(path).read_text() == "of an earlier run\n"
 
 
-def test_recording_and_replaying_asks_only_unknown_prompts(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_record_with_replay_asks_unknown_prompts(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     agent.server.forget()
@@ -231,9 +223,7 @@ def half_a_letter() -> str:
 
 
 @pytest.mark.parametrize("bad", [says("no JSON"), Reply(half_a_letter())], ids=["text", "no UTF-8"])
-def test_an_unreadable_answer_and_its_correction_are_recorded(
-    agent: Agent, path: Path, cli: Cli, bad: Reply
-) -> None:
+def test_unreadable_answers_are_recorded(agent: Agent, path: Path, cli: Cli, bad: Reply) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(bad, then=oracle)
     first = recorded(cli, agent, path)
@@ -243,9 +233,7 @@ def test_an_unreadable_answer_and_its_correction_are_recorded(
 
 
 @pytest.mark.parametrize("end", ['{"key":"half a li', '{"k', "\n\n", ""])
-def test_a_recording_continues_after_a_truncated_line(
-    agent: Agent, path: Path, cli: Cli, end: str
-) -> None:
+def test_a_truncated_recording_is_continued(agent: Agent, path: Path, cli: Cli, end: str) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     complete = path.read_bytes()

@@ -118,9 +118,7 @@ def test_a_night_merges_synthesizes_and_extracts_with_two_calls(agent: Agent) ->
 
 
 @pytest.mark.parametrize("operation", MADE)
-def test_derived_memories_record_sources_models_and_tokens(
-    agent: Agent, operation: Operation
-) -> None:
+def test_derivations_record_models_and_tokens(agent: Agent, operation: Operation) -> None:
     agent.remember(MEMORIES[operation]())
     result = only_result(agent.sleep())
     made = result.proposal.survivor or result.derived
@@ -497,9 +495,7 @@ RULE = "Never send a message to relatives without showing a draft first."
 @pytest.mark.parametrize(
     ("confirms", "state"), [([], "rejected"), (["m1", "m9"], "rejected"), (["m1", "m2"], "applied")]
 )
-def test_a_rule_needs_two_memories_that_confirm_it(
-    agent: Agent, confirms: list[str], state: str
-) -> None:
+def test_a_rule_needs_two_confirmations(agent: Agent, confirms: list[str], state: str) -> None:
     agent.remember(a_rule())
     agent.server.responder = answering(saying(RULE, "extract"), objecting(confirms=confirms))
     assert only_result(agent.sleep()).state == state
@@ -661,9 +657,7 @@ def test_a_text_that_loses_words_is_written_without_a_repair(wiki: Agent) -> Non
 
 @pytest.mark.parametrize("reply", [refuses(500), says("no JSON")], ids=["failed", "unreadable"])
 @pytest.mark.parametrize("kind", ["write", "check", "repair"])
-def test_an_unanswered_question_changes_nothing_until_the_next_night(
-    wiki: Agent, reply: Reply, kind: str
-) -> None:
+def test_an_unanswered_question_changes_nothing(wiki: Agent, reply: Reply, kind: str) -> None:
     wrong = saying(WHOLE.replace("14 days", "15 days"))
     good = answering(lambda asked: (saying(WHOLE) if asked.faulty else wrong)(asked), approval)
     wiki.server.responder = lambda asked: reply if asked.kind == kind else good(asked)

@@ -116,9 +116,7 @@ def test_no_model_gets_a_dense_memory(memory_file: Path, cli: Cli) -> None:
     assert left["n"] == len(DENSE_TEXTS)
 
 
-def test_dense_memories_are_merged_only_if_identical(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_only_identical_code_is_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:
     swapped = COMPOSE.replace("    image: registry.example/billing:2.14.3\n", "", 1)
     deeper = COMPOSE.replace("      RETRIES: 5", "    RETRIES: 5")
     blanks = COMPOSE.replace("ports:\n", "ports:  \n")
@@ -130,9 +128,7 @@ def test_dense_memories_are_merged_only_if_identical(
     assert {"letter"} == {item.guard for item in outcome.plan.refused}
 
 
-def test_dense_memories_are_in_no_derived_memory(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_no_derived_memory_quotes_code(memory_file: Path, embedder: SentenceEmbedder) -> None:
     versions = [COMPOSE.replace("RETRIES: 5", f"RETRIES: {number}") for number in range(6)]
     fill(memory_file, daily(versions, "file"))
     outcome = night(memory_file, embedder)

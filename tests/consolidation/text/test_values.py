@@ -1,4 +1,4 @@
-"""The values in a text: what is one value in two spellings, and what are two."""
+"""The values in a text: which spellings are equal, and which are not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from datetime import date
 
 import pytest
+from counting import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowwave.consolidation.facts import values
 from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.text.anyof import any_of
 
 SPELLINGS = [
     ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],
@@ -276,3 +278,24 @@ def test_no_value_begins_inside_a_word(kind: str, data: st.DataObject) -> None:
     for found in every.finditer(text):
         before = text[: found.start()][-1:]
         assert not (before.isalpha() and found.group()[0].isalpha())
+
+
+@pytest.mark.parametrize("kind", values._KINDS)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_the_look_ahead_hides_no_value(kind: str, data: st.DataObject) -> None:
+    pattern = re.compile(rf"(?!\B[^\W\d])(?:{values._KINDS[kind]})", re.IGNORECASE)
+    place = re.compile(values._PLACE, re.IGNORECASE)
+    text = data.draw(st.from_regex(pattern))
+    assert all(place.match(text, value.start()) for value in pattern.finditer(text))
+
+
+def test_the_look_ahead_hides_no_odd_url() -> None:
+    assert [value.kind for value in values.find_values("A.://0")] == ["url"]
+
+
+@given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))
+def test_any_of_matches_the_longest_word(words: list[str], text: str) -> None:
+    found = re.match(any_of(words), text)
+    begun = [word for word in words if text.startswith(word)]
+    assert (found and found.group()) == max(begun, key=len, default=None)
