@@ -59,6 +59,17 @@ def test_changes_of_another_program_are_recalled(memory: AgentMemory, tmp_path: 
         assert memory.recall("plants") == []
 
 
+def test_an_agent_sees_only_its_tenant(
+    memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as stranger:
+        memory.add("Ines waters the plants.")
+        assert stranger.recall("plants") == []
+        assert stranger.block("plants").text == ""
+        stranger.add("Plants need light.")
+        assert [item.memory.tenant for item in stranger.recall("plants")] == ["other"]
+
+
 @pytest.mark.parametrize(
     ("method", "text", "options"),
     [

@@ -82,6 +82,11 @@ def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
     assert again.sweep() == ([], [])
 
 
+def test_findings_of_a_kind_that_was_not_requested_are_deleted() -> None:
+    rows = kept("one")
+    assert swept(rows, Cache(rows)) == []
+
+
 def test_a_damaged_pack_is_computed_again_and_replaced() -> None:
     ((kind, key, text),) = kept("one", "three")
     damaged = [(kind, key, text.replace("5", "4"))]

@@ -117,6 +117,12 @@ def test_cells_find_nearly_all_pairs_and_no_wrong_one(
     assert len(found) >= 0.999 * len(true) > 1_000
 
 
+def test_rows_of_a_part_are_renumbered() -> None:
+    vectors = scattered(50, seed=6)
+    chosen = np.array([2, 3, 11, 30, 31, 49], dtype=np.intp)
+    assert pairs_of(similar_pairs(vectors, 0.2).among(chosen)) == true_pairs(vectors[chosen], 0.2)
+
+
 def test_threads_start_no_work_that_is_not_consumed() -> None:
     begun: list[int] = []
 
