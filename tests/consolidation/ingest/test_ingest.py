@@ -39,7 +39,7 @@ from model_server import (
     refuses,
     says,
 )
-from nights import execute, fill, picture, rows
+from nights import execute, fill, picture, rows, unchanged
 from places import FIXTURES, KILLING
 
 from slowwave.store.conversations.conversation_formats import read_conversations
@@ -553,9 +553,8 @@ def test_files_that_are_not_conversations_are_refused(
     path = tmp_path / name
     if text is not None:
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    before = memory_file.read_bytes()
-    assert cli("ingest", memory_file, path).ends(1, sentence).out == ""
-    assert memory_file.read_bytes() == before
+    with unchanged(memory_file.read_bytes):
+        assert cli("ingest", memory_file, path).ends(1, sentence).out == ""
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from mcp import Client
 from mcp_client import ask, in_this_process
 from metrics import metrics
 from model_server import SILENT, Asked, ModelServer, Reply, approval, says
-from nights import NOW, execute, fill, picture, rows
+from nights import NOW, execute, fill, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -199,9 +199,8 @@ def test_a_damaged_queued_part_exits_10_and_changes_nothing(
 ) -> None:
     queue()
     execute(memory_file, f"UPDATE waiting_messages SET content = {damage}")
-    before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    night().ends(10, "the queued part of chat.txt cannot be read")
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
+    with unchanged(picture, memory_file, (*EVERY_TABLE, "runs")):
+        night().ends(10, "the queued part of chat.txt cannot be read")
 
 
 def test_each_report_counts_queued_and_read_parts(

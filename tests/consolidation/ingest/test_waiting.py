@@ -22,7 +22,7 @@ from conversations import (
     remembering,
 )
 from model_server import ModelServer, refuses
-from nights import picture, rows
+from nights import picture, rows, unchanged
 
 Queue = Callable[..., None]
 TWINS = ["The wiki is backed up at night.", "The wiki is backed up at night"]
@@ -130,11 +130,10 @@ def test_a_part_that_cannot_be_dropped_is_reported(
     arguments: tuple[str, ...], code: int, sentence: str, memory_file: Path, queue: Queue, cli: Cli
 ) -> None:
     queue()
-    before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    ended = cli("ingest", memory_file, *arguments)
+    with unchanged(picture, memory_file, (*EVERY_TABLE, "runs")):
+        ended = cli("ingest", memory_file, *arguments)
     message = " ".join(ended.err.replace("\u2502", " ").split())
     assert (ended.code, sentence in message) == (code, True), message
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
 def test_each_failing_night_counts_a_try_and_closes_no_gate(

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from cli_calls import Cli, Ended
 from commands import setting
-from model_nights import KEY, UNTOUCHED, Agent, a_fact, a_pair, a_rule, facts
+from model_nights import KEY, Agent, a_fact, a_pair, a_rule, facts
 from model_server import Asked, Reply, in_turn, oracle, says
-from nights import picture
+from nights import unchanged
 
 from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
@@ -286,10 +286,9 @@ def test_an_invalid_recording_exits_2_and_changes_nothing(
     agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], message: str
 ) -> None:
     agent.remember(facts(1))
-    before = picture(agent.path, UNTOUCHED)
     make(path)
-    assert replayed(cli, agent, path).ends(2, message).out == ""
-    assert picture(agent.path, UNTOUCHED) == before
+    with unchanged(agent.picture):
+        assert replayed(cli, agent, path).ends(2, message).out == ""
 
 
 UNWRITABLE = {
@@ -307,13 +306,12 @@ def test_an_unwritable_recording_exits_2_before_any_call(
 ) -> None:
     agent.remember(facts(1))
     make(path)
-    before = picture(agent.path, UNTOUCHED)
     content = path.read_bytes() if path.is_file() else b""
-    ended = recorded(cli, agent, path.parent / name)
+    with unchanged(agent.picture):
+        ended = recorded(cli, agent, path.parent / name)
     assert (ended.code, ended.out) == (2, "")
     assert why in json.loads(ended.err)["error"]
     assert agent.server.asked == []
-    assert picture(agent.path, UNTOUCHED) == before
     assert not path.is_file() or path.read_bytes() == content
 
 

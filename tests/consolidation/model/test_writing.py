@@ -210,20 +210,18 @@ def test_a_conflict_is_listed_while_both_memories_stay(
 
 def test_a_model_that_finds_no_group_is_asked_once(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair()])
-    before = agent.picture()
     agent.server.responder = writing()
-    assert answered(agent.sleep()) == {"applied": 1}
-    assert agent.picture() == before
+    with unchanged(agent.picture):
+        assert answered(agent.sleep()) == {"applied": 1}
     assert kinds(agent) == ["write"]
 
 
 def test_a_dry_run_asks_only_on_request_and_predicts_the_night(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
-    before = agent.path.read_bytes()
-    assert answered(agent.sleep(dry_run=True)) == {"planned": 1}
-    assert agent.server.asked == []
-    asked = agent.sleep(dry_run=True, ask=True)
-    assert agent.path.read_bytes() == before
+    with unchanged(agent.path.read_bytes):
+        assert answered(agent.sleep(dry_run=True)) == {"planned": 1}
+        assert agent.server.asked == []
+        asked = agent.sleep(dry_run=True, ask=True)
     done = agent.sleep()
     assert [result.state for result in by_model(asked)] == ["planned"] * 3
     assert [result.proposal for result in by_model(asked)] == [
