@@ -26,7 +26,7 @@ _RESULT = """
 
 
 def from_recording(path: Path) -> Answerer:
-    """Return an agent that answers as a model did; models and keys play no part."""
+    """Return an agent that gives the recorded answers, whatever the model and the keys."""
     lines = map(json.loads, path.read_text("utf-8").splitlines())
     known = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
     return lambda messages: known[json.dumps(messages)]
@@ -38,13 +38,13 @@ def honestly(messages: Messages) -> str:
 
 
 def told_once_by(messages: Messages) -> str:
-    """Answer as the model of `scripted` does."""
+    """Answer like the model of the fixture `scripted`."""
     asked = Asked({}, {"messages": messages})
     return json.dumps(approval(asked) if asked.drafts else told_once(asked))
 
 
 def lines_of(answers: Mapping[str, str]) -> str:
-    """Return answers as the command takes them."""
+    """Return answers as the lines that `slowwave answer` reads."""
     lines = (json.dumps({"id": key, "answer": text}) for key, text in answers.items())
     return "".join(f"{line}\n" for line in lines)
 
@@ -55,5 +55,5 @@ def answers_to(questions: Iterable[Mapping[str, Any]], answer: Answerer) -> str:
 
 
 def result_of(path: Path) -> list[dict[str, Any]]:
-    """Return all memories with their status and lineage, without the ids of what was made."""
+    """Return all memories with their status and lineage, without generated ids."""
     return rows(path, _RESULT)

@@ -30,14 +30,12 @@ SLOWWAVE = ("-m", "slowwave.cli")
 PATIENCE_S = 120.0
 
 
-def over_a_pipe(
-    conversation: Conversation[Answer], *arguments: object, program: tuple[str, ...] = SLOWWAVE
-) -> Answer:
+def over_a_pipe(conversation: Conversation[Answer], *arguments: object) -> Answer:
     """Start slowwave mcp, have a conversation with it over its stdin and stdout, and end it."""
     words, variables = split(arguments)
     parameters = StdioServerParameters(
         command=sys.executable,
-        args=[*program, "mcp", *words],
+        args=[*SLOWWAVE, "mcp", *words],
         env={"PYTHONPATH": str(TESTS), **variables},
     )
 
@@ -54,11 +52,10 @@ def in_this_process(
     person: ElicitationFnT | None = None,
     mode: str = "auto",
 ) -> Answer:
-    """Have the same conversation with slowwave mcp where it need not be a process of its own.
+    """Have the same conversation with slowwave mcp in this process, which saves its imports.
 
-    The command runs here, its stdin and stdout are pipes, and the client talks from a thread: it
-    takes a tenth of the processor time, which goes into imports. person: answers what the client
-    asks. mode: which revision of the protocol the client speaks.
+    The client talks from a thread, over pipes. person: answers what the client asks. mode: the
+    revision of the protocol.
     """
     (asked, asks), (answered, answers) = os.pipe(), os.pipe()
 
@@ -85,7 +82,7 @@ def in_this_process(
 
 @asynccontextmanager
 async def _between_pipes(reads: int, writes: int) -> AsyncIterator[Any]:
-    """Provide a client's streams over the ends of two pipes. The server ends when it is over."""
+    """Provide a client's streams over the ends of two pipes; the server ends with the block."""
     with (
         os.fdopen(reads, encoding="utf-8") as answers,
         os.fdopen(writes, "w", encoding="utf-8") as questions,
@@ -130,14 +127,14 @@ def serving(*arguments: object, **environment: str) -> Iterator[tuple[str, subpr
 
 
 async def ask(client: Client, tool: str, **arguments: object) -> Any:
-    """Call a tool and give its answer, which is not an error."""
+    """Call a tool and return its answer, which is not an error."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
     return result.structured_content
 
 
 async def refusal(client: Client, tool: str, **arguments: object) -> str:
-    """Call a tool that refuses, and give its words."""
+    """Call a tool that refuses, and return the message."""
     result = await client.call_tool(tool, arguments)
     assert result.is_error, result.content
     return str(result.content[0].text)  # type: ignore[union-attr]  # a refusal is a text

@@ -1,8 +1,4 @@
-"""Nights in which a model writes: an agent's file, the real embedder, and a served model.
-
-Real files, the real litellm, the real embedding model; only the model itself is scripted, by a
-server on loopback.
-"""
+"""Nights with a model: an agent's file, the real embedder, litellm, and a scripted model server."""
 
 from __future__ import annotations
 
@@ -43,11 +39,11 @@ from slowwave.store.undo.undo import undo_runs
 
 KEY = "sk-test-31415926535897932384"
 TOMORROW = NOW + timedelta(days=1)
-# What must be left alone where nothing is applied.
+# The tables that do not change if nothing is applied.
 UNTOUCHED = ("memories", "synthesized_from", "derivations")
 
-# Three memories of each thing, each with a detail of its own, so that none says what another does.
-_THINGS = {
+# Three memories of each fact, each with a detail of its own, so that none covers another.
+_FACTS = {
     "lease": (
         "LeaseKeeper renews the job lock every 10 seconds",
         (", at most 360 times.", " and logs it to /var/log/lease.log.", " on worker-3."),
@@ -73,14 +69,14 @@ _THINGS = {
         (" for Mirjam.", " and paid 480 euros.", ", room 12."),
     ),
 }
-FACTS = tuple(_THINGS)
+FACTS = tuple(_FACTS)
 LEASE, JONAH, _, _, _, HOTEL = FACTS
-# Two wordings, of which the second says what the first does.
+# Two wordings, of which the second covers the first.
 BIRTHDAY = (
     "User's brother Henrik: birthday 3 March.",
     "The user said that the birthday of the brother, Henrik, is on 3 March.",
 )
-# Four that say one thing, the last of which adds where, how far and how long.
+# Four wordings of one fact, some of which add a detail.
 GATE = (
     "The gate to the ponds is locked and its key is kept at Holm farm by the miller.",
     "Gate to the ponds: locked, the miller keeps the key at Holm farm.",
@@ -149,7 +145,7 @@ class Agent:
         return rows(self.path, sql, *values)
 
     def picture(self) -> dict[str, list[dict[str, Any]]]:
-        """Return all that must stay as it is where nothing is applied."""
+        """Return the rows that do not change if nothing is applied."""
         return picture(self.path, UNTOUCHED)
 
 
@@ -170,23 +166,23 @@ def a_writer(responder: Responder) -> Iterator[ModelWriter]:
 
 
 def texts_of(name: str) -> tuple[str, ...]:
-    """Return what the three memories of a thing say."""
-    beginning, ends = _THINGS[name]
+    """Return the texts of the three memories of a fact."""
+    beginning, ends = _FACTS[name]
     return tuple(beginning + end for end in ends)
 
 
 def a_fact(name: str = LEASE, **fields: object) -> list[dict[str, Any]]:
-    """Return three memories of one thing: one synthesis."""
+    """Return three memories of one fact: one synthesis."""
     return daily(texts_of(name), name, **fields)
 
 
 def a_pair() -> list[dict[str, Any]]:
-    """Return two memories of which one says what the other does: one merge."""
+    """Return two memories of which the second covers the first: one merge."""
     return daily(BIRTHDAY, "birthday")
 
 
 def a_rule() -> list[dict[str, Any]]:
-    """Return demands of one thing, one of which names someone: one extraction."""
+    """Return wordings of a demand, one of which names a person: one extraction."""
     return daily(_RULE, "rule")
 
 
@@ -209,7 +205,7 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
 
 
 def near_pairs(count: int, **fields: object) -> list[dict[str, Any]]:
-    """Return pairs of memories of one thing, each about a person of its own."""
+    """Return pairs of memories, each pair about a different person."""
     names = [f"{name}{end}" for end in _ENDS for name in _BROTHERS][:count]
     return [
         memory
@@ -241,29 +237,29 @@ def joining(text: str) -> Responder:
 
 
 def by_model(outcome: Outcome) -> list[Result]:
-    """Return what became of what the model said."""
+    """Return the results of the model's proposals."""
     return [result for result in outcome.results if result.proposal.by_model]
 
 
 def only_result(outcome: Outcome) -> Result:
-    """Return what became of the only thing that the model said."""
+    """Return the result of the model's only proposal."""
     (result,) = by_model(outcome)
     return result
 
 
 def only_question(outcome: Outcome) -> AskedWindow:
-    """Return what became of the only question."""
+    """Return the only question and its state."""
     (asked,) = outcome.asked
     return asked
 
 
 def states(outcome: Outcome) -> dict[str, int]:
-    """Return how many of the things that the model said are in which state."""
+    """Return the number of the model's proposals by state."""
     return dict(Counter(result.state for result in by_model(outcome)))
 
 
 def answered(outcome: Outcome) -> dict[str, int]:
-    """Return how many questions are in which state; those that were answered are `applied`."""
+    """Return the number of questions by state; answered ones are `applied`."""
     return dict(Counter(asked.state for asked in outcome.asked))
 
 
@@ -298,7 +294,7 @@ PAGER_AND_OFFICE = (
 
 
 def told_once(asked: Asked) -> Answer:
-    """Write what `of_one_thing` and `more_of_it` say as one memory, and a job's latest time."""
+    """Join `of_one_thing` and `more_of_it` into one memory, and update the time of a job."""
     pager = [memory for memory in asked.memories if "Oksana" in memory.text]
     job = [memory for memory in asked.memories if "The backup job starts at" in memory.text]
     text = PAGER_AND_OFFICE if "harbour office" in asked.texts else PAGER
@@ -309,7 +305,7 @@ def told_once(asked: Asked) -> Answer:
 
 
 def latest_port(asked: Asked) -> Answer:
-    """Let a new text about the latest port of billing replace what was said of its port."""
+    """Update the memories about the port of billing to the latest port."""
     ports = [memory for memory in asked.memories if "Billing listens on port" in memory.text]
     latest = "Billing listens on port 9090."
     return groups(*([group("update", ports, latest)] if len(ports) > 1 else []))
@@ -332,7 +328,7 @@ _INVOICES = (
 
 
 def write_smoke(asked: Asked) -> Answer:
-    """Write once what is said of invoices, and the newest of what is said of a backup."""
+    """Join the memories about invoices, and update those about a backup to the newest."""
     invoices = [memory for memory in asked.memories if "invoices" in memory.text]
     backups = [memory for memory in asked.memories if "backup" in memory.text]
     made = []

@@ -1,10 +1,9 @@
-"""A model server for tests, on loopback: it answers as scripted, in the form of OpenAI.
+"""A scripted model server on loopback, in the protocol of OpenAI.
 
-By the path that is asked for it speaks as Anthropic, Gemini, Ollama and llama.cpp do, too.
-
-What it answers is decided by a responder, a function of the request. `oracle` is an honest one,
-`in_turn` plays a script. It counts tokens as OpenAI does, with the encoding that litellm brings
-along. Connections are not kept alive, so none is open when it closes.
+On other paths, it speaks the protocols of Anthropic, Gemini, Ollama and llama.cpp. A responder, a
+function of the request, decides what it answers: `oracle` is an honest one, `in_turn` plays a
+script. It counts tokens as OpenAI does, with the encoding in litellm. Connections are not kept
+alive, so none is open when it closes.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ MAX_SECONDS = 60.0
 _LOADING = threading.Lock()
 # Whose tokens are counted.
 COUNTED_AS = "gpt-4o-mini"
-# From this share of the shorter's words, and of its values, on two memories are about one thing to
-# the honest model; and from this share of its words on, one says what the other does.
+# The honest model joins two memories that share this share of the words and values of the shorter
+# one; a text covers a memory if it has this share of its words.
 _ALIKE = 0.5
 _SAID = 0.7
 _MIN_DEMANDS = 5
@@ -176,12 +175,12 @@ def groups(*made: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = (
 
 
 def approval(asked: Asked) -> Answer:
-    """Return an answer that approves of every draft."""
+    """Approve every draft."""
     return {"groups": [verdict(draft) for draft in asked.drafts]}
 
 
 def disapproval(asked: Asked) -> Answer:
-    """Return an answer that finds nothing of any draft in its memories."""
+    """Object to the whole text of every draft."""
     return {"groups": [verdict(draft, [draft["text"]]) for draft in asked.drafts]}
 
 
@@ -192,7 +191,7 @@ def verdict(
     wrong_join: Sequence[str] = (),
     confirms: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return what is said of one draft: words of it, (id, words) of memories, and ids."""
+    """Return the verdict on a draft: unsupported words, lost (id, words), and strangers' ids."""
     everyone = [memory["id"] for memory in draft["memories"]]
     return {
         "n": draft["n"],
@@ -250,7 +249,7 @@ def refuses(status: int, message: str = "no", **headers: str) -> Reply:
 
 
 def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
-    """Return these replies one after the other, then what another responder says, else the last."""
+    """Return these replies in turn, then those of another responder, else the last one."""
     left = list(replies)
     lock = threading.Lock()
 
@@ -281,17 +280,17 @@ def answering(
 
 
 def write(asked: Asked) -> Answer:
-    """Return a true answer: what tells one thing is what has most of its words in common."""
+    """Return a true answer: memories that share most of their words are about one fact."""
     demands = _demands(asked.memories)
     left = [memory for memory in asked.memories if memory not in demands]
-    found = [_told_once(members) for members in _alike(left)]
+    found = [_joined(members) for members in _alike(left)]
     if demands:
         found.append(group("extract", demands, min((each.text for each in demands), key=len)))
     return groups(*(made for made in found if made is not None))
 
 
 def check(asked: Asked) -> Answer:
-    """Return a true reading, by the values of the draft and of its memories."""
+    """Return a true check, by the values of the draft and of its memories."""
     return {"groups": [_read(draft) for draft in asked.drafts]}
 
 
@@ -318,7 +317,7 @@ def _missing(text: str, elsewhere: str) -> set[str]:
 
 
 def _demands(memories: Sequence[Shown]) -> list[Shown]:
-    """Return those that demand what most of them demand, if they are enough for a rule."""
+    """Return the memories that demand the most frequent thing, if they suffice for a rule."""
     norms = [memory for memory in memories if _DEMANDING.search(memory.text)]
     counted = Counter(stem for memory in norms for stem in _stems(memory.text))
     most = max(counted, key=lambda stem: (counted[stem], len(stem), stem), default="")
@@ -326,11 +325,8 @@ def _demands(memories: Sequence[Shown]) -> list[Shown]:
     return demands if len(demands) >= _MIN_DEMANDS else []
 
 
-def _told_once(members: Sequence[Shown]) -> dict[str, Any] | None:
-    """Return a group in the words of its fullest memory and what the others add to them.
-
-    None if that would not be shorter.
-    """
+def _joined(members: Sequence[Shown]) -> dict[str, Any] | None:
+    """Return a group with its longest text and what the others add, None if it is not shorter."""
     fullest = max(members, key=lambda memory: (memory.made, len(memory.text)))
     text = fullest.text
     for memory in members:
@@ -437,7 +433,7 @@ class ModelServer:
                 self._under_way -= 1
 
     def _counted(self, asked: Asked, reply: Reply) -> Reply:
-        """Say in a completion what it took."""
+        """Add the usage to a completion."""
         choices = None if isinstance(reply.body, str) else reply.body.get("choices")
         if isinstance(reply.body, str) or not isinstance(choices, list) or not choices:
             return reply
@@ -527,9 +523,9 @@ def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
 def _serve_slowly(seconds: float, most_requests: int) -> None:
     """Answer honestly after some seconds, until stdin is closed.
 
-    Tells where it is, a line of JSON; for each line of stdin how many requests there were, and the
-    tokens of questions and of answers; and in the end when each request came and was answered, and
-    the share of the second question to write that a cache of prefixes could serve.
+    Prints JSON lines: its address; for each line of stdin, the number of requests and the tokens of
+    questions and answers; in the end, when each request began and ended, and the share of the
+    second question to write that a prefix cache could serve.
     """
     moments: list[tuple[float, float]] = []
 

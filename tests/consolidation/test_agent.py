@@ -29,7 +29,7 @@ def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
     return AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: NOW)
 
 
-def test_an_agent_adds_recalls_consolidates_and_undoes(
+def test_a_program_consolidates_and_undoes(
     memory: AgentMemory, tmp_path: Path, agent: Agent
 ) -> None:
     with memory:
@@ -59,15 +59,15 @@ def test_changes_of_another_program_are_recalled(memory: AgentMemory, tmp_path: 
         assert memory.recall("plants") == []
 
 
-def test_an_agent_sees_only_its_own_tenant(
+def test_an_agent_sees_only_its_tenant(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
-    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as other:
+    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as stranger:
         memory.add("Ines waters the plants.")
-        assert other.recall("plants") == []
-        assert other.block("plants").text == ""
-        other.add("Plants need light.")
-        assert [item.memory.tenant for item in other.recall("plants")] == ["other"]
+        assert stranger.recall("plants") == []
+        assert stranger.block("plants").text == ""
+        stranger.add("Plants need light.")
+        assert [item.memory.tenant for item in stranger.recall("plants")] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -91,14 +91,14 @@ def test_an_agent_sees_only_its_own_tenant(
         ("block", "plants", {"fragments": {"playbook": "one text"}}),
     ],
 )
-def test_wrong_arguments_are_refused(
+def test_invalid_arguments_are_refused(
     method: str, text: str | None, options: dict[str, Any], memory: AgentMemory
 ) -> None:
     with memory, pytest.raises(StoreError):
         getattr(memory, method)(text, **options)
 
 
-def test_a_block_has_the_programs_own_texts_by_their_source_and_worth(memory: AgentMemory) -> None:
+def test_a_block_has_fragments_of_the_program_by_worth(memory: AgentMemory) -> None:
     playbook = {"playbook": ["Ship on Tuesdays.", "Watch </memories> the plants."]}
     with memory:
         assert "[playbook] Ship on Tuesdays." in memory.block("deploy?", fragments=playbook).text
@@ -111,9 +111,7 @@ def test_a_block_has_the_programs_own_texts_by_their_source_and_worth(memory: Ag
         assert prized.lines[0].text.startswith("[playbook] Watch &lt;/memories>")
 
 
-def test_filters_may_name_several_values_and_an_unknown_one_is_a_type_error(
-    memory: AgentMemory,
-) -> None:
+def test_filters_take_lists_and_unknown_ones_are_type_errors(memory: AgentMemory) -> None:
     with memory:
         for kind in ("fact", "preference", "context"):
             memory.add(f"Plants, {kind}.", kind=kind, session=kind)
@@ -123,14 +121,13 @@ def test_filters_may_name_several_values_and_an_unknown_one_is_a_type_error(
             memory.recall("plants", colour="green")  # type: ignore[call-arg]  # what is tested
 
 
-def test_a_bound_is_a_time_or_the_text_of_a_day_or_a_time(memory: AgentMemory) -> None:
+def test_bounds_are_times_or_texts(memory: AgentMemory) -> None:
     with memory:
         memory.add("Ines waters the plants.")
         day, morning = f"{NOW:%Y-%m-%d}", f"{NOW:%Y-%m-%d}T00:00"
         assert len(memory.recall("plants", since=day, until=day, as_of=day)) == 1
-        assert (
-            memory.recall("plants", until=morning) == memory.recall("plants", as_of=morning) == []
-        )
+        assert memory.recall("plants", until=morning) == []
+        assert memory.recall("plants", as_of=morning) == []
         assert len(memory.recall("plants", since=NOW, until=NOW.replace(tzinfo=None))) == 1
 
 
@@ -145,9 +142,7 @@ class Flaky(SentenceEmbedder):
         return super().encode(texts)
 
 
-def test_words_answer_while_an_embedder_is_down_and_vectors_again_afterwards(
-    tmp_path: Path,
-) -> None:
+def test_words_are_searched_while_the_embedder_is_down(tmp_path: Path) -> None:
     embedder = Flaky()
     with AgentMemory(tmp_path / "memory.db", embedder=embedder) as memory:
         memory.add("Ines waters the plants.")
@@ -159,9 +154,7 @@ def test_words_answer_while_an_embedder_is_down_and_vectors_again_afterwards(
         assert (found.words_only, hit.by_vectors) == (None, 1)
 
 
-def test_a_memory_that_expires_while_a_program_runs_is_not_recalled(
-    tmp_path: Path, embedder: SentenceEmbedder
-) -> None:
+def test_expired_memories_are_not_recalled(tmp_path: Path, embedder: SentenceEmbedder) -> None:
     moments = [NOW]
     memory = AgentMemory(tmp_path / "memory.db", embedder=embedder, clock=lambda: moments[-1])
     with memory:
@@ -171,27 +164,27 @@ def test_a_memory_that_expires_while_a_program_runs_is_not_recalled(
         assert memory.recall("gate code") == []
 
 
-def test_a_replaced_file_is_read_again(
+def test_replaced_files_are_reread(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
-    with memory, AgentMemory(tmp_path / "other.db", embedder=embedder) as other:
+    with memory, AgentMemory(tmp_path / "new.db", embedder=embedder) as new:
         memory.add("The gate code is 1111.")
-        other.add("The gate code is 2222.")
+        new.add("The gate code is 2222.")
         assert memory.recall("gate code")[0].memory.content == "The gate code is 1111."
-        (tmp_path / "other.db").replace(tmp_path / "memory.db")
+        (tmp_path / "new.db").replace(tmp_path / "memory.db")
         assert memory.recall("gate code")[0].memory.content == "The gate code is 2222."
 
 
-def test_nothing_of_a_tenant_is_consolidated_before_its_first_memory(
+def test_nothing_is_consolidated_without_memories(
     memory: AgentMemory, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
-    with memory, AgentMemory(tmp_path / "memory.db", "other", embedder) as other:
-        for agent in (memory, other):
+    with memory, AgentMemory(tmp_path / "memory.db", "absent", embedder) as absent:
+        for agent in (memory, absent):
             for dry_run in (True, False):
                 assert agent.consolidate(dry_run).results == ()
             assert (agent.questions().questions, agent.answer({"x": "y"}).stale) == ((), ("x",))
             assert agent.answer({}).outcome is not None
-            # Then the file has a tenant, but not the other.
+            # Now the file has one of the two tenants.
             memory.add(TWINS[0])
     assert rows(tmp_path / "memory.db", "SELECT 1 FROM runs") == []
 
@@ -208,9 +201,7 @@ def test_threads_recall_while_the_file_changes(memory: AgentMemory) -> None:
         assert all("Ines waters the plants." in texts for texts in found)
 
 
-def test_feedback_counts_once_though_another_run_prevents_the_undo(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_feedback_counts_once_if_undo_is_locked(memory: AgentMemory, tmp_path: Path) -> None:
     with memory, maintenance_lock(tmp_path / "memory.db"):
         memory_id = memory.add("Ines waters the plants.", trust=0.25)
         execute(tmp_path / "memory.db", "UPDATE memories SET generation = 1")
@@ -219,9 +210,7 @@ def test_feedback_counts_once_though_another_run_prevents_the_undo(
         assert memory.recall("plants")[0].memory.trust == judged.trust == 0.15
 
 
-def test_one_proposal_of_a_plan_is_applied_and_another_declined(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_proposals_of_a_plan_are_applied_or_declined(memory: AgentMemory, tmp_path: Path) -> None:
     with memory:
         for text in (*TWINS, *WIKI, *OFFICE):
             memory.add(text)
@@ -244,16 +233,13 @@ def test_one_proposal_of_a_plan_is_applied_and_another_declined(
             with pytest.raises(StoreError, match=why):
                 memory.decline(gone, "So.")
         assert rows(tmp_path / "memory.db", "SELECT id FROM runs") == runs
-        (declined,) = rows(
-            tmp_path / "memory.db",
-            "SELECT * FROM proposals WHERE derived IS NULL AND state = 'declined'",
+        declined = rows(
+            tmp_path / "memory.db", "SELECT key, why FROM proposals WHERE state = 'declined'"
         )
-        assert (declined["key"], declined["why"]) == (second.id, "They are two.")
+        assert declined == [{"key": second.id, "why": "They are two."}]
 
 
-def test_a_proposal_whose_source_changed_since_is_stale(
-    memory: AgentMemory, tmp_path: Path
-) -> None:
+def test_a_proposal_with_a_changed_source_is_stale(memory: AgentMemory, tmp_path: Path) -> None:
     with memory:
         for text in TWINS:
             memory.add(text)

@@ -19,7 +19,7 @@ LENGTH = Decoder(int)
 
 
 @pytest.mark.parametrize("module", ["thresholds.py", "text/tokens.py", "comparison/vetoes.py"])
-def test_changed_code_makes_other_keys(module: str, tmp_path: Path) -> None:
+def test_changed_code_changes_the_keys(module: str, tmp_path: Path) -> None:
     copy = copytree(PACKAGE, tmp_path / "package")
     assert code_version().endswith(hash_of_code(copy))
     (copy / module).write_text(f"{(copy / module).read_text('utf-8')}\n", "utf-8")
@@ -27,7 +27,7 @@ def test_changed_code_makes_other_keys(module: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_another_version_of_a_library_that_reads_texts_makes_other_keys(library: str) -> None:
+def test_another_library_version_changes_the_keys(library: str) -> None:
     assert f"{library} {version(library)}" in code_version()
 
 

@@ -11,7 +11,7 @@ from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_nights import a_writer
-from model_server import answering, approval, groups
+from model_server import Answer, Asked, answering, approval, groups
 from nights import NOW, daily, execute, fill, night, picture, rows
 from reliability.histories import GIVEN_BACK, problems
 
@@ -64,14 +64,14 @@ def give(corrector: Corrector, way: str, first: str, second: str) -> Correction:
 
 @settings(max_examples=examples(20))
 @given(words=st.lists(WORDS, min_size=1, max_size=6))
-def test_words_undone_in_reverse_give_back_every_row(
+def test_corrections_undone_in_reverse_restore_every_row(
     words: list[tuple[str, int, int]], after_a_night: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = copy_of(after_a_night, tmp_path_factory.mktemp("words") / "copy.db")
     done: list[tuple[str, dict[str, list[dict[str, object]]]]] = []
-    for at, (way, one, another) in enumerate(words):
+    for at, (way, *numbers) in enumerate(words):
         active = [row["id"] for row in rows(path, "SELECT id FROM memories WHERE status='active'")]
-        first, second = active[one % len(active)], active[another % len(active)]
+        first, second = (active[number % len(active)] for number in numbers)
         before = picture(path, GIVEN_BACK)
         with open_writing(path) as file:
             corrector = Corrector(file, NOW + (at + 1) * DAY)
@@ -86,17 +86,13 @@ def test_words_undone_in_reverse_give_back_every_row(
         assert picture(path, GIVEN_BACK) == before
 
 
-def test_a_persons_word_stays_and_earlier_days_are_as_they_were(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_persons_correction_keeps_history(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily([PORTS[0], PORTS[0]], "m", kind="preference", tags=["db"]))
     with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW) as memory:
         done = memory.correct("m-00", PORTS[1], by="human")
         assert done.memory is not None
-        assert (done.memory.trust, done.memory.kind, done.memory.tags) == (
-            *(1.0, "preference"),
-            ("db",),
-        )
+        assert (done.memory.trust, done.memory.kind) == (1.0, "preference")
+        assert done.memory.tags == ("db",)
         assert {left.id for left in done.left} == {"m-00", "m-01"}
         # An agent repeats the old value, and may not have its way.
         memory.add(PORTS[0], observed_at=timestamp(NOW + DAY))
@@ -112,7 +108,7 @@ def test_a_persons_word_stays_and_earlier_days_are_as_they_were(
 
 
 @pytest.mark.parametrize("named", ["m-00", "m-01"])
-def test_a_wrong_value_leaves_in_every_spelling(named: str, memory_file: Path) -> None:
+def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -> None:
     texts = ["Ann has the pager.", "User said that Ann has the pager", "Ann has the pager, Bo not."]
     fill(memory_file, [*daily(texts, "m"), *daily(["!!!", "User said: Bo has the pager."], "n")])
     with AgentMemory(memory_file) as memory:
@@ -120,9 +116,7 @@ def test_a_wrong_value_leaves_in_every_spelling(named: str, memory_file: Path) -
         assert {left.id for left in done.left} == {"m-00", "m-01"}
 
 
-def test_the_memories_derived_from_a_wrong_one_are_named(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_retract_names_derived_memories(memory_file: Path, embedder: SentenceEmbedder) -> None:
     texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080. Ada set it up."]
     fill(memory_file, daily(texts, "m"))
     night(memory_file, embedder)
@@ -135,20 +129,16 @@ def test_the_memories_derived_from_a_wrong_one_are_named(
 
 
 @pytest.mark.parametrize("way", ["both", "keep"])
-def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
+def test_a_settled_conflict_stays_settled(
     way: str, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    causes = [
-        "The cause of the outage was a full disk.",
-        "An expired certificate caused the outage.",
-    ]
+    causes = ["The cause of the outage was a disk.", "An expired certificate caused the outage."]
     fill(memory_file, daily([*PORTS, *causes, "The outage was on 8 March."], "m"))
-    naming = answering(
-        lambda asked: groups(
-            conflicts=[[shown.id for shown in asked.memories if "cause" in shown.text]]
-        ),
-        approval,
-    )
+
+    def name_conflict(asked: Asked) -> Answer:
+        return groups(conflicts=[[shown.id for shown in asked.memories if "cause" in shown.text]])
+
+    naming = answering(name_conflict, approval)
 
     def listed() -> set[tuple[str, str]]:
         with open_reading(memory_file) as file:
@@ -163,10 +153,7 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
         with open_writing(memory_file) as file:
             corrector = Corrector(file, NOW)
             # The earlier value is right.
-            settled = (
-                corrector.allow([pair]) if way == "both" else corrector.keep(*pair[:1], pair[1:])
-            )
-            done.append(settled.run_id)
+            done.append(give(corrector, way, *pair).run_id)
     assert listed() == set()
     fill(memory_file, daily(["The outage of 8 March took two hours."], "late", 20))
     with a_writer(naming) as writer:
@@ -177,9 +164,7 @@ def test_a_settled_conflict_is_not_listed_again_by_rules_or_by_a_model(
     assert listed() == pairs
 
 
-def test_of_a_conflict_that_a_person_settled_the_kept_memory_answers_from_then_on(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_keep_decides_what_is_recalled(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily(PORTS, "m"))
     with open_writing(memory_file) as file:
         Corrector(file, NOW).keep("m-00", ["m-01"])
@@ -199,7 +184,7 @@ NEAR = [
 
 
 @pytest.mark.parametrize(("known", "text", "relation", "why"), NEAR)
-def test_near_memories_are_named_and_nothing_is_near_to_a_new_thing(
+def test_similar_memories_are_named_with_their_relation(
     known: str, text: str, relation: str | None, why: str, memory_file: Path
 ) -> None:
     with AgentMemory(memory_file) as memory:

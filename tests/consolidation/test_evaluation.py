@@ -10,7 +10,7 @@ from commands import setting
 from hypothesis import given
 from hypothesis import strategies as st
 from model_server import model_server
-from nights import NOW, OTHERS, daily, dispute, fill, night, of_one_thing
+from nights import NOW, OTHERS, daily, dispute, fill, night, of_one_thing, unchanged
 
 from slowwave.consolidation.errors import QuestionsError
 from slowwave.consolidation.evaluation.measures import MeasuredHit, measure
@@ -37,14 +37,14 @@ def an_answer(*held: str, text: str = "x") -> MeasuredHit:
     return MeasuredHit(text, frozenset(held))
 
 
-def test_the_measures_of_one_question_are_those_of_the_field() -> None:
+def test_a_question_is_measured_as_in_the_literature() -> None:
     found = measure([an_answer(), an_answer("a"), an_answer("a"), an_answer("b")], {"a", "b"})
     assert (found.recall_at_5, found.all_at_10, found.mrr) == (1.0, 1.0, 0.5)
     # Gains at ranks 2 and 4 of at most ranks 1 and 2.
     assert found.ndcg_at_10 == pytest.approx((0.6309 + 0.4307) / (1 + 0.6309), abs=1e-3)
 
 
-def test_what_does_not_fit_into_the_tokens_makes_room_for_what_does() -> None:
+def test_a_text_beyond_the_token_budget_is_skipped() -> None:
     long = " ".join(["word"] * 600)
     found = measure([an_answer("a", text=long), an_answer("b")], {"a", "b"})
     assert (found.recall_in_500_tokens, found.recall_in_1000_tokens) == (0.5, 1.0)
@@ -54,9 +54,7 @@ def test_what_does_not_fit_into_the_tokens_makes_room_for_what_does() -> None:
     st.lists(st.frozensets(st.sampled_from("abc")), max_size=20),
     st.frozensets(st.sampled_from("abc"), min_size=1),
 )
-def test_every_measure_but_tokens_is_a_share(
-    held: list[frozenset[str]], evidence: frozenset[str]
-) -> None:
+def test_each_measure_is_a_share(held: list[frozenset[str]], evidence: frozenset[str]) -> None:
     found = measure([MeasuredHit("x", ids & evidence) for ids in held], evidence)
     shares = {name: value for name, value in vars(found).items() if name != "tokens_at_10"}
     assert all(0.0 <= value <= 1.0 for value in shares.values()), shares
@@ -71,55 +69,45 @@ def test_every_measure_but_tokens_is_a_share(
         ("Marta opens the office.", "Marta opens the office at eight.", True),
     ],
 )
-def test_a_text_holds_a_source_s_facts_if_its_values_names_and_words_stand_there(
-    source: str, text: str, kept: bool
-) -> None:
+def test_facts_are_kept_if_values_names_and_words_are(source: str, text: str, kept: bool) -> None:
     assert keeps_facts(source, text) is kept
 
 
-def test_a_file_is_measured_on_a_copy_and_stays_as_it_is(
-    filled: Path, embedder: SentenceEmbedder
-) -> None:
-    before = filled.read_bytes()
+def test_a_file_is_measured_on_a_copy(filled: Path, embedder: SentenceEmbedder) -> None:
     question = asked("Who carries the pager at weekends?", *(f"oncall-{n:02d}" for n in range(8)))
-    trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
-    after = trials.night(CycleOptions(), BuiltInWriter()).after
-    assert filled.read_bytes() == before
+    with unchanged(filled.read_bytes):
+        trials = Trials(filled, [question, asked("Nobody knows", "absent")], embedder, NOW)
+        after = trials.night(CycleOptions(), BuiltInWriter()).after
     assert (len(trials.questions), trials.without_evidence) == (1, 1)
     assert after.memories < trials.before.memories == 11
     (was,), (now,), (by_lineage,) = trials.before.by_text, after.by_text, after.by_lineage
-    # Eight tellings do not fit among five hits; one memory that was made of them does.
+    # Eight wordings do not fit among five hits; the memory derived from them does.
     assert was.recall_at_5 < 1.0 == by_lineage.recall_at_5
     assert now.tokens_at_10 < was.tokens_at_10
 
 
-def test_the_night_that_is_tried_is_the_night_that_would_run(
-    filled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_the_measured_night_equals_the_real_one(filled: Path, embedder: SentenceEmbedder) -> None:
     trials = Trials(filled, [asked("Who waters the plants?", "other-00")], embedder, NOW)
     tried = trials.night(CycleOptions(), BuiltInWriter()).outcome
-    done = night(filled, embedder)
-    assert [result.proposal.id for result in tried.results] == [
-        result.proposal.id for result in done.results
-    ]
+    real = night(filled, embedder)
+    ids = [[result.proposal.id for result in outcome.results] for outcome in (tried, real)]
+    assert ids[0] == ids[1] != []
 
 
-def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_unmarked_old_values_are_stale(memory_file: Path, embedder: SentenceEmbedder) -> None:
     backups = [
         "The backup of the wiki runs at 02:30 every night.",
         "The backup of the wiki now runs at 03:30 every night.",
     ]
     fill(memory_file, daily([*backups, *OTHERS], "m"))
     dispute(memory_file, *backups)
-    # Of the last one nothing says that it is an older value of anything.
-    for stale, handed_over in (("m-00", 0.0), ("m-04", 1.0)):
+    # Nothing marks the last memory as an older value.
+    for stale, share in (("m-00", 0.0), ("m-04", 1.0)):
         question = asked("When is the wiki backed up?", "m-01", stale_ids=[stale])
         trials = Trials(memory_file, [question], embedder, NOW)
         (before,) = trials.before.by_text
         (after,) = trials.night(CycleOptions(), BuiltInWriter()).after.by_text
-        assert (before.stale_at_10, after.stale_at_10) == (handed_over, handed_over)
+        assert (before.stale_at_10, after.stale_at_10) == (share, share)
         assert after.recall_at_10 == 1.0
 
 
@@ -136,18 +124,14 @@ def test_an_old_value_that_is_handed_over_as_what_is_so_counts_as_stale(
         (f'{{"id": "q", "question": "x", "evidence_ids": [], "type": {"9" * 5_000}}}', "not JSON"),
     ],
 )
-def test_a_line_that_is_no_question_is_named_with_its_number(
-    line: str, message: str, tmp_path: Path
-) -> None:
+def test_an_invalid_question_is_named_by_line(line: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "questions.jsonl"
     path.write_text(f'{{"id": "a", "question": "b", "evidence_ids": ["c"]}}\n\n{line}\n')
     with pytest.raises(QuestionsError, match=rf"Line 3 of .*{message}"):
         read_questions(path)
 
 
-def test_evidence_that_is_not_there_or_of_another_tenant_is_counted_and_not_asked_for(
-    filled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_missing_evidence_is_counted_and_left_out(filled: Path, embedder: SentenceEmbedder) -> None:
     questions = [
         asked("Who waters the plants?", "other-00", "typo-1", "typo-2"),
         asked("Who descales the coffee machine?", "other-01", tenant="nobody"),
@@ -163,14 +147,11 @@ def write_questions(path: Path, *questions: RecallQuestion) -> Path:
     return path
 
 
-def test_eval_prints_a_table_and_in_json_what_scripts_rely_on(
-    filled: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_eval_prints_a_table_or_json(filled: Path, tmp_path: Path, cli: Cli) -> None:
     questions = write_questions(
         tmp_path / "q.jsonl", asked("Who waters the plants?", "other-00"), asked("?", "absent")
     )
-    shown = cli("eval", filled, questions)
-    assert (shown.code, "recall@10" in shown.out) == (0, True)
+    cli("eval", filled, questions).ends(0).says("recall@10")
     found = cli("eval", filled, questions, "--json").json
     assert (found["format"], found["questions"], found["left_out"]) == (1, 1, 1)
     for when in ("before", "after"):
@@ -191,7 +172,7 @@ def test_eval_prints_a_table_and_in_json_what_scripts_rely_on(
         (["q.jsonl"], 1, "answers any of the questions"),
     ],
 )
-def test_eval_names_what_is_wrong_with_its_questions(
+def test_eval_refuses_invalid_questions(
     arguments: list[str],
     code: int,
     said: str,
@@ -201,11 +182,10 @@ def test_eval_names_what_is_wrong_with_its_questions(
 ) -> None:
     monkeypatch.chdir(filled.parent)
     write_questions(Path("q.jsonl"), asked("?", "absent"))
-    ended = cli("eval", filled, *arguments)
-    assert (ended.code, ended.out, said in ended.err) == (code, "", True)
+    assert cli("eval", filled, *arguments).ends(code, said).out == ""
 
 
-def test_eval_asks_no_model_unless_it_is_told_to(filled: Path, tmp_path: Path, cli: Cli) -> None:
+def test_eval_asks_no_model_by_default(filled: Path, tmp_path: Path, cli: Cli) -> None:
     questions = write_questions(tmp_path / "q.jsonl", asked("Who waters the plants?", "other-00"))
     with model_server() as server:
         asking = ("--model", "openai/scripted", setting("api_base", server.base))

@@ -105,7 +105,7 @@ def test_the_night_leaves_fewer_memories_and_less_text_as_its_dry_run_said(ran: 
         assert check_file(file).problems == ()
 
 
-def test_of_what_merges_no_more_than_one_in_sixteen_joins_two_that_differ(ran: Ran) -> None:
+def test_at_most_one_merge_in_sixteen_joins_different_facts(ran: Ran) -> None:
     # The nights hold near misses of most facts: who does it for whom is told in other words.
     group_of = ran.group_of()
     merged = rows(ran.path, "SELECT * FROM synthesized_from WHERE operation = 'merge'")
@@ -114,7 +114,7 @@ def test_of_what_merges_no_more_than_one_in_sixteen_joins_two_that_differ(ran: R
     assert len(wrong) <= len(merged) / 16
 
 
-def test_of_facts_one_in_two_hundred_and_of_details_one_in_a_hundred_may_be_lost(ran: Ran) -> None:
+def test_few_facts_and_details_are_lost(ran: Ran) -> None:
     active = list(contents(ran, "status = 'active'").values())
     lowered = [text.lower() for text in active]
     known = ran.known
@@ -133,9 +133,7 @@ def test_of_facts_one_in_two_hundred_and_of_details_one_in_a_hundred_may_be_lost
     assert len(forgotten) <= 0.01 * (keys + len(details))
 
 
-def test_a_second_night_plans_and_writes_nothing_and_undo_gives_the_file_back_to_the_bit(
-    ran: Ran, embedder: SentenceEmbedder
-) -> None:
+def test_a_second_night_is_a_no_op_and_undo_is_exact(ran: Ran, embedder: SentenceEmbedder) -> None:
     everything = (*AGENTS_TABLES, "runs", "proposals", "journal", "derivations", "entity_scans")
     before = picture(ran.path, everything)
     outcome = night(ran.path, embedder)
@@ -185,7 +183,7 @@ def crossings(outcome: Outcome, group_of: Mapping[str, str]) -> list[tuple[str, 
     ]
 
 
-def test_of_a_random_part_of_what_is_known_nothing_is_joined_that_differs(
+def test_no_night_on_a_random_part_joins_different_facts(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     # What stands beside a memory, and how rare its words are, must not decide what it is joined to.

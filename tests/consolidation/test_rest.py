@@ -44,17 +44,13 @@ BROKEN = " ".join(
 @cache
 def pool() -> list[str]:
     """Return texts of every kind: facts in several wordings, rules, near twins, updates."""
-    told = load("assistant").memories
+    known = load("assistant").memories
     chosen = {
         group
-        for role, most in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
-        for group in list(dict.fromkeys(text.group for text in told if text.role == role))[:most]
+        for role, limit in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
+        for group in list(dict.fromkeys(text.group for text in known if text.role == role))[:limit]
     }
-    return [
-        text.text
-        for text in told
-        if text.group in chosen or text.group.removeprefix("near:") in chosen
-    ]
+    return [text.text for text in known if text.group.removeprefix("near:") in chosen]
 
 
 @cache
@@ -92,8 +88,8 @@ def settled(first_night: Path, tmp_path: Path) -> Path:
     return Path(copyfile(first_night, tmp_path / "memory.db"))
 
 
-def standing(path: Path) -> list[str]:
-    """Return the tenants that are at rest."""
+def idle_tenants(path: Path) -> list[str]:
+    """Return the tenants that are idle."""
     found = rows(
         path,
         "SELECT s.tenant AS tenant FROM standing s JOIN changes c ON c.tenant = s.tenant "
@@ -137,11 +133,9 @@ def test_an_idle_night_reads_only_texts_and_writes_nothing(settled: Path) -> Non
     assert len(read) > 1
 
 
-def test_a_night_after_a_change_plans_what_a_full_pass_plans(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_change_is_planned_like_a_full_pass(settled: Path, embedder: SentenceEmbedder) -> None:
     fill(settled, [{"id": f"x-{at}", "content": text} for at, text in enumerate(of_one_thing())])
-    assert standing(settled) == []
+    assert idle_tenants(settled) == []
     quick = night(settled, embedder, dry_run=True)
     assert same(quick, night(settled, embedder, dry_run=True, full=True))
     assert quick.plan.proposals
@@ -171,20 +165,16 @@ def test_a_night_after_a_change_plans_what_a_full_pass_plans(
         ("DELETE FROM proposals", False),
     ],
 )
-def test_a_change_that_a_plan_depends_on_invalidates_the_idle_mark(
-    settled: Path, statement: str, rests: bool
-) -> None:
+def test_changes_invalidate_the_idle_mark(settled: Path, statement: str, rests: bool) -> None:
     execute(settled, statement)
-    assert standing(settled) == (["default"] if rests else [])
+    assert idle_tenants(settled) == (["default"] if rests else [])
 
 
-def test_a_memory_that_expires_invalidates_the_idle_mark(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_an_expiry_invalidates_the_idle_mark(settled: Path, embedder: SentenceEmbedder) -> None:
     text = "The kettle of the third floor is new."
     fill(settled, [{"content": text, "expires_at": "2026-03-12T00:00:00+00:00"}])
     night(settled, embedder)
-    assert standing(settled) == ["default"]
+    assert idle_tenants(settled) == ["default"]
     tomorrow, later = NOW + timedelta(days=1), NOW + timedelta(days=3)
     assert traced(settled, embedder, dry_run=True, now=tomorrow)[1] == []
     outcome, read = traced(settled, embedder, dry_run=True, now=later)
@@ -195,43 +185,39 @@ def test_a_memory_that_expires_invalidates_the_idle_mark(
 @pytest.mark.parametrize(
     "options", [{"only": frozenset({"merge"})}, {"include_protected": True}, {"reconsider": True}]
 )
-def test_an_idle_mark_is_only_valid_for_its_options(
+def test_an_idle_mark_is_valid_only_for_its_options(
     settled: Path, embedder: SentenceEmbedder, options: dict[str, Any]
 ) -> None:
     assert traced(settled, embedder, dry_run=True, **options)[1]
     assert traced(settled, embedder, dry_run=True)[1] == []
 
 
-def test_an_unchanged_tenant_stays_idle_while_another_is_planned(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_an_unchanged_tenant_stays_idle(settled: Path, embedder: SentenceEmbedder) -> None:
     twins = [memory(text, 500 + at, embedder, tenant="other") for at, text in enumerate(pool())]
     fill(settled, twins)
-    assert standing(settled) == ["default"]
+    assert idle_tenants(settled) == ["default"]
     both = night(settled, embedder, dry_run=True)
     assert {proposal.tenant for proposal in both.plan.proposals} == {"other"}
     assert same(both, night(settled, embedder, dry_run=True, full=True))
     _, read = traced(settled, embedder, dry_run=True)
     assert not any("'default'" in item for item in read)
     night(settled, embedder)
-    assert standing(settled) == ["default", "other"]
+    assert idle_tenants(settled) == ["default", "other"]
 
 
 def test_a_tenant_with_work_left_is_not_idle(settled: Path, embedder: SentenceEmbedder) -> None:
     fill(settled, [memory(text, 500 + at, embedder) for at, text in enumerate(pool())])
     night(settled, embedder, only=frozenset({"update"}))
-    assert standing(settled) == ["default"]
+    assert idle_tenants(settled) == ["default"]
     assert night(settled, embedder, dry_run=True).plan.proposals
 
 
-def test_a_night_without_a_model_surveys_once_and_leaves_a_mark(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_night_without_a_model_surveys_once(settled: Path, embedder: SentenceEmbedder) -> None:
     fill(settled, [memory(pool()[0], 500, embedder), "The kettle of the third floor is new."])
     work = work_of(lambda: night(settled, embedder), surveys=survey.survey_file)
     assert work["surveys"] == 1
     assert rows(settled, "SELECT 1 FROM memories WHERE superseded_by = 'm-500'")
-    assert standing(settled) == ["default"]
+    assert idle_tenants(settled) == ["default"]
 
 
 class Meanwhile(Progress):
@@ -255,16 +241,16 @@ class Meanwhile(Progress):
         "DELETE FROM memories WHERE id = 'm-001'",
     ],
 )
-def test_a_change_while_a_night_applies_its_plan_leaves_no_mark(
+def test_a_concurrent_change_prevents_the_idle_mark(
     settled: Path, embedder: SentenceEmbedder, statement: str
 ) -> None:
     fill(settled, [memory(pool()[0], 500, embedder)])
     meanwhile = Meanwhile(settled, statement)
     run_cycle(settled, CycleOptions(), embedder, BuiltInWriter(), NOW, progress=meanwhile)
-    assert standing(settled) == []
+    assert idle_tenants(settled) == []
 
 
-def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
+def test_unsaved_findings_are_reported(
     settled: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     fill(settled, [memory(pool()[0], 500, embedder)])
@@ -273,12 +259,13 @@ def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
         "CREATE TRIGGER no_room BEFORE INSERT ON memos BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     assert run(["maintain", str(settled), "--consolidate"]) == 0
-    assert "Could not store what this run computed: " in (told := capsys.readouterr().err)
-    assert "no room" in told
+    warning = capsys.readouterr().err
+    assert "Could not store what this run computed: " in warning
+    assert "no room" in warning
     assert rows(settled, "SELECT id FROM memories WHERE superseded_by = 'm-500'")
     execute(settled, "DROP TRIGGER no_room")
     assert night(settled, embedder).why_unsaved is None
-    assert standing(settled) == ["default"]
+    assert idle_tenants(settled) == ["default"]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +280,7 @@ def test_findings_that_cannot_be_saved_are_reported_and_the_night_counts(
         "DELETE FROM memos",
     ],
 )
-def test_damaged_findings_are_computed_again(
+def test_damaged_findings_are_recomputed(
     settled: Path, embedder: SentenceEmbedder, statement: str
 ) -> None:
     execute(settled, statement)
@@ -305,12 +292,10 @@ def test_damaged_findings_are_computed_again(
     if "standing" in statement:
         assert night(settled, embedder).run_id is None
         assert picture(settled) == before
-        assert standing(settled) == ["default"]
+        assert idle_tenants(settled) == ["default"]
 
 
-def test_findings_about_deleted_texts_are_deleted(
-    settled: Path, embedder: SentenceEmbedder
-) -> None:
+def test_findings_of_deleted_texts_are_deleted(settled: Path, embedder: SentenceEmbedder) -> None:
     size = "SELECT sum(length(value)) AS n FROM memos"
     kept = rows(settled, size)[0]["n"]
     execute(settled, "DELETE FROM memories WHERE id > 'm-010' AND generation = 0")
@@ -349,12 +334,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
                 assert refusal.obstacles
 
     steps: list[Callable[[], None]] = [
-        add,
-        add,
-        run,
-        run,
-        run,
-        undo,
+        *(add, add, run, run, run, undo),
         lambda: change("UPDATE memories SET content = ? WHERE id = ?", chance.choice(pool())),
         lambda: change("UPDATE memories SET observed_at = '2026-01-03' WHERE id = ?"),
         lambda: change("UPDATE memories SET pinned = 1 - pinned WHERE id = ?"),
@@ -375,7 +355,7 @@ def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
         assert same(quick, full)
 
 
-def test_after_any_history_a_night_plans_what_a_full_pass_plans(
+def test_after_any_history_a_night_plans_like_a_full_pass(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     for seed in range(rounds(3, 20)):
@@ -387,10 +367,10 @@ def test_after_any_history_a_night_plans_what_a_full_pass_plans(
 @cache
 def facts(embedder: Embedder) -> dict[str, dict[str, list[float]]]:
     """Return facts in all their wordings, each with its vector."""
-    told = [text for text in load("assistant").memories if text.role == "fact"]
+    texts = [text for text in load("assistant").memories if text.role == "fact"]
     found: dict[str, dict[str, list[float]]] = {}
-    vectors = embedder.encode([text.text for text in told]).tolist()
-    for text, vector in zip(told, vectors, strict=True):
+    vectors = embedder.encode([text.text for text in texts]).tolist()
+    for text, vector in zip(texts, vectors, strict=True):
         found.setdefault(text.group, {})[text.text] = vector
     return found
 
@@ -414,7 +394,7 @@ def retold(chance: Random, embedder: Embedder, layers: Sequence[str]) -> Iterato
         }
 
 
-def test_what_a_night_leaves_is_what_the_next_one_finds(
+def test_a_night_leaves_nothing_for_the_next_one(
     tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
 ) -> None:
     for seed in range(rounds(2, 20)):
@@ -426,7 +406,7 @@ def test_what_a_night_leaves_is_what_the_next_one_finds(
             fill(path, list(islice(memories, size)))
             done = night(path, embedder)
             assert done.states["applied"]
-            assert standing(path) == ["default"]
+            assert idle_tenants(path) == ["default"]
             quick, full = (night(path, embedder, dry_run=True, full=full) for full in (False, True))
             assert not quick.plan.proposals
             assert same(quick, full)
@@ -435,7 +415,7 @@ def test_what_a_night_leaves_is_what_the_next_one_finds(
                     undo_proposal(file, str(done.run_id), result.proposal.id, NOW.isoformat())
 
 
-def test_the_memory_of_a_survey_is_freed_with_it(settled: Path, embedder: SentenceEmbedder) -> None:
+def test_a_survey_leaves_no_reference_cycle(settled: Path, embedder: SentenceEmbedder) -> None:
     options, writer = CycleOptions(full=True), BuiltInWriter()
     found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
     read = [ref(view) for view in found.snapshot.views]

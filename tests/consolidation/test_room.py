@@ -18,7 +18,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import open_writing
 
 
-def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it() -> None:
+def test_a_tenant_that_does_not_fit_into_memory_is_refused() -> None:
     with pytest.raises(StoreError, match=r"10,000,000 active .* GB is free") as refused:
         refuse_too_many({"everyone": 10_000_000, "a": 1}, 16_000_000_000)
     assert "Split it into tenants" in refused.value.hint
@@ -30,7 +30,7 @@ def test_a_tenant_without_room_is_refused_with_what_it_takes_and_how_to_split_it
     assert free is None or free > 0
 
 
-def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
+def test_only_tenants_that_are_read_need_memory(memory_file: Path) -> None:
     with open_writing(memory_file) as file, file.transaction():
         file.conn.execute(
             "INSERT INTO memories (content, tenant) WITH RECURSIVE n(i) AS "
@@ -46,7 +46,7 @@ def test_only_tenants_that_are_read_need_room(memory_file: Path) -> None:
     refuse_without_room(memory_file, idle={"large"}, workers=crowd)
 
 
-def test_what_a_container_only_caches_of_files_is_free(tmp_path: Path) -> None:
+def test_the_file_cache_of_a_container_is_free(tmp_path: Path) -> None:
     names = ("memory.max", "memory.current", "inactive_file")
     (tmp_path / "memory.current").write_text("950\n")
     (tmp_path / "memory.stat").write_text("anon 150\ninactive_file 800\n")

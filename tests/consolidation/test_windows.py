@@ -24,11 +24,10 @@ from model_nights import (
     Agent,
     a_fact,
     active_texts,
-    near_pairs,
     texts_of,
     writing,
 )
-from model_server import Answer, Asked, answering, approval, group, groups, oracle, refuses
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import NOW, SlowEmbedder, daily, execute, night
 from numpy.typing import NDArray
 from sklearn.cluster import DBSCAN
@@ -70,7 +69,7 @@ def clusters_of(
 
 @settings(max_examples=examples(20))
 @given(given_texts=texts(), eps=st.sampled_from([0.1, 0.3]))
-def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_none(
+def test_each_clustered_text_is_in_a_part_that_fits_and_noise_is_not(
     given_texts: tuple[Vectors, list[int], int], eps: float
 ) -> None:
     vectors, sizes, most = given_texts
@@ -94,9 +93,7 @@ def test_each_member_of_a_wide_cluster_is_in_one_part_that_fits_and_noise_is_in_
     most=st.integers(9, 30),
     seed=st.integers(0, 99),
 )
-def test_parts_are_packed_whole_and_no_window_is_larger_than_it_may_be(
-    sizes: list[int], most: int, seed: int
-) -> None:
+def test_parts_are_packed_whole_into_windows(sizes: list[int], most: int, seed: int) -> None:
     rows = list(range(len(sizes)))
     cuts = sorted(random.Random(seed).sample(rows, len(rows) // 2))  # noqa: S311 - a test
     parts = [rows[start:end] for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
@@ -125,9 +122,7 @@ def at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
     agent.vectors[text] = vector.tolist()
 
 
-def test_another_eps_shows_a_model_other_windows(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_smaller_eps_shows_fewer_memories(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.remember([memory for name in FACTS for memory in a_fact(name)])
     (wide,) = agent.sleep(dry_run=True).plan.windows
     monkeypatch.setattr(windows, "WIDE_EPS", 0.15)
@@ -135,35 +130,11 @@ def test_another_eps_shows_a_model_other_windows(
     assert {memory for window in narrow for memory in window.memories} < set(wide.memories)
 
 
-@settings(max_examples=5)
-@given(seed=st.integers(0, 1_000))
-def test_the_order_of_memories_plays_no_part(seed: int) -> None:
-    vectors = scattered(40, 7, 0.4)
-    order = np.random.default_rng(seed).permutation(len(vectors))
-    sizes = [1 + row % 5 for row in range(len(vectors))]
-    plain = clusters_of(vectors, sizes, 400)
-    mixed = clusters_of(vectors[order], [sizes[row] for row in order], 400)
-    assert sorted(map(sorted, plain)) == sorted(sorted(order[part].tolist()) for part in mixed)
-
-
-def test_what_nothing_lies_near_is_in_no_question_and_takes_no_call(agent: Agent) -> None:
+def test_memories_without_neighbors_are_in_no_question(agent: Agent) -> None:
     texts = ["The kettle is blue.", "Henrik sings in a choir.", "The build takes an hour."]
-    agent.remember(daily(texts, "some"))
+    agent.remember(daily(texts, "apart"))
     assert agent.sleep().asked == ()
     assert agent.server.asked == []
-
-
-def test_memories_that_fill_more_than_a_window_are_shown_in_several_questions(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(windows, "WINDOW_TOKENS", 600)
-    agent.remember(near_pairs(24))
-    agent.server.responder = writing()
-    outcome = agent.sleep()
-    texts = {memory["content"] for memory in near_pairs(24)}
-    first = shown(agent)[: len(outcome.plan.windows)]
-    assert len(first) == 2
-    assert sorted(text for window in first for text in window) == sorted(texts)
 
 
 @pytest.fixture
@@ -177,9 +148,7 @@ def arc(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-def test_what_lies_near_across_a_cut_is_shown_once_more_in_the_same_night(
-    agent: Agent, arc: list[str]
-) -> None:
+def test_neighbors_across_a_cut_are_shown_in_the_same_night(agent: Agent, arc: list[str]) -> None:
     agent.server.responder = writing()
     first = len(agent.sleep().plan.windows)
     earlier, across = shown(agent)[:first], shown(agent)[first:]
@@ -193,9 +162,7 @@ def test_what_lies_near_across_a_cut_is_shown_once_more_in_the_same_night(
     assert agent.server.asked == []
 
 
-def test_an_interruption_of_the_second_plan_reports_what_the_first_did(
-    agent: Agent, arc: list[str]
-) -> None:
+def test_an_interrupted_second_plan_keeps_earlier_results(agent: Agent, arc: list[str]) -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
@@ -214,15 +181,15 @@ def test_an_interruption_of_the_second_plan_reports_what_the_first_did(
     assert len(outcome.results) == 1
 
 
-def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
-    agent: Agent, arc: list[str], tmp_path: Path
-) -> None:
-    def write(asked: Asked) -> Answer:
-        return groups() if any(one.made for one in asked.memories) else joined(asked)
+def joined_once(asked: Asked) -> Answer:
+    """Join the memories that are shown unless one of them is derived."""
+    return groups() if any(memory.made for memory in asked.memories) else joined(asked)
 
+
+def test_agents_are_asked_across_a_cut(agent: Agent, arc: list[str], tmp_path: Path) -> None:
     alone = tmp_path / "alone.db"
     copyfile(agent.path, alone)
-    agent.server.responder = answering(write, approval)
+    agent.server.responder = answering(joined_once, approval)
     served = agent.sleep()
     left = AgentRound(alone, CycleOptions(), agent.embedder, NOW).questions()
     first = left.windows
@@ -230,7 +197,8 @@ def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
         answers = {}
         for question in left.questions:
             asked = Asked({}, {"messages": question.messages})
-            answers[question.id] = json.dumps(approval(asked) if asked.drafts else write(asked))
+            answer = approval(asked) if asked.drafts else joined_once(asked)
+            answers[question.id] = json.dumps(answer)
         given = AgentRound(alone, CycleOptions(), agent.embedder, NOW).give(answers)
         left = given.left
     assert given.outcome is not None
@@ -243,18 +211,14 @@ def test_an_agent_is_asked_what_lies_across_a_cut_before_its_night(
     assert len(active_texts(agent)) < len(arc)
 
 
-def test_what_was_made_on_one_day_is_shown_in_the_same_order_in_every_run(
+def test_derived_memories_of_a_day_are_shown_in_a_fixed_order(
     agent: Agent, arc: list[str], tmp_path: Path
 ) -> None:
-    day = NOW.isoformat()
-    execute(agent.path, "UPDATE memories SET observed_at = ?", day)
+    execute(agent.path, "UPDATE memories SET observed_at = ?", NOW.isoformat())
     paths = [tmp_path / f"{number}.db" for number in range(4)]
     for path in paths:
         copyfile(agent.path, path)
-    agent.server.responder = answering(
-        lambda asked: groups() if any(memory.made for memory in asked.memories) else joined(asked),
-        approval,
-    )
+    agent.server.responder = answering(joined_once, approval)
     orders = []
     for path in paths:
         agent.server.forget()
@@ -271,7 +235,7 @@ def joined(asked: Asked, count: int | None = None) -> Answer:
     return groups(group("synthesize", memories, f"Plots {', '.join(letters)}."))
 
 
-def test_what_is_new_is_shown_beside_what_lies_near_it_and_nothing_else(agent: Agent) -> None:
+def test_new_memories_are_shown_with_their_neighbors_only(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH), *a_fact(HOTEL)])
     agent.server.responder = writing()
     agent.sleep()
@@ -282,11 +246,3 @@ def test_what_is_new_is_shown_beside_what_lies_near_it_and_nothing_else(agent: A
     (texts,) = shown(agent)
     assert set(texts) >= {*texts_of(HOTEL), new}
     assert not set(texts) & set(texts_of(FACTS[0]))
-
-
-def test_a_question_that_was_not_answered_is_not_asked_twice_in_a_night(agent: Agent) -> None:
-    agent.remember([*a_fact(tenant="one"), *a_fact(HOTEL, tenant="two")])
-    agent.server.responder = lambda asked: refuses(400) if "Bled" in asked.texts else oracle(asked)
-    agent.sleep()
-    questions = [asked.texts for asked in agent.server.asked]
-    assert sum("Bled" in text for text in questions) == 3

@@ -25,14 +25,14 @@ def sentences() -> Iterator[str]:
                     yield node.value
 
 
-def test_each_wording_is_still_that_of_an_error() -> None:
+def test_each_wording_is_that_of_an_error() -> None:
     known = " ".join(sentences())
     # "'slowwave {list FILE --status any|log FILE}' lists them."
     built = {"'slowwave log FILE' lists them.", "'slowwave list FILE --status any' lists them."}
     assert [words for words in WORDING if words not in known and words not in built] == []
 
 
-def test_each_command_of_a_hint_that_takes_a_file_has_it() -> None:
+def test_commands_in_hints_have_their_file() -> None:
     takes_a_file = {
         name.split()[0]
         for name, command in every_command().items()
@@ -48,7 +48,7 @@ def test_each_command_of_a_hint_that_takes_a_file_has_it() -> None:
     assert [command for command in named if " FILE" not in command] == []
 
 
-def test_each_tool_that_a_wording_names_is_offered() -> None:
+def test_tools_in_hints_exist() -> None:
     offered = {name for of in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(of)}
     named = {words.split()[0].rstrip(":") for words in WORDING.values() if "_" in words}
     assert named <= offered
@@ -81,5 +81,5 @@ def test_each_tool_that_a_wording_names_is_offered() -> None:
         ("", ""),
     ],
 )
-def test_a_hint_names_tools_or_is_for_a_person(hint: str, expected: str) -> None:
+def test_hints_name_tools_or_are_for_a_person(hint: str, expected: str) -> None:
     assert for_agent(hint) == expected

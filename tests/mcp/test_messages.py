@@ -53,18 +53,15 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         (json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "x"}}), []),
     ],
 )
-def test_an_error_answers_each_id_of_a_bad_line(line: str, answers: list[tuple[Any, int]]) -> None:
+def test_each_id_of_a_bad_line_gets_an_error(line: str, answers: list[tuple[Any, int]]) -> None:
     assert answer_of(line) == answers
 
 
 def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     call = {"id": 5, "method": "tools/call"}
-    about = {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "x", "version": "0"},
-    }
+    info = {"clientInfo": {"name": "x", "version": "0"}, "capabilities": {}}
+    about = {"protocolVersion": "2025-06-18", **info}
     start = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
     lines = [
         b"rubbish before anything else",
@@ -104,7 +101,7 @@ def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> Non
     assert (rest, errors, process.returncode) == (b"", b"", 0)
 
 
-def test_over_http_an_unusable_message_is_an_error_as_well(memory_file: Path) -> None:
+def test_an_unusable_message_over_http_is_an_error(memory_file: Path) -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     with serving(memory_file) as (address, _), httpx2.Client(timeout=PATIENCE_S) as http:
         for body, code in ((b'{"broken', NOT_JSON), (b'{"jsonrpc": "2.0", "id": 7}', None)):
@@ -113,7 +110,7 @@ def test_over_http_an_unusable_message_is_an_error_as_well(memory_file: Path) ->
             assert code in (None, answer.json()["error"]["code"])
 
 
-def test_what_is_optional_may_be_null(memory_file: Path) -> None:
+def test_optional_arguments_can_be_null(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
         for tool in (await client.list_tools()).tools:
             arguments = tool.input_schema["properties"]

@@ -47,9 +47,7 @@ def checked(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", LONG)
 @pytest.mark.parametrize("work", [compared, checked])
-def test_four_times_the_text_takes_little_more_than_four_times_the_work(
-    work: Callable[[str], None], shape: str
-) -> None:
+def test_comparison_and_checks_take_linear_work(work: Callable[[str], None], shape: str) -> None:
     # Fill the caches first.
     work(f"The pump is old. {LONG[shape](161)}")
     few = calls(lambda: work(LONG[shape](40)))
@@ -57,7 +55,7 @@ def test_four_times_the_text_takes_little_more_than_four_times_the_work(
     assert calls(lambda: work(LONG[shape](160))) < 8 * few
 
 
-def test_no_pattern_is_made_to_tell_a_pair_of_texts_apart() -> None:
+def test_comparing_a_pair_compiles_no_pattern() -> None:
     lines = [f"Backup job {number} took {number * 7} s on host db-{number}." for number in range(9)]
     readings = [Reading(line) for line in lines]
     for reading in readings:
@@ -97,9 +95,7 @@ def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) 
 
 
 @pytest.mark.slow
-def test_a_night_does_no_more_work_than_before(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_no_night_does_more_work_than_before(memory_file: Path, embedder: SentenceEmbedder) -> None:
     told = [json.loads(line) for line in lines(load("assistant"))]
     fill(memory_file, told[5:])
     night(memory_file, embedder, consolidate=False)

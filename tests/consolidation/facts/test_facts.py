@@ -58,13 +58,13 @@ def faults_of(text: str, *sources: str) -> list[tuple[str, str]]:
     return [(fault.words, fault.kind) for fault in find_unsupported(text, [*map(Note, sources)])]
 
 
-def test_a_value_that_no_source_has_is_a_fault_with_a_sentence_about_it() -> None:
+def test_an_unsupported_value_is_a_fault_with_a_reason() -> None:
     (fault,) = find_unsupported("The service listens on 9090.", [Note("It listens on 8080.")])
     assert fault == Fault("9090", "number")
     assert fault.why == '"9090" (number) is in none of the cited memories'
 
 
-def test_a_name_alone_is_read_in_the_language_of_its_sources() -> None:
+def test_a_short_text_is_read_in_the_language_of_its_sources() -> None:
     assert faults_of("Zelda Quorn", "Marta keeps the key of the vault.") == [
         ("Zelda", "name"),
         ("Quorn", "name"),
@@ -73,14 +73,14 @@ def test_a_name_alone_is_read_in_the_language_of_its_sources() -> None:
     assert faults_of("Kaffeepause.", "Wir trinken um vier einen Kaffee im Büro.") == []
 
 
-def test_a_value_of_a_source_that_the_text_lacks_is_a_hint() -> None:
+def test_a_missing_value_of_a_source_is_a_hint() -> None:
     notes = [Note("Port 8080, limit 20 MB.", "m7")]
     assert find_missing("Port 8080.", notes) == [Hint("m7", "20 MB", "number")]
     assert find_missing("Port 8080, at most 20 megabytes.", notes) == []
 
 
 @pytest.mark.parametrize("spellings", SPELLINGS)
-def test_each_spelling_of_a_value_supports_each_other(spellings: tuple[str, ...]) -> None:
+def test_all_spellings_of_a_value_support_each_other(spellings: tuple[str, ...]) -> None:
     for spelling in spellings:
         for written in spellings:
             assert faults_of(f"It is {spelling}.", f"Seen: {written}, by us.") == []
@@ -119,17 +119,17 @@ def test_each_spelling_of_a_value_supports_each_other(spellings: tuple[str, ...]
         ("a\u200bb", "ab", "invisible"),
     ],
 )
-def test_a_value_or_name_of_another_source_is_a_fault(text: str, source: str, kind: str) -> None:
+def test_a_different_value_or_name_is_a_fault(text: str, source: str, kind: str) -> None:
     assert [found for _, found in faults_of(text, source)] == [kind]
 
 
 @given(st.integers(0, 999_999), st.integers(0, 999_999))
-def test_a_number_is_a_fault_exactly_if_the_source_has_another(stated: int, noted: int) -> None:
+def test_a_number_is_a_fault_only_if_it_differs(stated: int, noted: int) -> None:
     assert bool(faults_of(f"We counted {stated} pieces.", f"{noted:,} pieces")) == (stated != noted)
 
 
 @given(st.decimals("0.1", "500", places=1), st.sampled_from([("h", 60), ("min", 1), ("d", 1440)]))
-def test_a_duration_is_found_in_each_unit(number: Decimal, unit: tuple[str, int]) -> None:
+def test_durations_are_equal_in_each_unit(number: Decimal, unit: tuple[str, int]) -> None:
     spelling, minutes = unit
     seconds = number * minutes * 60
     assert faults_of(f"It takes {seconds:f} seconds.", f"It took {number} {spelling}.") == []
@@ -137,7 +137,7 @@ def test_a_duration_is_found_in_each_unit(number: Decimal, unit: tuple[str, int]
 
 
 @given(st.times())
-def test_a_time_is_found_with_and_without_its_half_of_the_day(noted: time) -> None:
+def test_times_are_equal_in_12_and_24_hours(noted: time) -> None:
     clock = f"{noted:%H:%M}"
     half = f"{noted:%I:%M %p}"
     assert faults_of(f"at {clock}", f"at {half}") == faults_of(f"at {half}", f"at {clock}") == []
@@ -155,9 +155,7 @@ def test_a_time_is_found_with_and_without_its_half_of_the_day(noted: time) -> No
         ("Back on 10 March.", "Back in two weeks."),
     ],
 )
-def test_a_date_may_be_what_a_source_says_on_the_day_it_was_observed(
-    text: str, source: str
-) -> None:
+def test_relative_dates_are_resolved_by_the_day_of_the_source(text: str, source: str) -> None:
     assert faults_of(text, source) == []
     assert find_unsupported(text, [Note(source, observed_at=UNDATED)]) != []
 
@@ -171,7 +169,7 @@ def test_a_date_may_be_what_a_source_says_on_the_day_it_was_observed(
         ("Le 9 mars, 2 heures par jour.", "le 9 mars : deux heures par jour"),
     ],
 )
-def test_another_language_makes_no_fault(text: str, source: str) -> None:
+def test_another_language_is_not_a_fault(text: str, source: str) -> None:
     assert faults_of(text, source) == []
 
 
@@ -189,26 +187,26 @@ def test_another_language_makes_no_fault(text: str, source: str) -> None:
         ("hold \u2764\ufe0f", "hold \u2764\ufe0f"),
     ],
 )
-def test_what_is_only_written_otherwise_is_no_fault(text: str, source: str) -> None:
+def test_another_spelling_is_not_a_fault(text: str, source: str) -> None:
     assert faults_of(text, source) == []
 
 
 @pytest.mark.parametrize(
     "part", ["1/", "1-", "1,", "a_", "Ab", "«a", "\n", "9 to ", "1 h 2 ", "10^"]
 )
-def test_a_hostile_text_is_looked_up_as_fast_as_another(part: str) -> None:
+def test_hostile_texts_are_checked_in_linear_time(part: str) -> None:
     # Takes minutes where a pattern tries each way through it.
     text = part * (8_000 // len(part))
     assert find_unsupported(text, [Note(text)]) == []
 
 
 @pytest.mark.parametrize("observed_at", ["0001-01-01", "9999-12-31", "", "yesterday", UNDATED])
-def test_a_source_of_any_time_supports_what_it_says(observed_at: str) -> None:
+def test_a_source_with_any_date_supports_its_text(observed_at: str) -> None:
     note = Note("Back in two weeks, on 3 March.", observed_at=observed_at)
     assert find_unsupported("Back on 3 March.", [note]) == []
 
 
-def test_names_come_in_the_order_of_the_text() -> None:
+def test_names_are_in_the_order_of_the_text() -> None:
     text = "Today Marta moved grafana-2 to 10.0.0.7 at 5 pm with Bo."
     assert names_of(text) == ("Marta", "grafana-2", "10.0.0.7", "Bo")
 

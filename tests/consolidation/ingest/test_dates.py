@@ -46,14 +46,14 @@ def count_queued(path: Path) -> int:
         ("2026-03-01T23:30:00-05:00", "2026-03-02"),
     ],
 )
-def test_a_time_is_read_in_whatever_unit_it_is(value: object, day: str) -> None:
+def test_times_are_read_in_each_unit(value: object, day: str) -> None:
     assert str(parse_time(value)).startswith(day)
 
 
 @pytest.mark.parametrize(
     "spelled", ["2026-05-01 9:30", "2026-05-01,  09:30:00", "2026-05-01T9:30Z"]
 )
-def test_a_speaker_may_have_a_time_in_front_or_behind(spelled: str) -> None:
+def test_a_time_can_precede_or_follow_a_speaker(spelled: str) -> None:
     text = f"[{spelled}] Marta: I live in Lyon.\nJonas ({spelled}): I do, too.\n" * 2
     (conversation,) = read_conversations(text.encode(), "talk.txt")
     times = [message.said_at for message in conversation.messages]
@@ -63,11 +63,11 @@ def test_a_speaker_may_have_a_time_in_front_or_behind(spelled: str) -> None:
 @pytest.mark.parametrize(
     "value", [0, None, True, "", "soon", float("nan"), float("inf"), -1e30, "1970-01-01T00:00:00Z"]
 )
-def test_what_is_not_a_time_dates_nothing(value: object) -> None:
+def test_an_invalid_time_is_none(value: object) -> None:
     assert parse_time(value) is None
 
 
-def test_messages_without_a_time_have_that_of_the_option_or_of_their_file(
+def test_undated_messages_have_the_time_of_the_option_or_the_file(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
     server.responder = repeating
@@ -98,7 +98,7 @@ DATED = {"timestamp": "2026-03-10T09:00:00Z"}
     ],
     ids=["unknown", "of the option", "of the message", "of the model"],
 )
-def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
+def test_a_known_day_is_written_once_and_an_unknown_one_never(
     memory_file: Path,
     tmp_path: Path,
     ask: Cli,
@@ -113,7 +113,7 @@ def test_a_day_is_written_once_where_it_is_known_and_never_guessed(
     assert contents(memory_file) == [kept]
 
 
-def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its_file_says(
+def test_an_undated_correction_is_later_than_what_it_corrects(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
     server.responder = repeating
@@ -128,9 +128,7 @@ def test_a_correction_without_a_time_is_later_than_what_it_corrects_whatever_its
     assert older["observed_at"] < newer["observed_at"]
 
 
-def test_invalid_lines_are_refused_or_skipped_counted_and_named(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_invalid_lines_are_refused_or_skipped(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     talk = write(tmp_path / "talk.jsonl", "I prefer rye bread.", "I prefer oat milk.")
     good = talk.read_text().splitlines()
     invalid = '{"role": "user", "content": {"pin": "secret-4711"}}'

@@ -26,24 +26,18 @@ from conversations import (
     let_wait,
     maintain,
     remembering,
+    stated,
 )
 from mcp import Client
 from mcp_client import ask, in_this_process
 from metrics import metrics
-from model_server import (
-    SILENT,
-    Asked,
-    ModelServer,
-    Reply,
-    approval,
-    says,
-)
-from nights import NOW, execute, fill, picture, rows
+from model_server import SILENT, Asked, ModelServer, Reply, approval, says
+from nights import NOW, execute, fill, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-BIKE = {**LYON, "content": "User owns a red Brompton.", "quotes": ["I own a red Brompton"]}
+BIKE = stated("User owns a red Brompton.", "I own a red Brompton")
 
 
 Queue = Callable[..., None]
@@ -53,7 +47,7 @@ def count_queued(cli: Cli, path: Path) -> int:
     return int(cli("log", "--stats", path, "--json").json["conversations_waiting"])
 
 
-def test_a_night_with_a_model_reads_waiting_parts_first_in_a_run_of_their_own(
+def test_a_night_reads_queued_parts_first_in_a_separate_run(
     memory_file: Path, chat: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     queue()
@@ -69,13 +63,13 @@ def test_a_night_with_a_model_reads_waiting_parts_first_in_a_run_of_their_own(
     assert ended.json["before"]["active"] == 0
     assert ended.json["model"]["calls"] == len(server.asked) == read["model"]["calls"]
     (run,) = read["runs"]
-    assert "said in chat.txt, message 1" in cli("log", memory_file, run).out
+    cli("log", memory_file, run).says("said in chat.txt, message 1")
     # The second night does nothing.
     again = night().json["conversations"]
     assert (again["runs"], len(server.asked)) == ([], read["model"]["calls"])
 
 
-def test_an_agent_reads_what_waits_and_then_consolidates_it_with_the_rest(
+def test_an_agent_reads_queued_parts_and_then_consolidates(
     memory_file: Path, queue: Queue, cli: Cli, tmp_path: Path
 ) -> None:
     queue()
@@ -112,27 +106,27 @@ def test_an_agent_reads_what_waits_and_then_consolidates_it_with_the_rest(
     assert picture(memory_file, EVERY_TABLE) == before
 
 
-def test_an_agent_is_asked_about_its_own_conversations_once_they_are_over(
+def test_only_finished_conversations_are_asked_about(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     now = [NOW]
-    agent, other = (
+    agent, stranger = (
         AgentMemory(memory_file, tenant, embedder, lambda: now[0]) for tenant in ("ada", "bo")
     )
-    other.conversation("s-1").say("user", "I play the oboe on Tuesdays.")
+    stranger.conversation("s-1").say("user", "I play the oboe on Tuesdays.")
     talk, later = agent.conversation("s-1"), agent.conversation("s-2")
     talk.say("user", "I live in Lyon near the river.")
     assert agent.questions().questions == ()
     talk.flush()
     (first,) = agent.questions().questions
-    # What is said since does not change the question.
+    # Later messages do not change the question.
     talk.say("user", "I own a red Brompton.")
     later.say("user", "I teach Spanish in Graz.")
     assert [each.id for each in agent.questions().questions] == [first.id]
     now[0] += timedelta(hours=2)
     asked = [str(each.messages[-1]["content"]) for each in agent.questions().questions]
     words = ("Lyon", "Brompton", "Graz", "oboe")
-    assert [sum(f"{word}" in text for text in asked) for word in words] == [2, 1, 1, 0]
+    assert [sum(word in text for text in asked) for word in words] == [2, 1, 1, 0]
     # Half of a surrogate pair, which no file can hold.
     nothing = json.dumps({"memories": [], "reasoning": "Nothing \ud800."}, ensure_ascii=False)
     given = agent.answer({each.id: nothing for each in agent.questions().questions})
@@ -142,7 +136,7 @@ def test_an_agent_is_asked_about_its_own_conversations_once_they_are_over(
     assert part == {"tenant": "bo"}
 
 
-def test_a_waiting_part_is_read_with_the_options_of_its_first_ingest(
+def test_a_queued_part_is_read_with_the_options_of_its_first_ingest(
     memory_file: Path, chat: Path, queue: Queue, night: Cli, server: ModelServer
 ) -> None:
     queue(
@@ -160,7 +154,7 @@ def test_a_waiting_part_is_read_with_the_options_of_its_first_ingest(
     assert kept == {"source": "kitchen", "days": 7.0}
 
 
-def test_a_distilled_session_that_waits_in_parts_gives_three_memories_in_all(
+def test_distill_keeps_three_memories_of_all_queued_parts(
     memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
 ) -> None:
     lockers = [f"My locker number {n} is in hall {n}." for n in range(40)]
@@ -173,12 +167,7 @@ def test_a_distilled_session_that_waits_in_parts_gives_three_memories_in_all(
         if asked.drafts:
             return says(approval(asked))
         shown = [locker for locker in lockers if locker in str(asked.messages)]
-        return batch(
-            *(
-                {**LYON, "content": locker.replace("My", "User's"), "quotes": [locker]}
-                for locker in shown[-2:]
-            )
-        )
+        return batch(*(stated(locker.replace("My", "User's"), locker) for locker in shown[-2:]))
 
     server.responder = two_of_each
     ask()
@@ -186,7 +175,7 @@ def test_a_distilled_session_that_waits_in_parts_gives_three_memories_in_all(
     assert len(contents(memory_file)) == 3
 
 
-def test_a_waiting_part_of_an_older_version_is_read_with_the_default_options_after_a_backup(
+def test_a_queued_part_of_an_older_version_is_read_with_default_options(
     memory_file: Path, queue: Queue, night: Cli, server: ModelServer
 ) -> None:
     queue()
@@ -205,41 +194,37 @@ def test_a_waiting_part_of_an_older_version_is_read_with_the_default_options_aft
     ],
     ids=["an option", "a message", "all messages"],
 )
-def test_a_damaged_waiting_part_ends_with_10_and_changes_nothing(
+def test_a_damaged_queued_part_exits_10_and_changes_nothing(
     damage: str, memory_file: Path, queue: Queue, night: Cli
 ) -> None:
     queue()
     execute(memory_file, f"UPDATE waiting_messages SET content = {damage}")
-    before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    ended = night()
-    assert (ended.code, "the queued part of chat.txt cannot be read" in ended.err) == (10, True)
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
+    with unchanged(picture, memory_file, (*EVERY_TABLE, "runs")):
+        night().ends(10, "the queued part of chat.txt cannot be read")
 
 
-def test_every_report_tells_how_many_parts_wait_and_how_many_were_read(
+def test_each_report_counts_queued_and_read_parts(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer, tmp_path: Path
 ) -> None:
     queue()
     message = "1 conversation part is queued for a model"
     page, metrics_file, plan = (tmp_path / name for name in ("night.html", "m.prom", "plan.md"))
-    done = maintain(
-        cli, memory_file, setting("metrics_file", metrics_file), setting("report", page)
-    )
-    assert (done.code, message in done.out, message in page.read_text()) == (0, True, True)
+    metered = setting("metrics_file", metrics_file)
+    maintain(cli, memory_file, metered, setting("report", page)).ends(0).says(message)
+    assert message in page.read_text()
     parts = metrics(metrics_file)["slowwave_conversation_parts"]
     assert parts == {("read",): 0, ("waiting",): 1}
     assert maintain(cli, memory_file, "--json").json["conversations"]["waiting"] == 1
-    assert message in cli("log", "--stats", memory_file).out
-    assert message in maintain(cli, memory_file, "--dry-run", setting("report", plan)).out
+    cli("log", "--stats", memory_file).says(message)
+    maintain(cli, memory_file, "--dry-run", setting("report", plan)).says(message)
     assert message in plan.read_text()
     # With a model it is work to do, and a dry run does not ask the model.
     planned = night("--dry-run", "--exit-code")
     assert (planned.code, planned.json["conversations"]["waiting"], server.asked) == (4, 1, [])
     plain = maintain(cli, memory_file, "--dry-run", *asking(server)[:-1])
-    assert "a real run reads them first" in plain.out
+    plain.says("a real run reads them first")
     server.responder = remembering(LYON)
-    files = setting("metrics_file", metrics_file), setting("report", plan)
-    maintain(cli, memory_file, *asking(server), *files)
+    maintain(cli, memory_file, *asking(server), metered, setting("report", plan))
     assert "1 conversation part was read (2 calls): 1 stored." in plan.read_text()
     parts = metrics(metrics_file)["slowwave_conversation_parts"]
     assert parts == {("read",): 1, ("waiting",): 0}
@@ -248,10 +233,10 @@ def test_every_report_tells_how_many_parts_wait_and_how_many_were_read(
 def test_conversations_and_the_night_share_one_budget(
     memory_file: Path, chat: Path, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    other = chat.with_name("other.txt")
-    other.write_text(OTHER)
+    bike = chat.with_name("bike.txt")
+    bike.write_text(OTHER)
     fill(memory_file, ["The wiki is backed up at night.", "The backup of the wiki is at night."])
-    let_wait(cli, memory_file, chat, other)
+    let_wait(cli, memory_file, chat, bike)
     server.responder = remembering(LYON)
     ended = night(setting("max_calls", 2), setting("concurrency", 1))
     assert (ended.code, len(server.asked)) == (3, 2)
@@ -261,7 +246,7 @@ def test_conversations_and_the_night_share_one_budget(
     assert {question["state"] for question in ended.json["questions"]} <= {"skipped"}
 
 
-def test_each_tenants_parts_are_read_in_a_run_of_their_own_and_the_rest_waits(
+def test_the_parts_of_each_tenant_are_read_in_a_separate_run(
     memory_file: Path, chat: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     chat.with_name("other.txt").write_text(OTHER)
@@ -278,7 +263,7 @@ def test_each_tenants_parts_are_read_in_a_run_of_their_own_and_the_rest_waits(
     assert count_queued(cli, memory_file) == 0
 
 
-def test_only_a_run_with_the_phase_consolidate_reads_waiting_parts(
+def test_only_the_phase_consolidate_reads_queued_parts(
     memory_file: Path, queue: Queue, cli: Cli, server: ModelServer
 ) -> None:
     queue()
@@ -299,7 +284,7 @@ def _signals() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_signals")
-def test_a_night_that_is_interrupted_while_it_reads_leaves_the_part_waiting(
+def test_an_interrupted_night_leaves_the_part_queued(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     def interrupted(asked: Asked) -> Reply:
@@ -308,13 +293,12 @@ def test_a_night_that_is_interrupted_while_it_reads_leaves_the_part_waiting(
 
     queue()
     server.responder = interrupted
-    ended = night()
-    assert (ended.code, "Traceback" in ended.err) == (130, False), ended
+    night().ends(130)
     assert count_queued(cli, memory_file) == 1
     assert cli("check", memory_file).code == 0
 
 
-def test_an_agents_own_night_reads_waiting_parts_and_says_so(
+def test_a_night_of_the_server_reads_queued_parts(
     memory_file: Path, queue: Queue, server: ModelServer
 ) -> None:
     queue()
@@ -329,7 +313,7 @@ def test_an_agents_own_night_reads_waiting_parts_and_says_so(
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
 
 
-def test_undo_since_the_reading_run_undoes_the_night_after_it_too(
+def test_undo_since_a_reading_run_undoes_the_night_after_it(
     memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])

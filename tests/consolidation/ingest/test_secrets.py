@@ -47,7 +47,7 @@ def queued(path: Path) -> str:
 
 
 @pytest.mark.parametrize("is_read", [False, True], ids=["queued", "read"])
-def test_a_masked_secret_is_in_no_table_question_recording_or_report(
+def test_masked_secrets_are_in_no_table_question_recording_or_report(
     memory_file: Path, talk: Path, cli: Cli, server: ModelServer, is_read: bool
 ) -> None:
     server.responder = remembering(stated("User pushes from the laptop.", "the laptop"))
@@ -65,12 +65,10 @@ def test_a_masked_secret_is_in_no_table_question_recording_or_report(
     assert traces(talk.parent, talk) == []
     assert bool(server.asked) == is_read
     assert ("[masked: GitHub Token]" in queued(memory_file)) != is_read
-    assert "message 3 masked: GitHub Token" in cli("ingest", memory_file, talk, "--again").out
+    cli("ingest", memory_file, talk, "--again").says("message 3 masked: GitHub Token")
 
 
-def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_ingest(
-    memory_file: Path, talk: Path, cli: Cli
-) -> None:
+def test_allow_secrets_keeps_secrets(memory_file: Path, talk: Path, cli: Cli) -> None:
     cli("ingest", memory_file, talk)
     ended = cli("ingest", memory_file, talk, "--allow-secrets", "--json")
     assert ended.json["conversations"][0]["masked"] == []
@@ -101,7 +99,7 @@ def test_secrets_are_kept_if_the_user_allows_it_and_read_again_after_a_masked_in
         ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNza\nAAAB\n", "b3BlbnNza"),
     ],
 )
-def test_what_opens_or_pays_for_something_is_a_secret(text: str, secret: str) -> None:
+def test_secrets_are_recognized(text: str, secret: str) -> None:
     conversation = Conversation("talk", (Message("user", f"Hi. {text}"),))
     masked, kinds = mask_secrets(conversation)
     assert secret not in masked.messages[0].text
@@ -129,7 +127,7 @@ def test_what_opens_or_pays_for_something_is_a_secret(text: str, secret: str) ->
         "Our order number is 4012888888881882, of 1772359200123.",
     ],
 )
-def test_what_only_speaks_of_secrets_or_looks_random_is_not_masked(text: str) -> None:
+def test_text_about_secrets_or_random_ids_is_not_masked(text: str) -> None:
     assert kinds_of_secrets(text) == ()
 
 
@@ -139,21 +137,17 @@ def test_a_long_hostile_message_is_searched_in_linear_time() -> None:
         kinds_of_secrets(text)
 
 
-def test_who_adds_a_secret_or_corrects_to_one_is_told_its_kind(memory_file: Path, cli: Cli) -> None:
-    ended = cli("add", memory_file, f"Push with {KEY}.", "--json")
-    assert (ended.code, ended.json["secrets"]) == (0, ["GitHub Token"])
-    assert "GitHub Token" in ended.err
-    assert KEY not in ended.err
+def test_add_and_correct_name_the_kind_of_a_secret(memory_file: Path, cli: Cli) -> None:
+    added = cli("add", memory_file, f"Push with {KEY}.", "--json").ends(0, "GitHub Token")
     assert contents(memory_file) == [f"Push with {KEY}."]
-
-    corrected = cli("correct", memory_file, ended.json["id"], "--text", f"Use {KEY}.", "--json")
-    assert (corrected.code, corrected.json["secrets"]) == (0, ["GitHub Token"])
-    assert "GitHub Token" in corrected.err
+    corrected = cli("correct", memory_file, added.json["id"], "--text", f"Use {KEY}.", "--json")
+    for ended in (added, corrected.ends(0, "GitHub Token")):
+        assert (ended.json["secrets"], KEY in ended.err) == (["GitHub Token"], False)
     retracted = cli("correct", memory_file, corrected.json["memory"]["id"], "--retract", "--json")
     assert retracted.json["secrets"] == []
 
 
-def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
+def test_the_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
     path, export = tmp_path / "memory.db", tmp_path / "export.json"
     create_file(path)
     message = {"sender": "human", "text": "I prefer tea."}
@@ -163,7 +157,7 @@ def test_a_title_of_an_export_is_masked(tmp_path: Path, cli: Cli) -> None:
     assert traces(tmp_path, export) == []
 
 
-def test_a_secret_of_an_earlier_turn_is_masked_in_later_turns(
+def test_a_secret_of_an_earlier_turn_is_masked_later(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     memory = AgentMemory(memory_file, embedder=embedder)
@@ -181,19 +175,7 @@ def test_a_secret_of_an_earlier_turn_is_masked_in_later_turns(
     assert traces(memory_file.parent) == []
 
 
-def test_a_server_masks_a_secret_of_an_earlier_call(memory_file: Path) -> None:
-    async def conversation(client: Client) -> None:
-        for message in TALK[:2]:
-            await ask(client, "ingest", messages=[message], conversation="c")
-        await ask(client, "ingest", messages=[], conversation="c", read_now=True)
-        asked = str(await ask(client, "consolidation_questions"))
-        assert "log in with [masked: Password or Token]." in asked
-
-    in_this_process(conversation, memory_file, "--allow-writes")
-    assert traces(memory_file.parent) == []
-
-
-def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
+def test_names_and_ids_are_masked_without_losing_a_message(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     memory = AgentMemory(memory_file, embedder=embedder)
@@ -211,7 +193,7 @@ def test_names_and_ids_are_masked_and_no_message_is_lost_by_that(
     assert rows(memory_file, "SELECT 1 FROM waiting_messages WHERE conversation LIKE 'V1StGXR8%'")
 
 
-def test_what_a_model_answers_is_masked_before_it_is_kept(
+def test_the_answers_of_a_model_are_masked(
     memory_file: Path, talk: Path, cli: Cli, server: ModelServer
 ) -> None:
     leaking = {**stated("User pushes from the laptop.", "the laptop"), "subject": KEY}
@@ -222,7 +204,7 @@ def test_what_a_model_answers_is_masked_before_it_is_kept(
     assert traces(talk.parent, talk) == []
 
 
-def test_an_agent_that_answers_about_its_conversation_repeats_no_secret(memory_file: Path) -> None:
+def test_the_answers_of_an_agent_are_masked(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
         messages = [TALK[0], {"role": "user", "content": "I live in Lyon near the river"}]
         await ask(client, "ingest", messages=messages, conversation="c", read_now=True)

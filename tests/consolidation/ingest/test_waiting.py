@@ -22,7 +22,7 @@ from conversations import (
     remembering,
 )
 from model_server import ModelServer, refuses
-from nights import picture, rows
+from nights import picture, rows, unchanged
 
 Queue = Callable[..., None]
 TWINS = ["The wiki is backed up at night.", "The wiki is backed up at night"]
@@ -35,28 +35,29 @@ def waiting(ingest: Cli, *more: object) -> list[dict[str, Any]]:
     return parts
 
 
-def test_waiting_parts_are_listed_with_their_messages_and_the_commands_that_read_them(
+def test_queued_parts_are_listed_with_the_commands_that_read_them(
     memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
 ) -> None:
-    assert "no conversation is queued" in cli("ingest", memory_file, "--waiting").out
+    cli("ingest", memory_file, "--waiting").says("no conversation is queued")
     queue()
     queue(chat, "--tenant", "ines")
     first, second = waiting(ingest)
-    named = first["conversation"], first["tenant"], first["format"]
-    assert named == ("chat.txt", "default", "text")
+    assert (first["conversation"], first["tenant"], first["format"]) == (
+        "chat.txt",
+        "default",
+        "text",
+    )
     assert chat.read_text().startswith(f"User: {first['begins']}")
     assert first["messages"] == list(range(1, len(first["messages"]) + 1))
     assert (first["tries"], first["last_tried_at"]) == (0, None)
     assert [part["id"] for part in waiting(ingest, "--tenant", "ines")] == [second["id"]]
-    shown = cli("ingest", memory_file, "--waiting").out
-    assert f"--drop {first['id'][:12]}" in shown
-    # A command for each tenant that has waiting parts.
+    # A command for each tenant that has queued parts.
     commands = f"ingest {memory_file} --model NAME; slowwave ingest {memory_file} --tenant ines"
-    assert commands in shown
-    assert "not tried yet: the budget of 0 calls" in shown
+    shown = cli("ingest", memory_file, "--waiting")
+    shown.says(f"--drop {first['id'][:12]}", commands, "not tried yet: the budget of 0 calls")
 
 
-def test_parts_of_one_conversation_wait_in_their_order(
+def test_the_parts_of_a_conversation_are_queued_in_order(
     memory_file: Path, tmp_path: Path, ask: Cli, ingest: Cli, cli: Cli, server: ModelServer
 ) -> None:
     lockers = [{"role": "user", "content": f"My locker {n} is in hall {n}."} for n in range(24 * 5)]
@@ -65,12 +66,12 @@ def test_parts_of_one_conversation_wait_in_their_order(
     options = setting("max_calls", 0), "--whole"
     ask(path, *options)
     again = cli("ingest", memory_file, path, *asking(server)[:-1], *options, "--again")
-    assert "120 messages, 0 read, 120 not read yet." in again.out
+    again.says("120 messages, 0 read, 120 not read yet.")
     first = [part["messages"][0] for part in waiting(ingest)]
     assert (first, len(first)) == (sorted(first), 5)
 
 
-def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
+def test_a_dropped_part_is_not_read_until_the_drop_is_undone(
     memory_file: Path,
     chat: Path,
     queue: Queue,
@@ -91,37 +92,26 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
     server.responder = remembering(LYON)
     assert (night().code, ingest(chat, *asking(server)).code) == (0, 0)
     assert (server.asked, contents(memory_file)) == ([], [])
-    run = done.json["run"]
-    logged = cli("log", memory_file, run).out
-    assert "1 part of conversations queued for a model, dropped: chat.txt" in logged
-    undone = cli("undo", memory_file, run)
-    assert (undone.code, "queued for a model again" in undone.err) == (0, True)
+    logged = cli("log", memory_file, done.json["run"])
+    logged.says("1 part of conversations queued for a model, dropped: chat.txt")
+    cli("undo", memory_file, done.json["run"]).ends(0, "queued for a model again")
     assert picture(memory_file, EVERY_TABLE) == before
-    assert night().code == 0
-    assert contents(memory_file) == [LYON["content"]]
-
-
-def test_a_dropped_conversation_is_read_with_again(
-    memory_file: Path, chat: Path, queue: Queue, ingest: Cli, ask: Cli, server: ModelServer
-) -> None:
-    queue()
     ingest("--drop", "all")
-    server.responder = remembering(LYON)
-    ask(chat, "--again")
+    ingest(chat, *asking(server), "--again")
     assert contents(memory_file) == [LYON["content"]]
 
 
-def test_only_the_named_part_of_the_chosen_tenant_is_dropped(
+def test_drop_affects_only_the_named_part_of_the_chosen_tenant(
     memory_file: Path, chat: Path, queue: Queue, ingest: Cli, cli: Cli
 ) -> None:
-    other = chat.with_name("other.txt")
-    other.write_text(OTHER)
-    let_wait(cli, memory_file, chat, other)
+    bike = chat.with_name("bike.txt")
+    bike.write_text(OTHER)
+    let_wait(cli, memory_file, chat, bike)
     queue(chat, "--tenant", "ines")
     done = ingest("--drop", "chat.txt", "--tenant", "default").json
     assert (len(done["dropped"]), done["waiting"]) == (1, 1)
     left = {(part["tenant"], part["conversation"]) for part in waiting(ingest)}
-    assert left == {("default", "other.txt"), ("ines", "chat.txt")}
+    assert left == {("default", "bike.txt"), ("ines", "chat.txt")}
 
 
 @pytest.mark.parametrize(
@@ -136,32 +126,25 @@ def test_only_the_named_part_of_the_chosen_tenant_is_dropped(
         (("--drop", "all", "--model", "x"), 2, "--drop cannot be combined with --model"),
     ],
 )
-def test_a_part_that_cannot_be_dropped_is_reported_and_nothing_is_changed(
-    arguments: tuple[str, ...],
-    code: int,
-    sentence: str,
-    memory_file: Path,
-    queue: Queue,
-    cli: Cli,
+def test_a_part_that_cannot_be_dropped_is_reported(
+    arguments: tuple[str, ...], code: int, sentence: str, memory_file: Path, queue: Queue, cli: Cli
 ) -> None:
     queue()
-    before = picture(memory_file, (*EVERY_TABLE, "runs"))
-    ended = cli("ingest", memory_file, *arguments)
+    with unchanged(picture, memory_file, (*EVERY_TABLE, "runs")):
+        ended = cli("ingest", memory_file, *arguments)
     message = " ".join(ended.err.replace("\u2502", " ").split())
     assert (ended.code, sentence in message) == (code, True), message
-    assert picture(memory_file, (*EVERY_TABLE, "runs")) == before
 
 
-def test_each_failing_night_counts_the_tries_and_closes_no_gate(
+def test_each_failing_night_counts_a_try_and_closes_no_gate(
     memory_file: Path, queue: Queue, ingest: Cli, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     queue()
     server.responder = lambda asked: refuses(401)
     gate = setting("min_interval", "12h")
     for tries in ("1 try", "2 tries", "3 tries"):
-        ended = maintain(cli, memory_file, *asking(server)[:-1], gate)
-        assert (ended.code, f"after {tries}: " in ended.out) == (3, True)
-        assert "1 conversation part is still queued, since 2" in ended.out
+        ended = maintain(cli, memory_file, *asking(server)[:-1], gate).ends(3)
+        ended.says(f"after {tries}: ", "1 conversation part is still queued, since 2")
         assert maintain(cli, memory_file, "--dry-run").out.count(f"after {tries}") == 1
     (part,) = waiting(ingest)
     assert (part["tries"], bool(part["why"])) == (3, True)
@@ -169,16 +152,15 @@ def test_each_failing_night_counts_the_tries_and_closes_no_gate(
     # Each is a failed run, and names what it did not read.
     runs = cli("log", memory_file, "--json").json["runs"]
     assert [run["outcome"] for run in runs] == ["partial", *["failed"] * 3]
-    logged = cli("log", memory_file, runs[-1]["id"]).out
-    assert "1 conversation part is queued for a model: " in logged
-    assert "after 3 tries" in cli("log", "--stats", memory_file).out
+    cli("log", memory_file, runs[-1]["id"]).says("1 conversation part is queued for a model: ")
+    cli("log", "--stats", memory_file).says("after 3 tries")
     stats = cli("log", "--stats", memory_file, "--json").json
     assert stats["conversations_waiting_since"] == part["since"]
     server.responder = remembering(LYON)
     assert night(gate).json["conversations"]["read"] == 1
 
 
-def test_a_part_that_was_read_since_waits_again_after_an_undo(
+def test_undoing_a_reading_queues_the_part_again(
     memory_file: Path, chat: Path, ingest: Cli, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
     ingest(chat)
@@ -192,7 +174,7 @@ def test_a_part_that_was_read_since_waits_again_after_an_undo(
         assert len(waiting(ingest)) == 1
 
 
-def test_a_part_that_must_be_read_again_waits_for_that(
+def test_a_part_can_be_queued_again(
     chat: Path, queue: Queue, ingest: Cli, ask: Cli, night: Cli, server: ModelServer
 ) -> None:
     server.responder = remembering(LYON)
@@ -203,7 +185,7 @@ def test_a_part_that_must_be_read_again_waits_for_that(
     assert waiting(ingest) == []
 
 
-def test_a_run_that_read_parts_and_found_nothing_can_be_undone(
+def test_a_reading_run_that_found_nothing_can_be_undone(
     memory_file: Path, queue: Queue, ingest: Cli, night: Cli, cli: Cli, server: ModelServer
 ) -> None:
     queue()
@@ -211,12 +193,11 @@ def test_a_run_that_read_parts_and_found_nothing_can_be_undone(
     server.responder = remembering()
     (run,) = night().json["conversations"]["runs"]
     assert waiting(ingest) == []
-    undone = cli("undo", memory_file, run)
-    assert (undone.code, "the reading of" in undone.out) == (0, True)
+    cli("undo", memory_file, run).ends(0).says("the reading of")
     assert picture(memory_file, EVERY_TABLE) == before
 
 
-def test_a_full_export_keeps_waiting_parts_with_their_tries(
+def test_a_full_export_has_queued_parts_with_their_tries(
     queue: Queue, ingest: Cli, night: Cli, cli: Cli, memory_file: Path, server: ModelServer
 ) -> None:
     queue()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_nights import Agent, an_agent, undo
-from model_server import Answer, Asked, answering, approval, group, groups
+from model_server import Answer, Asked, answering, approval, groups
 from nights import daily, picture, rows
 from texts import sources
 
@@ -58,9 +58,7 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
     """Return an answer that joins and says anything."""
     ids = st.lists(st.sampled_from([f"m{number}" for number in range(1, 9)]), max_size=7)
     text = st.lists(st.sampled_from(_PIECES), max_size=4).map(" ".join)
-    omitted = st.fixed_dictionaries(
-        {"id": st.just("m1"), "words": text, "why": st.just("trivia")},
-    )
+    omitted = st.fixed_dictionaries({"id": st.just("m1"), "words": text, "why": st.just("trivia")})
     made = st.fixed_dictionaries(
         {
             "operation": st.sampled_from(OPERATIONS),
@@ -124,8 +122,8 @@ class Liar:
             cited = [old[edge["source_id"]]["content"] for edge in edges]
             text = after[memory_id]["content"]
             assert find_unsupported(text, sources(*cited)) == []
-            for told_by_nobody in ("evil.example", "/etc/passwd", "99", "Gustav", "rm -rf", "2031"):
-                assert told_by_nobody not in text
+            for invented in ("evil.example", "/etc/passwd", "99", "Gustav", "rm -rf", "2031"):
+                assert invented not in text
             if tenant_of[memory_id] == "default":
                 assert not any(theirs in text for theirs in ("Zelda", "7731", "qx-9", "quorn"))
             assert text.isprintable()
@@ -140,9 +138,7 @@ def liar(embedder: SentenceEmbedder, vectors: dict[str, list[float]], tmp_path: 
     return Liar(embedder, vectors, tmp_path)
 
 
-def test_no_lie_adds_a_value_crosses_a_tenant_touches_what_is_protected_or_cannot_be_undone(
-    liar: Liar, rounds: Any
-) -> None:
+def test_no_lie_adds_values_crosses_tenants_or_prevents_undo(liar: Liar, rounds: Any) -> None:
     @settings(
         max_examples=rounds(15, 500), suppress_health_check=[HealthCheck.too_slow], database=None
     )
@@ -151,27 +147,3 @@ def test_no_lie_adds_a_value_crosses_a_tenant_touches_what_is_protected_or_canno
         liar.night(first, second)
 
     lie()
-
-
-def test_a_merge_removes_no_memory_with_a_value_or_name_that_the_one_that_stays_lacks(
-    embedder: SentenceEmbedder, vectors: dict[str, list[float]], tmp_path: Path
-) -> None:
-    texts = (
-        "The staging server of Acme listens on port 8080.",
-        "The staging server of Acme listens on port 9090.",
-        "The staging server of Bolt listens on port 8080.",
-        "On port 8080 the staging server of Acme listens.",
-    )
-    create_file(tmp_path / "memory.db")
-    with an_agent(tmp_path / "memory.db", embedder, vectors) as agent:
-        agent.remember(daily(texts, "port"))
-
-        def write(asked: Asked) -> Answer:
-            return groups(group("merge", asked.memories, texts[0]))
-
-        agent.server.responder = answering(write, approval)
-        agent.sleep()
-        faults = [faulty for asked in agent.server.asked for faulty in asked.faulty]
-        assert "9090" in str(faults), faults
-    active = rows(tmp_path / "memory.db", "SELECT content FROM memories WHERE status = 'active'")
-    assert {row["content"] for row in active} >= set(texts[:3])

@@ -36,12 +36,8 @@ def read(text: str) -> dict[str, Any]:
 
 
 @given(answer=ANSWERS, before=PROSE, after=PROSE, thought=ANSWERS, indent=st.none() | st.just(2))
-def test_an_answer_is_read_among_prose_and_behind_thoughts(
-    answer: dict[str, Any],
-    before: str,
-    after: str,
-    thought: dict[str, Any],
-    indent: int | None,
+def test_an_answer_is_found_among_prose_and_thoughts(
+    answer: dict[str, Any], before: str, after: str, thought: dict[str, Any], indent: int | None
 ) -> None:
     text = json.dumps(answer, indent=indent)
     assert read(f"{before}{text}{after}") == answer
@@ -52,15 +48,13 @@ def test_an_answer_is_read_among_prose_and_behind_thoughts(
     assert read(f"{before}{thought_of}{after}{text}") == answer
 
 
-def test_keys_may_be_capitalized_and_more_than_were_asked_for() -> None:
+def test_capitalized_and_additional_keys_are_accepted() -> None:
     spelled = '{"Claims": [{"TEXT": "a", " sources": [], "title": 1}], "confidence": 0.9}'
     assert read(spelled) == {"claims": [{"text": "a", "sources": []}]}
 
 
 @given(answer=ANSWERS, data=st.data())
-def test_no_beginning_of_an_answer_is_an_answer(
-    answer: dict[str, Any], data: st.DataObject
-) -> None:
+def test_a_truncated_answer_is_not_an_answer(answer: dict[str, Any], data: st.DataObject) -> None:
     text = json.dumps(answer)
     cut = text[: data.draw(st.integers(2, len(text) - 1))]
     assert breaks_off(cut)
@@ -72,12 +66,12 @@ def test_no_beginning_of_an_answer_is_an_answer(
 
 
 @pytest.mark.parametrize("cut", ['{"claims": nul', '{"claims": -', '{"claims": [{"text": "\\u00'])
-def test_an_answer_may_break_off_within_a_word(cut: str) -> None:
+def test_an_answer_can_break_off_within_a_word(cut: str) -> None:
     assert breaks_off(cut)
 
 
 @given(text=st.text())
-def test_any_text_is_read_or_not_and_breaks_nothing(text: str) -> None:
+def test_any_text_is_read_or_unreadable(text: str) -> None:
     breaks_off(text)
     with pytest.raises(UnreadableAnswer):
         read(f"x{text}".replace("claims", ""))
@@ -86,18 +80,8 @@ def test_any_text_is_read_or_not_and_breaks_nothing(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "{}",
-        "{'claims': []}",
-        '{"claims" []}',
-        '{"a": nul}',
-        "",
-        " ",
-        "<think>The first",
-        "<think>{}",
-        "no JSON",
-        "[]",
-        "null",
-        '{"claims": null}',
+        *("", " ", "{}", "[]", "null", "no JSON", "{'claims': []}", '{"claims" []}', '{"a": nul}'),
+        *('{"claims": null}', "<think>The first", "<think>{}"),
     ],
 )
 def test_a_text_without_an_answer_is_unreadable(text: str) -> None:
@@ -110,9 +94,7 @@ def test_a_text_without_an_answer_is_unreadable(text: str) -> None:
     "piece",
     ["{", "[", " ", "\n", '{"', '{"a":', '{"a": 1,', '{"a":[', "<think>", "\n<think", "</think>"],
 )
-def test_four_times_an_answer_in_circles_takes_little_more_than_four_times_the_work(
-    piece: str,
-) -> None:
+def test_parsing_takes_linear_work(piece: str) -> None:
     def unreadable(size: int) -> None:
         with pytest.raises(UnreadableAnswer):
             read(piece * (size // len(piece)))

@@ -15,15 +15,7 @@ from typing import Any
 import pytest
 from cli_calls import Cli
 from commands import setting
-from model_nights import (
-    Agent,
-    a_fact,
-    answered,
-    by_model,
-    facts,
-    only_question,
-    states,
-)
+from model_nights import Agent, a_fact, answered, by_model, facts, only_question, states
 from stand_ins import COST_USD, SERVED, StandIns, stand_ins
 
 from slowwave.consolidation.errors import ModelError
@@ -48,10 +40,13 @@ def writer(
     return ModelWriter(ProgramModel(model, timeout_s), concurrency, limits)
 
 
+def value_of(option: str, started: dict[str, Any]) -> str:
+    """Return the value of an option that a program was started with."""
+    return str(started["arguments"][started["arguments"].index(option) + 1])
+
+
 @pytest.mark.parametrize("model", [*PROGRAMS, "cli:claude/haiku", "cli:codex/gpt-5.5"])
-def test_a_night_goes_to_its_end_through_a_program(
-    agent: Agent, programs: StandIns, model: str
-) -> None:
+def test_a_program_answers_all_questions(agent: Agent, programs: StandIns, model: str) -> None:
     agent.remember(a_fact())
     outcome = agent.sleep(writer(model))
     assert states(outcome) == {"applied": 1}
@@ -66,8 +61,7 @@ def test_a_night_goes_to_its_end_through_a_program(
     assert outcome.usage.cost_usd == (None if cost is None else pytest.approx(cost))
     _, slash, wanted = model.partition("/")
     for each in programs.started:
-        named = each["arguments"][each["arguments"].index("--model") + 1] if slash else ""
-        assert named == wanted
+        assert (value_of("--model", each) if slash else "") == wanted
         # The question comes by stdin, in an empty folder.
         assert "LeaseKeeper" in each["stdin"]
         assert "LeaseKeeper" not in json.dumps(each["arguments"])
@@ -78,22 +72,18 @@ def test_a_night_goes_to_its_end_through_a_program(
     assert agent.rows("SELECT DISTINCT model FROM answers") == [{"model": model}]
 
 
-def test_claude_keeps_its_own_folder_and_loads_nothing_of_it(
-    agent: Agent, programs: StandIns
-) -> None:
+def test_claude_runs_in_safe_mode_with_its_own_login(agent: Agent, programs: StandIns) -> None:
     agent.remember(a_fact())
     agent.sleep(writer("cli:claude"))
     for each in programs.started:
         assert "--safe-mode" in each["arguments"]
-        assert each["arguments"][each["arguments"].index("--tools") + 1] == ""
+        assert value_of("--tools", each) == ""
         assert each["environment"]["HOME"] == str(programs.home)
         # Another folder would have no login; and a session around it is left out.
         assert {"CLAUDE_CONFIG_DIR", "CLAUDECODE"}.isdisjoint(each["environment"])
 
 
-def test_codex_has_a_folder_with_nothing_but_links_to_the_login(
-    agent: Agent, programs: StandIns
-) -> None:
+def test_codex_gets_a_folder_with_links_to_the_login_only(agent: Agent, programs: StandIns) -> None:
     agent.remember(a_fact())
     agent.sleep(writer("cli:codex"))
     for each in programs.started:
@@ -104,22 +94,20 @@ def test_codex_has_a_folder_with_nothing_but_links_to_the_login(
     assert login.read_text() == '{"OPENAI_API_KEY": "token-of-the-user"}'
 
 
-def test_a_login_of_codex_in_a_keyring_is_that_of_the_users_folder(
-    agent: Agent, programs: StandIns
-) -> None:
+def test_without_a_login_file_codex_uses_its_own_folder(agent: Agent, programs: StandIns) -> None:
     (programs.home / ".codex" / "auth.json").unlink()
     agent.remember(a_fact())
     assert states(agent.sleep(writer("cli:codex"))) == {"applied": 1}
     assert all("CODEX_HOME" not in each["environment"] for each in programs.started)
 
 
-def test_claude_may_print_all_its_events(agent: Agent, programs: StandIns) -> None:
+def test_verbose_output_of_claude_is_read(agent: Agent, programs: StandIns) -> None:
     programs.play("verbose")
     agent.remember(a_fact())
     assert states(agent.sleep(writer("cli:claude"))) == {"applied": 1}
 
 
-# What a program prints, what is told of it, and whether every other call would end so, too.
+# What a program prints, what is reported, and whether every call would end that way.
 FAILURES: list[tuple[str, dict[str, Any], str, bool]] = [
     ("claude", {"result": "Not logged in · Please run /login"}, "Please run /login", True),
     ("claude", {"result": "Invalid API key", "api_error_status": 401}, "key (HTTP 401)", True),
@@ -138,11 +126,11 @@ FAILURES: list[tuple[str, dict[str, Any], str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("program", "told", "why", "refuses"), FAILURES)
-def test_a_failure_is_told_in_the_words_of_the_program_and_a_refusal_ends_the_night(
-    agent: Agent, programs: StandIns, program: str, told: dict[str, Any], why: str, refuses: bool
+@pytest.mark.parametrize(("program", "printed", "why", "refuses"), FAILURES)
+def test_a_failure_is_reported_and_a_refusal_ends_the_night(
+    agent: Agent, programs: StandIns, program: str, printed: dict[str, Any], why: str, refuses: bool
 ) -> None:
-    programs.play("error", result=told, error=told)
+    programs.play("error", result=printed, error=printed)
     agent.remember(facts(2))
     asking = writer(f"cli:{program}")
     outcome = agent.sleep(asking)
@@ -155,7 +143,7 @@ def test_a_failure_is_told_in_the_words_of_the_program_and_a_refusal_ends_the_ni
 
 @pytest.mark.parametrize("model", PROGRAMS)
 @pytest.mark.parametrize("code", [0, 7])
-def test_rubbish_is_told_without_secrets(
+def test_unreadable_output_is_reported_without_secrets(
     agent: Agent, programs: StandIns, monkeypatch: pytest.MonkeyPatch, model: str, code: int
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", HIDDEN)
@@ -168,7 +156,7 @@ def test_rubbish_is_told_without_secrets(
 
 
 @pytest.mark.parametrize("model", PROGRAMS)
-def test_a_huge_answer_is_not_read_to_its_end(agent: Agent, programs: StandIns, model: str) -> None:
+def test_a_huge_answer_is_cut_off(agent: Agent, programs: StandIns, model: str) -> None:
     programs.play("huge")
     agent.remember(a_fact())
     assert "longer than 4194304 bytes" in str(only_question(agent.sleep(writer(model))).why)
@@ -184,7 +172,7 @@ def test_a_huge_answer_is_not_read_to_its_end(agent: Agent, programs: StandIns, 
     ],
     ids=[*PROGRAMS, "at the end of the time"],
 )
-def test_a_program_that_hangs_is_killed_with_all_that_it_started(
+def test_a_hanging_program_is_killed_with_its_children(
     agent: Agent,
     programs: StandIns,
     model: str,
@@ -201,20 +189,15 @@ def test_a_program_that_hangs_is_killed_with_all_that_it_started(
     assert programs.running() == []
 
 
-def test_what_is_left_of_the_budget_is_passed_on(agent: Agent, programs: StandIns) -> None:
+def test_claude_gets_the_remaining_budget(agent: Agent, programs: StandIns) -> None:
     agent.remember(a_fact())
     outcome = agent.sleep(writer("cli:claude", UsageLimits(cost_usd=3.0)))
     assert states(outcome) == {"applied": 1}
-    budgets = [
-        float(each["arguments"][each["arguments"].index("--max-budget-usd") + 1])
-        for each in programs.started
-    ]
+    budgets = [float(value_of("--max-budget-usd", each)) for each in programs.started]
     assert budgets == [3.0, 3.0 - COST_USD]
 
 
-def test_a_budget_that_claude_has_reached_ends_the_night_and_counts(
-    agent: Agent, programs: StandIns
-) -> None:
+def test_a_budget_that_claude_exceeds_ends_the_night(agent: Agent, programs: StandIns) -> None:
     programs.play("over budget", cost=0.9)
     agent.remember(facts(2))
     outcome = agent.sleep(writer("cli:claude", UsageLimits(cost_usd=1.0)))
@@ -223,7 +206,7 @@ def test_a_budget_that_claude_has_reached_ends_the_night_and_counts(
     assert len(programs.started) == 1
 
 
-def test_a_budget_in_usd_cannot_be_kept_with_codex(agent: Agent, programs: StandIns) -> None:
+def test_codex_is_not_called_under_a_budget_in_usd(agent: Agent, programs: StandIns) -> None:
     agent.remember(a_fact())
     outcome = agent.sleep(writer("cli:codex", UsageLimits(cost_usd=3.0)))
     assert "price is unknown" in str(only_question(outcome).why)
@@ -234,21 +217,16 @@ def test_a_budget_in_usd_cannot_be_kept_with_codex(agent: Agent, programs: Stand
 
 
 @pytest.mark.parametrize("model", ["cli:gemini", "cli:", "cli:claude/", "cli:claude/--help"])
-def test_names_of_no_program_are_refused(model: str) -> None:
+def test_unknown_programs_are_refused(model: str) -> None:
     with pytest.raises(ModelError, match="not a supported program"):
         ProgramModel(model).open()
 
 
-def test_a_missing_program_is_refused_before_anything_is_read(
-    agent: Agent, cli: Cli, programs: StandIns
-) -> None:
+def test_a_missing_program_exits_1(agent: Agent, cli: Cli, programs: StandIns) -> None:
     agent.remember(a_fact())
     (programs.folder / "bin" / "claude").unlink()
     ended = cli("maintain", agent.path, "--model", "cli:claude")
-    assert ended.code == 1
-    assert "no program 'claude' on the PATH" in ended.err
-    assert "Install Claude Code" in ended.err
-    assert ended.out == ""
+    assert ended.ends(1, "no program 'claude' on the PATH", "Install Claude Code").out == ""
 
 
 @pytest.mark.parametrize("lacking", ["its interpreter", "a folder for temporary files"])
@@ -267,7 +245,7 @@ def test_a_program_that_cannot_run_is_refused_once(
 
 
 @pytest.mark.parametrize(("settings", "most"), [((), 2), ((setting("concurrency", 3),), 3)])
-def test_two_programs_run_at_one_time_unless_more_are_wanted(
+def test_two_programs_run_at_a_time_by_default(
     agent: Agent, cli: Cli, programs: StandIns, settings: tuple[object, ...], most: int
 ) -> None:
     programs.play("slow", seconds=2.0)
@@ -278,7 +256,7 @@ def test_two_programs_run_at_one_time_unless_more_are_wanted(
     assert sum(moment < began[0] + 1.5 for moment in began) == most
 
 
-def test_an_interrupted_night_leaves_no_program_behind(agent: Agent, programs: StandIns) -> None:
+def test_an_interrupted_night_kills_its_programs(agent: Agent, programs: StandIns) -> None:
     programs.play("hang")
     agent.remember(facts(2))
     command = [sys.executable, "-m", "slowwave.cli", "maintain", str(agent.path)]

@@ -38,7 +38,7 @@ def writer(agent: Agent, model: str, path: str) -> ModelWriter:
 
 
 @each_provider
-def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path: str) -> None:
+def test_each_provider_answers_a_question(agent: Agent, model: str, path: str) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(writer(agent, model, path))
     assert {
@@ -53,7 +53,7 @@ def test_a_question_is_asked_and_its_answer_read(agent: Agent, model: str, path:
 
 
 @each_provider
-def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
+def test_an_unreadable_answer_is_requested_again(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says("no JSON"), then=oracle)
     assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
@@ -64,9 +64,7 @@ def test_a_bad_answer_is_repaired(agent: Agent, model: str, path: str) -> None:
 
 
 @each_provider
-def test_an_answer_that_is_cut_off_is_asked_for_with_twice_the_limit(
-    agent: Agent, model: str, path: str
-) -> None:
+def test_a_cut_off_answer_doubles_the_limit(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
     outcome = agent.sleep(writer(agent, model, path))
@@ -83,9 +81,7 @@ def limit_of(asked: Asked) -> int:
 
 @each_provider
 @pytest.mark.parametrize("status", [401, 404])
-def test_a_refused_key_or_an_unknown_model_is_understood(
-    agent: Agent, model: str, path: str, status: int
-) -> None:
+def test_a_refused_key_ends_the_night(agent: Agent, model: str, path: str, status: int) -> None:
     agent.remember(facts(2))
     agent.server.responder = lambda _: refuses(status, "not for you")
     asking = writer(agent, model, path)
@@ -98,7 +94,7 @@ def test_a_refused_key_or_an_unknown_model_is_understood(
 
 
 @each_provider
-def test_a_rate_limit_is_waited_for(agent: Agent, model: str, path: str) -> None:
+def test_a_rate_limit_is_retried(agent: Agent, model: str, path: str) -> None:
     agent.remember(a_fact())
     patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
     agent.server.responder = in_turn(*patient, then=oracle)
@@ -119,9 +115,7 @@ FILTERING = [name for name in PROVIDERS if not name.startswith(("Ollama", "llama
 @pytest.mark.parametrize(
     ("provider", "reply"), [*((name, FILTERED) for name in FILTERING), ("Gemini", BLOCKED)]
 )
-def test_what_a_filter_withholds_is_not_asked_again(
-    agent: Agent, provider: str, reply: Reply
-) -> None:
+def test_a_filtered_answer_is_not_repeated(agent: Agent, provider: str, reply: Reply) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(reply)
     question = only_question(agent.sleep(writer(agent, *PROVIDERS[provider])))
@@ -130,7 +124,7 @@ def test_what_a_filter_withholds_is_not_asked_again(
     assert len(agent.server.asked) == 1
 
 
-def test_a_wrong_key_of_gemini_comes_as_400_and_is_understood(agent: Agent) -> None:
+def test_gemini_refuses_a_wrong_key_with_400(agent: Agent) -> None:
     agent.remember(a_fact())
     agent.server.responder = lambda _: refuses(400, "API key not valid. Please pass a valid one.")
     asking = writer(agent, *PROVIDERS["Gemini"])
@@ -140,7 +134,7 @@ def test_a_wrong_key_of_gemini_comes_as_400_and_is_understood(agent: Agent) -> N
 
 
 @pytest.mark.parametrize("name", ["Ollama", "Ollama, chat"])
-def test_ollama_is_given_a_window_that_holds_the_question(agent: Agent, name: str) -> None:
+def test_ollama_gets_a_context_that_fits_the_question(agent: Agent, name: str) -> None:
     agent.remember(a_fact())
     agent.sleep(writer(agent, *PROVIDERS[name]))
     assert agent.server.asked[0].body["num_ctx"] == 8_192

@@ -52,7 +52,7 @@ def memory(tmp_path: Path, embedder: SentenceEmbedder) -> AgentMemory:
     return memory
 
 
-def test_a_function_brings_a_night_to_its_end(memory: AgentMemory) -> None:
+def test_a_function_answers_the_questions_of_a_night(memory: AgentMemory) -> None:
     outcome = memory.consolidate(model=honestly)
     (result,) = by_model(outcome)
     assert result.state == "applied"
@@ -62,7 +62,7 @@ def test_a_function_brings_a_night_to_its_end(memory: AgentMemory) -> None:
     assert outcome.usage.cost_usd is None
 
 
-def test_another_function_checks_or_nobody_does(memory: AgentMemory) -> None:
+def test_the_checker_can_be_another_function_or_none(memory: AgentMemory) -> None:
     asked = []
 
     def reader(messages: list[dict[str, str]], schema: dict[str, Any]) -> str:
@@ -83,7 +83,7 @@ def test_another_function_checks_or_nobody_does(memory: AgentMemory) -> None:
     )
 
 
-def test_what_a_function_raises_or_returns_wrongly_fails_its_window(
+def test_an_error_or_a_wrong_value_of_a_function_fails_its_window(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOME_API_KEY", "a-secret-of-the-user")
@@ -104,7 +104,7 @@ def test_what_a_function_raises_or_returns_wrongly_fails_its_window(
     assert "the model's answer is empty" in reasons
 
 
-def test_an_object_that_completes_messages_is_asked_for_its_first_model(agent: Agent) -> None:
+def test_the_first_model_of_a_completing_object_is_asked(agent: Agent) -> None:
     agent.remember(a_fact())
     served = Completing()
     outcome = agent.sleep(ModelWriter(opener_of(served), 1))
@@ -123,9 +123,7 @@ def test_an_object_that_completes_messages_is_asked_for_its_first_model(agent: A
                                       finish_reason="stop")]}, "the model's answer is empty"),
     ],
 )  # fmt: skip
-def test_an_object_that_completes_nothing_fails_the_window(
-    agent: Agent, fields: dict[str, Any], why: str
-) -> None:
+def test_a_missing_answer_fails_the_window(agent: Agent, fields: dict[str, Any], why: str) -> None:
     agent.remember(a_fact())
     model = FunctionModel.completing(Completing(**fields), "good")
     outcome = agent.sleep(ModelWriter(model, 1))
@@ -143,7 +141,7 @@ def test_litellms_router_is_a_model(agent: Agent) -> None:
     assert by_model(outcome)[0].proposal.draft.claims[0].written_by == "python:Router/nightly"
 
 
-def test_what_is_no_model_is_refused_before_anything_is_read(memory: AgentMemory) -> None:
+def test_what_is_not_a_model_is_refused(memory: AgentMemory) -> None:
     nameless = SimpleNamespace(completion=honestly)
     for wrong, why in ((3, "of type int is not a model"), (nameless, "does not list its models")):
         with pytest.raises(ModelError, match=why):

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 from cli_calls import Cli, Ended
 from commands import setting
-from model_nights import KEY, UNTOUCHED, Agent, a_fact, a_pair, a_rule, facts
+from model_nights import KEY, Agent, a_fact, a_pair, a_rule, facts
 from model_server import Asked, Reply, in_turn, oracle, says
-from nights import picture
+from nights import unchanged
 
 from slowwave.consolidation.model.recording import read_recording
 from slowwave.store.file import create_file
+from slowwave.store.records import json_text
 
 Memories = list[dict[str, Any]]
 
@@ -90,9 +91,7 @@ def three_tenants() -> Memories:
     ]
 
 
-def test_each_prompt_is_recorded_with_its_answer_and_usage(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_prompts_are_recorded_with_answer_and_usage(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(three_tenants())
     ended = recorded(cli, agent, path, setting("concurrency", 1))
     assert (ended.code, ended.err) == (0, "")
@@ -100,12 +99,7 @@ def test_each_prompt_is_recorded_with_its_answer_and_usage(
     by_prompt = {json.dumps(line["messages"]): line for line in lines(path)}
     for asked, (prompt, answer) in zip(agent.server.asked, agent.server.taken, strict=True):
         line = by_prompt[json.dumps(asked.messages)]
-        text = json.dumps(
-            ["openai/scripted", asked.messages],
-            ensure_ascii=False,
-            sort_keys=True,
-            separators=(",", ":"),
-        )
+        text = json_text(["openai/scripted", asked.messages])
         assert line["key"] == hashlib.sha256(text.encode()).hexdigest()
         assert list(line) == [
             *("key", "model", "messages", "answer"),
@@ -117,9 +111,7 @@ def test_each_prompt_is_recorded_with_its_answer_and_usage(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_replayed_night_has_the_same_results_without_a_model(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_a_replay_has_the_same_results_without_a_model(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(three_tenants())
     first = recorded(cli, agent, path)
     agent.server.forget()
@@ -129,17 +121,9 @@ def test_a_replayed_night_has_the_same_results_without_a_model(
     assert agent.server.asked == []
     assert not missing(path).exists()
     assert again.json["model"] == {
-        "writer": "model",
-        "name": "openai/scripted",
-        "checker": None,
-        "calls": 0,
-        "cached": 3,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "cost_usd": 0.0,
-        "refused": None,
-        "unanswered": 0,
-        "why": None,
+        **{"writer": "model", "name": "openai/scripted", "checker": None, "calls": 0, "cached": 3},
+        **{"prompt_tokens": 0, "completion_tokens": 0, "cost_usd": 0.0},
+        **{"refused": None, "unanswered": 0, "why": None},
     }
 
 
@@ -157,9 +141,7 @@ def test_a_replay_needs_neither_litellm_nor_a_key_nor_a_budget(
     assert len(copy.rows("SELECT * FROM derivations")) == 3
 
 
-def test_a_prompt_without_a_recorded_answer_fails_and_is_written_to_the_missing_ones(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_prompts_without_an_answer_are_missing(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     before = path.read_bytes()
@@ -175,9 +157,7 @@ def test_a_prompt_without_a_recorded_answer_fails_and_is_written_to_the_missing_
     assert stat.S_IMODE(missing(path).stat().st_mode) == 0o600
 
 
-def test_each_replay_rewrites_the_missing_prompts_and_a_person_can_answer_them(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_a_person_can_answer_the_missing_prompts(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(2))
     path.touch()
     for _ in range(2):
@@ -193,9 +173,7 @@ def test_each_replay_rewrites_the_missing_prompts_and_a_person_can_answer_them(
     assert not missing(path).exists()
 
 
-def test_a_dry_run_writes_neither_answers_nor_missing_prompts(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_a_dry_run_records_nothing(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     assert recorded(cli, agent, path, "--dry-run").code == 0
     assert not path.exists()
@@ -206,9 +184,7 @@ def test_a_dry_run_writes_neither_answers_nor_missing_prompts(
     assert missing(path).read_text() == "of an earlier run\n"
 
 
-def test_a_run_that_records_and_replays_asks_and_records_only_what_is_unknown(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_record_with_replay_asks_unknown_prompts(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     agent.server.forget()
@@ -247,9 +223,7 @@ def half_a_letter() -> str:
 
 
 @pytest.mark.parametrize("bad", [says("no JSON"), Reply(half_a_letter())], ids=["text", "no UTF-8"])
-def test_an_unreadable_answer_and_its_correction_are_recorded(
-    agent: Agent, path: Path, cli: Cli, bad: Reply
-) -> None:
+def test_unreadable_answers_are_recorded(agent: Agent, path: Path, cli: Cli, bad: Reply) -> None:
     agent.remember(a_fact())
     agent.server.responder = in_turn(bad, then=oracle)
     first = recorded(cli, agent, path)
@@ -259,9 +233,7 @@ def test_an_unreadable_answer_and_its_correction_are_recorded(
 
 
 @pytest.mark.parametrize("end", ['{"key":"half a li', '{"k', "\n\n", ""])
-def test_a_recording_continues_after_a_truncated_line_and_removes_nothing(
-    agent: Agent, path: Path, cli: Cli, end: str
-) -> None:
+def test_a_truncated_recording_is_continued(agent: Agent, path: Path, cli: Cli, end: str) -> None:
     agent.remember(facts(1))
     recorded(cli, agent, path)
     complete = path.read_bytes()
@@ -272,9 +244,7 @@ def test_a_recording_continues_after_a_truncated_line_and_removes_nothing(
     assert len(read_recording(path).answers) == 2
 
 
-def test_an_answer_is_not_appended_to_a_line_that_another_run_truncated(
-    agent: Agent, path: Path, cli: Cli
-) -> None:
+def test_no_answer_is_appended_to_a_truncated_line(agent: Agent, path: Path, cli: Cli) -> None:
     agent.remember(three_tenants())
 
     def respond(asked: Asked) -> Reply:
@@ -312,17 +282,13 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize(("make", "message"), BAD.values(), ids=BAD.keys())
-def test_a_bad_recording_is_refused_with_2_before_anything_is_changed(
+def test_an_invalid_recording_exits_2_and_changes_nothing(
     agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], message: str
 ) -> None:
     agent.remember(facts(1))
-    before = picture(agent.path, UNTOUCHED)
     make(path)
-    ended = replayed(cli, agent, path)
-    assert (ended.code, ended.out) == (2, "")
-    assert message in ended.err
-    assert "Traceback" not in ended.err
-    assert picture(agent.path, UNTOUCHED) == before
+    with unchanged(agent.picture):
+        assert replayed(cli, agent, path).ends(2, message).out == ""
 
 
 UNWRITABLE = {
@@ -335,24 +301,21 @@ UNWRITABLE = {
 
 
 @pytest.mark.parametrize(("make", "name", "why"), UNWRITABLE.values(), ids=UNWRITABLE.keys())
-def test_an_unwritable_recording_is_refused_with_2_before_anything_is_asked(
+def test_an_unwritable_recording_exits_2_before_any_call(
     agent: Agent, path: Path, cli: Cli, make: Callable[[Path], object], name: str, why: str
 ) -> None:
     agent.remember(facts(1))
     make(path)
-    before = picture(agent.path, UNTOUCHED)
     content = path.read_bytes() if path.is_file() else b""
-    ended = recorded(cli, agent, path.parent / name)
+    with unchanged(agent.picture):
+        ended = recorded(cli, agent, path.parent / name)
     assert (ended.code, ended.out) == (2, "")
     assert why in json.loads(ended.err)["error"]
     assert agent.server.asked == []
-    assert picture(agent.path, UNTOUCHED) == before
     assert not path.is_file() or path.read_bytes() == content
 
 
-def test_a_recording_that_fails_during_the_night_loses_no_answer_and_is_reported(
-    agent: Agent, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_recording_that_fails_loses_no_answer(agent: Agent, tmp_path: Path, cli: Cli) -> None:
     agent.remember(facts(2))
     folder = tmp_path / "records"
     folder.mkdir()
@@ -363,9 +326,7 @@ def test_a_recording_that_fails_during_the_night_loses_no_answer_and_is_reported
 
     agent.server.responder = respond
     ended = recorded(cli, agent, folder / "answers.jsonl")
-    assert ended.code == 3
-    assert "Not all answers were recorded in" in ended.err
-    assert states(ended) == {"applied"}
+    assert states(ended.ends(3, "Not all answers were recorded in")) == {"applied"}
     assert len(agent.rows("SELECT * FROM answers")) == 2
 
 
@@ -374,12 +335,8 @@ def escaped(key: str) -> str:
 
 
 @pytest.mark.parametrize("spell", [str, str.upper, escaped], ids=["as is", "upper", "escaped"])
-def test_a_key_is_never_written_to_a_recording_a_memory_file_or_a_report(
-    agent: Agent,
-    path: Path,
-    cli: Cli,
-    monkeypatch: pytest.MonkeyPatch,
-    spell: Callable[[str], str],
+def test_no_key_is_written_to_a_recording_a_file_or_a_report(
+    agent: Agent, path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch, spell: Callable[[str], str]
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     agent.remember(facts(1))

@@ -1,7 +1,4 @@
-"""A model writes, a program and a reading check, faults are mended once, and the rest falls.
-
-Real files, the real litellm, the real embedding model; only the model itself is scripted.
-"""
+"""Drafts of a model: written, checked by a program and by a model, repaired once, or rejected."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ from model_server import (
     verdict,
     write,
 )
-from nights import daily, execute, night
+from nights import daily, execute, night, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
@@ -71,12 +68,13 @@ NOW_HOLDS = "The newsletter of the choir is written by the secretary and printed
 
 @pytest.fixture
 def wiki(agent: Agent) -> Agent:
-    agent.remember(daily(WIKI, "wiki"))
+    # Metadata of an agent is ignored.
+    agent.remember(daily(WIKI, "wiki", metadata={"form": ["web"]}))
     return agent
 
 
 def saying(text: str, operation: Operation = "synthesize") -> Callable[[Asked], Answer]:
-    """Write all memories as one text, whenever asked."""
+    """Write all memories as a single text, whenever asked."""
     return lambda asked: groups(group(operation, asked.memories, text))
 
 
@@ -86,7 +84,7 @@ def objecting(**found: Any) -> Callable[[Asked], Answer]:
 
 
 def in_turn(*answers: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """Answer with one after the other, and with the last from then on."""
+    """Give these answers in turn, and repeat the last."""
     left = list(answers)
     return lambda asked: (left.pop(0) if len(left) > 1 else left[0])(asked)
 
@@ -97,23 +95,17 @@ def kinds(agent: Agent) -> list[str]:
 
 
 def faults_of(agent: Agent) -> str:
-    """Return what the model was asked to mend."""
+    """Return the faults that the model was asked to repair."""
     return " ".join(
         fault for asked in agent.server.asked for each in asked.faulty for fault in each["faults"]
     )
 
 
-# ----------------------------------------------------------------- what a model may do
-
-
-def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_calls(
-    agent: Agent,
-) -> None:
+def test_a_night_merges_synthesizes_and_extracts_with_two_calls(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep()
-    assert {
-        result.proposal.operation: result.state for result in by_model(outcome)
-    } == dict.fromkeys(MADE, "applied")
+    operations = {result.proposal.operation: result.state for result in by_model(outcome)}
+    assert operations == dict.fromkeys(MADE, "applied")
     assert kinds(agent) == ["write", "check"]
     assert outcome.usage.calls == 2
     status = {row["id"]: row["status"] for row in agent.rows("SELECT * FROM memories")}
@@ -126,9 +118,7 @@ def test_a_model_merges_synthesizes_and_extracts_in_one_night_that_costs_two_cal
 
 
 @pytest.mark.parametrize("operation", MADE)
-def test_what_a_model_made_has_its_sources_its_models_and_its_tokens_on_record(
-    agent: Agent, operation: Operation
-) -> None:
+def test_derivations_record_models_and_tokens(agent: Agent, operation: Operation) -> None:
     agent.remember(MEMORIES[operation]())
     result = only_result(agent.sleep())
     made = result.proposal.survivor or result.derived
@@ -147,9 +137,7 @@ def test_what_a_model_made_has_its_sources_its_models_and_its_tokens_on_record(
     )
 
 
-def test_a_new_memory_has_the_text_of_the_model_and_a_little_less_than_the_best_trust(
-    wiki: Agent,
-) -> None:
+def test_a_derived_memory_has_the_text_of_the_model_and_less_trust(wiki: Agent) -> None:
     wiki.server.responder = answering(saying(f"  {WHOLE}\n"))
     result = only_result(wiki.sleep())
     (derived,) = wiki.rows("SELECT * FROM memories WHERE id = ?", result.derived)
@@ -159,7 +147,7 @@ def test_a_new_memory_has_the_text_of_the_model_and_a_little_less_than_the_best_
 @pytest.mark.parametrize(
     "text", [NOW_HOLDS, f"{CHOIR[1][:-1]}, printed at Holm."], ids=["new words", "much of it"]
 )
-def test_an_update_says_what_holds_now_and_supersedes_what_was(agent: Agent, text: str) -> None:
+def test_an_update_supersedes_outdated_memories(agent: Agent, text: str) -> None:
     agent.remember(daily(CHOIR, "choir"))
     agent.server.responder = answering(saying(text, "update"))
     result = only_result(agent.sleep())
@@ -168,7 +156,7 @@ def test_an_update_says_what_holds_now_and_supersedes_what_was(agent: Agent, tex
     assert len(agent.rows("SELECT * FROM synthesized_from")) == 2
 
 
-def test_an_update_in_the_words_of_the_newest_keeps_that_memory(agent: Agent) -> None:
+def test_an_update_in_the_words_of_the_newest_keeps_it(agent: Agent) -> None:
     agent.remember(daily(CHOIR, "choir"))
     left_out = [("m1", "by the treasurer", "outdated"), ("m1", "printed at Holm", "trivia")]
     agent.server.responder = writing(
@@ -180,7 +168,7 @@ def test_an_update_in_the_words_of_the_newest_keeps_that_memory(agent: Agent) ->
     assert (row["id"], row["superseded_by"]) == ("choir-00", "choir-01")
 
 
-def test_a_conflict_is_kept_if_the_reading_bears_it_out_and_changes_nothing(agent: Agent) -> None:
+def test_a_confirmed_conflict_is_listed_and_changes_nothing(agent: Agent) -> None:
     agent.remember(daily(CHOIR, "choir"))
     before = agent.picture()
     agent.server.responder = answering(lambda asked: groups(conflicts=[["m1", "m2"], ["m1", "m9"]]))
@@ -191,53 +179,49 @@ def test_a_conflict_is_kept_if_the_reading_bears_it_out_and_changes_nothing(agen
     assert kinds(agent) == ["write", "check"]
 
 
-def test_a_conflict_that_the_same_run_resolves_is_not_reported_as_left(agent: Agent) -> None:
-    agent.remember(daily(CHOIR, "choir"))
-    update = group("update", ["m1", "m2"], NOW_HOLDS)
-    agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]))
-    outcome = agent.sleep()
-    assert only_result(outcome).state == "applied"
-    assert outcome.conflicts == ()
+# The text of an update of both memories, the objection to it, and what leaves if a conflict stays.
+CONFLICTS: dict[str, tuple[list[str], dict[str, Any], tuple[str, ...] | None]] = {
+    "an update resolves it": ([NOW_HOLDS], {}, None),
+    "one memory stays": (
+        ["The secretary writes the choir's newsletter."],
+        {"lost": [("m1", "printed at Holm")]},
+        ("choir-01",),
+    ),
+    "both can be true": ([], {"wrong_join": ["m2"]}, None),
+}
 
 
-def test_a_conflict_stays_listed_if_one_of_its_memories_stays_beside_the_new_text(
-    agent: Agent,
+@pytest.mark.parametrize(("texts", "objection", "leaving"), CONFLICTS.values(), ids=CONFLICTS)
+def test_a_conflict_is_listed_while_both_memories_stay(
+    agent: Agent, texts: list[str], objection: dict[str, Any], leaving: tuple[str, ...] | None
 ) -> None:
     agent.remember(daily(CHOIR, "choir"))
-    update = group("update", ["m1", "m2"], "The secretary writes the choir's newsletter.")
-    lost = objecting(lost=[("m1", "printed at Holm")])
-    agent.server.responder = answering(lambda asked: groups(update, conflicts=[["m1", "m2"]]), lost)
-    outcome = agent.sleep()
-    assert only_result(outcome).proposal.leaving == ("choir-01",)
-    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
-
-
-def test_a_conflict_whose_memories_can_all_be_true_is_none(agent: Agent) -> None:
-    agent.remember(daily(CHOIR, "choir"))
+    updates = [group("update", ["m1", "m2"], text) for text in texts]
     agent.server.responder = answering(
-        lambda asked: groups(conflicts=[["m1", "m2"]]), objecting(wrong_join=["m2"])
+        lambda asked: groups(*updates, conflicts=[["m1", "m2"]]), objecting(**objection)
     )
-    assert agent.sleep().conflicts == ()
+    outcome = agent.sleep()
+    assert states(outcome) == ({"applied": 1} if texts else {})
+    if leaving is not None:
+        assert only_result(outcome).proposal.leaving == leaving
+    listed = [] if leaving is None else [("choir-00", "choir-01")]
+    assert [conflict.sources for conflict in outcome.conflicts] == listed
 
 
-def test_a_model_that_finds_no_group_changes_nothing_and_is_asked_once(agent: Agent) -> None:
+def test_a_model_that_finds_no_group_is_asked_once(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair()])
-    before = agent.picture()
     agent.server.responder = writing()
-    assert answered(agent.sleep()) == {"applied": 1}
-    assert agent.picture() == before
+    with unchanged(agent.picture):
+        assert answered(agent.sleep()) == {"applied": 1}
     assert kinds(agent) == ["write"]
 
 
-def test_a_dry_run_asks_only_if_it_is_allowed_to_and_then_shows_what_the_night_does(
-    agent: Agent,
-) -> None:
+def test_a_dry_run_asks_only_on_request_and_predicts_the_night(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
-    before = agent.path.read_bytes()
-    assert answered(agent.sleep(dry_run=True)) == {"planned": 1}
-    assert agent.server.asked == []
-    asked = agent.sleep(dry_run=True, ask=True)
-    assert agent.path.read_bytes() == before
+    with unchanged(agent.path.read_bytes):
+        assert answered(agent.sleep(dry_run=True)) == {"planned": 1}
+        assert agent.server.asked == []
+        asked = agent.sleep(dry_run=True, ask=True)
     done = agent.sleep()
     assert [result.state for result in by_model(asked)] == ["planned"] * 3
     assert [result.proposal for result in by_model(asked)] == [
@@ -246,13 +230,13 @@ def test_a_dry_run_asks_only_if_it_is_allowed_to_and_then_shows_what_the_night_d
     assert asked.after.active == done.after.active
 
 
-def test_memories_of_two_tenants_are_never_in_one_question(agent: Agent) -> None:
+def test_no_question_mixes_tenants(agent: Agent) -> None:
     agent.remember([*near_pairs(2, tenant="one"), *near_pairs(2, tenant="two")])
     assert states(agent.sleep()) == {"applied": 4}
     assert [len(asked.memories) for asked in agent.server.asked if asked.memories] == [4, 4]
 
 
-def test_what_is_certain_is_done_before_a_model_is_asked_and_not_shown_to_it(agent: Agent) -> None:
+def test_twins_are_merged_before_a_model_is_asked(agent: Agent) -> None:
     agent.remember([*a_fact(), *daily(["The kettle of the office is blue."] * 2, "twins")])
 
     def respond(asked: Asked) -> Reply:
@@ -264,7 +248,7 @@ def test_what_is_certain_is_done_before_a_model_is_asked_and_not_shown_to_it(age
     assert "kettle" not in agent.server.asked[0].texts
 
 
-def test_a_model_alone_judges_texts_that_are_near_but_not_equal(agent: Agent) -> None:
+def test_near_duplicates_are_left_to_the_model(agent: Agent) -> None:
     pair = (
         "Backups of the wiki run at 02:30 every night.",
         "The backup of the wiki runs at 02:30 every night and is stored on helga.",
@@ -298,18 +282,15 @@ FAULTY: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "why"), FAULTY.values(), ids=FAULTY.keys())
-def test_a_text_with_what_no_source_has_is_mended_once_or_not_written(
-    wiki: Agent, text: str, why: str
-) -> None:
-    before = wiki.picture()
+def test_an_unsupported_text_is_repaired_once_or_rejected(wiki: Agent, text: str, why: str) -> None:
     wiki.server.responder = answering(saying(text), approval)
-    outcome = wiki.sleep()
+    with unchanged(wiki.picture):
+        outcome = wiki.sleep()
     assert why in faults_of(wiki)
     assert kinds(wiki).count("repair") == 1
     assert set(states(outcome)) <= {"rejected"}
     assert all(why in str(result.why) for result in by_model(outcome))
-    assert wiki.picture() == before
-    # Another model mends it.
+    # Another model repairs it.
     wiki.server.responder = answering(in_turn(saying(text), saying(WHOLE)), approval)
     outcome = wiki.sleep(wiki.writer("openai/other"), now=TOMORROW)
     assert states(outcome) == {"applied": 1}
@@ -318,34 +299,33 @@ def test_a_text_with_what_no_source_has_is_mended_once_or_not_written(
 
 UNUSABLE: dict[str, tuple[Callable[[list[Shown]], dict[str, Any]], str]] = {
     "an unknown id": (lambda shown: group("merge", [*shown, "m99"], WHOLE), "not given: m99"),
-    "one memory": (lambda shown: group("merge", shown[:1], WIKI[0]), "group of one memory"),
-    "one twice": (lambda shown: group("merge", shown[:1] * 2, WIKI[0]), "group of one memory"),
+    "a single memory": (lambda shown: group("merge", shown[:1], WIKI[0]), "group of one memory"),
+    "a repeated id": (lambda shown: group("merge", shown[:1] * 2, WIKI[0]), "group of one memory"),
     "too many": (lambda shown: group("merge", [f"m{at}" for at in range(1, 30)], "x"), "not given"),
 }
 
 
 @pytest.mark.parametrize(("make", "why"), UNUSABLE.values(), ids=UNUSABLE.keys())
-def test_a_group_that_cannot_be_is_asked_about_once_more_and_changes_nothing(
+def test_an_impossible_group_is_repaired_once_or_dropped(
     wiki: Agent, make: Callable[[list[Shown]], dict[str, Any]], why: str
 ) -> None:
-    before = wiki.picture()
     wiki.server.responder = writing(make)
-    outcome = wiki.sleep()
+    with unchanged(wiki.picture):
+        outcome = wiki.sleep()
     assert why in faults_of(wiki)
     assert kinds(wiki) == ["write", "repair"]
     assert any(why in reason for reason in outcome.asked[0].turned_down)
-    assert wiki.picture() == before
 
 
 @pytest.mark.parametrize("ids", [[], ["m8", "m9"]], ids=["none", "none that was given"])
-def test_a_group_of_nothing_that_was_shown_is_not_asked_about(wiki: Agent, ids: list[str]) -> None:
+def test_a_group_without_known_memories_is_not_repaired(wiki: Agent, ids: list[str]) -> None:
     wiki.server.responder = writing(lambda shown: group("merge", ids, WHOLE))
     outcome = wiki.sleep()
     assert (answered(outcome), kinds(wiki)) == ({"applied": 1}, ["write"])
     assert len(outcome.asked[0].turned_down) == 1
 
 
-def test_a_memory_is_in_one_group_at_most(wiki: Agent) -> None:
+def test_no_memory_is_in_two_groups(wiki: Agent) -> None:
     def twice(asked: Asked) -> Answer:
         shown = asked.memories
         again = group("merge", shown[:2], WITHOUT_DAYS)
@@ -359,7 +339,7 @@ def test_a_memory_is_in_one_group_at_most(wiki: Agent) -> None:
     assert active_texts(wiki) == [WHOLE]
 
 
-def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agent: Agent) -> None:
+def test_an_update_of_unrelated_memories_is_rejected(agent: Agent) -> None:
     nuts, turku = "Marta is allergic to nuts since 2019.", "Tom now works in Turku for Olvi."
     # Both are in one window with what lies near them.
     agent.remember(daily([nuts, "Marta is allergic to nuts, says Dr Brandt."], "nuts"))
@@ -375,12 +355,10 @@ def test_an_update_of_what_shares_no_name_and_lies_far_apart_is_turned_down(agen
     assert nuts in active_texts(agent)
 
 
-# ----------------------------------------------------------------- checked by reading
+# ----------------------------------------------------------------- checked by a model
 
 
-def test_what_a_writer_left_out_is_shown_to_the_reading_and_kept_with_the_proposal(
-    wiki: Agent,
-) -> None:
+def test_left_out_words_are_shown_to_the_checker_and_kept(wiki: Agent) -> None:
     left_out = [("m3", "kept for 14 days", "trivia")]
     wiki.server.responder = writing(
         lambda shown: group("synthesize", shown, WITHOUT_DAYS, left_out), checker=approval
@@ -389,11 +367,11 @@ def test_what_a_writer_left_out_is_shown_to_the_reading_and_kept_with_the_propos
     assert (omitted.memory, omitted.words, omitted.why) == ("wiki-02", "kept for 14 days", "trivia")
     (draft,) = wiki.server.asked[1].drafts
     assert draft["left_out"] == [{"id": "m3", "words": "kept for 14 days", "why": "trivia"}]
-    # It is no hint.
+    # It is not a hint.
     assert "look_at" not in draft
 
 
-def test_a_value_that_the_draft_lacks_is_a_hint_for_the_reading_and_no_fault(wiki: Agent) -> None:
+def test_a_missing_value_is_a_hint_for_the_checker(wiki: Agent) -> None:
     wiki.server.responder = answering(saying(WITHOUT_DAYS), approval)
     assert states(wiki.sleep()) == {"applied": 1}
     (draft,) = wiki.server.asked[1].drafts
@@ -415,42 +393,35 @@ MISQUOTED = {
 
 
 @pytest.mark.parametrize("words", QUOTED.values(), ids=QUOTED.keys())
-def test_a_text_that_still_says_what_nothing_supports_after_its_repair_falls(
-    wiki: Agent, words: str
-) -> None:
-    before = wiki.picture()
+def test_a_text_unsupported_after_its_repair_is_rejected(wiki: Agent, words: str) -> None:
     wiki.server.responder = answering(saying(WHOLE), objecting(unsupported=[words]))
-    outcome = wiki.sleep()
+    with unchanged(wiki.picture):
+        outcome = wiki.sleep()
     result = only_result(outcome)
-    # The repair gave the same text, and its reading is paid for.
+    # The repair gave the same text, whose check is known.
     assert (kinds(wiki), outcome.usage.cached) == (["write", "check", "repair"], 1)
     assert (result.state, str(result.why)[:14]) == ("rejected", "no memory says")
     assert "(added)" in faults_of(wiki)
-    assert wiki.picture() == before
 
 
-def test_an_objection_is_not_cancelled_by_a_second_answer_about_the_draft(wiki: Agent) -> None:
-    objecting_first = objecting(unsupported=["by a cron job"])
+def test_a_second_verdict_cancels_no_objection(wiki: Agent) -> None:
+    objection = objecting(unsupported=["by a cron job"])
     wiki.server.responder = answering(
         saying(WHOLE),
-        lambda asked: {
-            "groups": [*objecting_first(asked)["groups"], *approval(asked)["groups"]],
-        },
+        lambda asked: {"groups": [*objection(asked)["groups"], *approval(asked)["groups"]]},
     )
     assert states(wiki.sleep()) == {"rejected": 1}
 
 
 @pytest.mark.parametrize("words", MISQUOTED.values(), ids=MISQUOTED.keys())
-def test_an_objection_that_quotes_nothing_is_none(wiki: Agent, words: str) -> None:
+def test_an_objection_without_a_quote_is_ignored(wiki: Agent, words: str) -> None:
     objections = objecting(unsupported=[words], lost=[("m1", "nowhere"), ("m9", "The wiki")])
     wiki.server.responder = answering(saying(WHOLE), objections)
     assert states(wiki.sleep()) == {"applied": 1}
     assert kinds(wiki) == ["write", "check"]
 
 
-def test_a_memory_of_which_something_is_lost_stays_active_and_the_others_are_replaced(
-    wiki: Agent,
-) -> None:
+def test_a_memory_with_lost_words_stays_active(wiki: Agent) -> None:
     wiki.server.responder = answering(saying(WITHOUT_DAYS))
     result = only_result(wiki.sleep())
     assert kinds(wiki) == ["write", "check", "repair"]
@@ -462,17 +433,13 @@ def test_a_memory_of_which_something_is_lost_stays_active_and_the_others_are_rep
     assert len(wiki.rows("SELECT * FROM synthesized_from")) == 3
 
 
-def test_where_too_little_would_leave_for_a_text_that_loses_something_nothing_does(
-    wiki: Agent,
-) -> None:
-    before = wiki.picture()
-    lost = [("m1", "The wiki"), ("m2", "At 02:30"), ("m3", "14 days")]
-    for missed, why in ((lost, "may be superseded"), (lost[:2], "not shorter")):
-        wiki.server.responder = answering(saying(WHOLE), objecting(lost=missed))
-        result = only_result(wiki.sleep(wiki.writer(f"openai/{len(missed)}")))
-        assert result.state == "rejected"
-        assert why in str(result.why)
-        assert wiki.picture() == before
+@pytest.mark.parametrize(("count", "why"), [(3, "may be superseded"), (2, "not shorter")])
+def test_a_text_that_loses_too_much_is_rejected(wiki: Agent, count: int, why: str) -> None:
+    lost = [("m1", "The wiki"), ("m2", "At 02:30"), ("m3", "14 days")][:count]
+    wiki.server.responder = answering(saying(WHOLE), objecting(lost=lost))
+    with unchanged(wiki.picture):
+        result = only_result(wiki.sleep())
+    assert (result.state, why in str(result.why)) == ("rejected", True)
 
 
 REPAIRS: dict[str, tuple[Callable[[Asked], Answer], list[str]]] = {
@@ -484,7 +451,7 @@ REPAIRS: dict[str, tuple[Callable[[Asked], Answer], list[str]]] = {
 
 
 @pytest.mark.parametrize(("repair", "texts"), REPAIRS.values(), ids=REPAIRS.keys())
-def test_a_repaired_text_is_written_or_else_as_much_as_possible_of_the_first(
+def test_the_repaired_text_is_written_or_else_the_first(
     wiki: Agent, repair: Callable[[Asked], Answer], texts: list[str]
 ) -> None:
     wiki.server.responder = answering(in_turn(saying(WITHOUT_DAYS), repair))
@@ -492,11 +459,9 @@ def test_a_repaired_text_is_written_or_else_as_much_as_possible_of_the_first(
     assert sorted(active_texts(wiki)) == sorted(texts)
 
 
-def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
-    wiki: Agent,
-) -> None:
+def test_an_unrelated_memory_leaves_the_group_before_the_repair(wiki: Agent) -> None:
     stranger = "On staging Rafael backs the wiki up to the NAS by hand."
-    wiki.remember(daily([stranger], "other", first_day=9))
+    wiki.remember(daily([stranger], "stranger", first_day=9))
     wrong = objecting(wrong_join=["m4"])
     wiki.server.responder = answering(saying(WHOLE), in_turn(wrong, approval))
     assert states(wiki.sleep()) == {"applied": 1}
@@ -506,7 +471,7 @@ def test_a_memory_that_does_not_belong_to_the_others_leaves_before_the_repair(
     assert sorted(active_texts(wiki)) == sorted([WHOLE, stranger])
 
 
-def test_two_that_do_not_belong_together_stay_two(agent: Agent) -> None:
+def test_two_unrelated_memories_stay_separate(agent: Agent) -> None:
     agent.remember(daily(CHOIR, "choir"))
     agent.server.responder = answering(saying(NOW_HOLDS, "update"), objecting(wrong_join=["m1"]))
     result = only_result(agent.sleep())
@@ -515,7 +480,7 @@ def test_two_that_do_not_belong_together_stay_two(agent: Agent) -> None:
     assert sorted(active_texts(agent)) == sorted(CHOIR)
 
 
-def test_a_group_that_the_reading_leaves_out_was_not_read_and_is_not_written(wiki: Agent) -> None:
+def test_a_group_that_the_checker_left_out_is_rejected(wiki: Agent) -> None:
     wiki.server.responder = answering(saying(WHOLE), lambda asked: {"groups": []})
     result = only_result(wiki.sleep())
     assert (result.state, result.why) == ("rejected", "the reading left it out")
@@ -528,9 +493,7 @@ RULE = "Never send a message to relatives without showing a draft first."
 @pytest.mark.parametrize(
     ("confirms", "state"), [([], "rejected"), (["m1", "m9"], "rejected"), (["m1", "m2"], "applied")]
 )
-def test_a_rule_needs_two_memories_that_support_it_by_themselves(
-    agent: Agent, confirms: list[str], state: str
-) -> None:
+def test_a_rule_needs_two_confirmations(agent: Agent, confirms: list[str], state: str) -> None:
     agent.remember(a_rule())
     agent.server.responder = answering(saying(RULE, "extract"), objecting(confirms=confirms))
     assert only_result(agent.sleep()).state == state
@@ -538,9 +501,7 @@ def test_a_rule_needs_two_memories_that_support_it_by_themselves(
     assert [row["content"] for row in rules] == ([RULE] if state == "applied" else [])
 
 
-def test_what_a_rule_does_not_say_of_a_memory_keeps_that_as_evidence_without_a_repair(
-    agent: Agent,
-) -> None:
+def test_a_memory_that_a_rule_covers_in_part_stays_as_evidence(agent: Agent) -> None:
     agent.remember(a_rule())
     agent.server.responder = answering(saying(RULE, "extract"), objecting(lost=[("m5", "Malte")]))
     assert only_result(agent.sleep()).state == "applied"
@@ -549,7 +510,7 @@ def test_what_a_rule_does_not_say_of_a_memory_keeps_that_as_evidence_without_a_r
     assert len(agent.rows("SELECT * FROM synthesized_from")) == len(a_rule())
 
 
-def test_only_groups_with_a_fault_are_shown_again(agent: Agent) -> None:
+def test_only_faulty_groups_are_repaired(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH)])
 
     def written(asked: Asked) -> Answer:
@@ -564,7 +525,7 @@ def test_only_groups_with_a_fault_are_shown_again(agent: Agent) -> None:
     assert [draft["text"][:3] for draft in agent.server.asked[3].drafts] == ["The"]
 
 
-def test_a_repair_that_joins_two_faulty_groups_pays_for_itself_once(agent: Agent) -> None:
+def test_a_repair_that_joins_two_groups_is_counted_once(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH)])
     both = "LeaseKeeper renews the job lock; Jonah is allergic to cashews."
 
@@ -581,7 +542,7 @@ def test_a_repair_that_joins_two_faulty_groups_pays_for_itself_once(agent: Agent
     assert (derivation["prompt_tokens"], derivation["completion_tokens"]) == total(agent)
 
 
-# ----------------------------------------------------------------- what nobody may do
+# ----------------------------------------------------------------- protection
 
 
 KEPT = {"pinned": {"pinned": True}, "a person's": {"origin": "human"}}
@@ -589,7 +550,7 @@ KEPT = {"pinned": {"pinned": True}, "a person's": {"origin": "human"}}
 
 @pytest.mark.parametrize("is_asked_for", [False, True])
 @pytest.mark.parametrize("fields", KEPT.values(), ids=KEPT.keys())
-def test_what_is_protected_leaves_only_if_that_is_asked_for(
+def test_protected_memories_are_superseded_only_on_request(
     agent: Agent, fields: dict[str, Any], is_asked_for: bool
 ) -> None:
     first, *rest = daily(WIKI, "wiki")
@@ -600,9 +561,7 @@ def test_what_is_protected_leaves_only_if_that_is_asked_for(
     assert ("wiki-00" in result.proposal.leaving) == is_asked_for
 
 
-def test_a_memory_that_says_it_all_but_is_trusted_less_does_not_stay_for_a_surer_one(
-    agent: Agent,
-) -> None:
+def test_a_less_trusted_memory_does_not_survive_a_merge(agent: Agent) -> None:
     first, second = a_pair()
     agent.remember([first | {"trust": 0.9}, second | {"trust": 0.5}])
     agent.server.responder = answering(saying(BIRTHDAY[1], "merge"), approval)
@@ -612,7 +571,7 @@ def test_a_memory_that_says_it_all_but_is_trusted_less_does_not_stay_for_a_surer
     assert (made["content"], made["trust"]) == (BIRTHDAY[1], 0.85)
 
 
-def test_what_somebody_took_apart_is_not_joined_again(agent: Agent) -> None:
+def test_separated_memories_are_not_joined_again(agent: Agent) -> None:
     agent.remember(a_pair())
     agent.sleep()
     execute(agent.path, "UPDATE memories SET status = 'active', superseded_by = NULL")
@@ -622,16 +581,14 @@ def test_what_somebody_took_apart_is_not_joined_again(agent: Agent) -> None:
     assert len(active_texts(agent)) == 2
 
 
-def test_operations_that_are_not_wanted_are_left_out_though_the_model_is_asked_the_same(
-    agent: Agent,
-) -> None:
+def test_only_limits_the_operations_but_not_the_question(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     outcome = agent.sleep(only=frozenset({"merge"}))
     assert [result.proposal.operation for result in by_model(outcome)] == ["merge"]
     assert len(agent.server.asked[0].memories) == 12
 
 
-def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agent: Agent) -> None:
+def test_an_undone_merge_is_not_repeated_with_new_memories(agent: Agent) -> None:
     texts = ("A cron job of Aino copies the wiki to the NAS at 02:30.", WIKI[1], WIKI[2])
     agent.remember(daily(texts, "wiki"))
 
@@ -650,13 +607,7 @@ def test_what_was_undone_is_not_done_again_beside_something_new_nor_in_part(agen
     assert "decided before" in str(only_result(outcome).why)
 
 
-def test_an_agents_own_form_in_metadata_is_ignored(agent: Agent) -> None:
-    agent.remember(daily(WIKI, "wiki", metadata={"form": ["web"]}))
-    agent.server.responder = answering(saying(WHOLE), approval)
-    assert states(agent.sleep()) == {"applied": 1}
-
-
-def test_a_merge_keeps_a_date_that_only_the_day_of_the_other_note_would_say(agent: Agent) -> None:
+def test_a_merge_keeps_an_explicit_date(agent: Agent) -> None:
     texts = ("Atlas went to production on 2026-02-02.", "Atlas went to production.")
     agent.remember(daily(texts, "atlas"))
     agent.server.responder = answering(
@@ -666,10 +617,7 @@ def test_a_merge_keeps_a_date_that_only_the_day_of_the_other_note_would_say(agen
     assert texts[0] in active_texts(agent)
 
 
-# ----------------------------------------------------------------- checkers
-
-
-def test_without_a_checker_a_program_alone_checks(wiki: Agent) -> None:
+def test_without_a_checker_only_the_program_checks(wiki: Agent) -> None:
     wiki = replace(wiki, checker="none")
     wiki.server.responder = answering(in_turn(saying(WHOLE.replace("14", "15")), saying(WHOLE)))
     assert states(wiki.sleep()) == {"applied": 1}
@@ -683,16 +631,14 @@ def test_without_a_checker_a_program_alone_checks(wiki: Agent) -> None:
 
 
 @pytest.mark.parametrize("calls", [1, 2, 3])
-def test_a_night_whose_budget_ends_between_two_questions_is_gone_on_with_the_next_night(
-    wiki: Agent, calls: int
-) -> None:
-    before, text = wiki.picture(), WHOLE.replace("14 days", "15 days")
+def test_the_next_night_continues_after_a_budget_ran_out(wiki: Agent, calls: int) -> None:
+    text = WHOLE.replace("14 days", "15 days")
     wiki.server.responder = lambda asked: says(
         approval(asked) if asked.drafts else saying(WHOLE if asked.faulty else text)(asked)
     )
-    outcome = wiki.sleep(wiki.writer(limits=UsageLimits(calls=calls)))
+    with unchanged(wiki.picture):
+        outcome = wiki.sleep(wiki.writer(limits=UsageLimits(calls=calls)))
     assert states(outcome) == answered(outcome) == {"skipped": 1}
-    assert wiki.picture() == before
     again = wiki.sleep(now=TOMORROW)
     assert states(again) == {"applied": 1}
     # What was answered is not paid for again.
@@ -700,7 +646,7 @@ def test_a_night_whose_budget_ends_between_two_questions_is_gone_on_with_the_nex
     assert len(wiki.server.asked) == 4
 
 
-def test_what_only_loses_something_is_written_though_its_repair_does_not_come(wiki: Agent) -> None:
+def test_a_text_that_loses_words_is_written_without_a_repair(wiki: Agent) -> None:
     wiki.server.responder = answering(saying(WITHOUT_DAYS))
     outcome = wiki.sleep(wiki.writer(limits=UsageLimits(calls=2)))
     assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"skipped": 1})
@@ -709,22 +655,19 @@ def test_what_only_loses_something_is_written_though_its_repair_does_not_come(wi
 
 @pytest.mark.parametrize("reply", [refuses(500), says("no JSON")], ids=["failed", "unreadable"])
 @pytest.mark.parametrize("kind", ["write", "check", "repair"])
-def test_a_question_that_is_not_answered_leaves_everything_as_it_was_for_the_next_night(
-    wiki: Agent, reply: Reply, kind: str
-) -> None:
-    before = wiki.picture()
+def test_an_unanswered_question_changes_nothing(wiki: Agent, reply: Reply, kind: str) -> None:
     wrong = saying(WHOLE.replace("14 days", "15 days"))
     good = answering(lambda asked: (saying(WHOLE) if asked.faulty else wrong)(asked), approval)
     wiki.server.responder = lambda asked: reply if asked.kind == kind else good(asked)
-    outcome = wiki.sleep()
+    with unchanged(wiki.picture):
+        outcome = wiki.sleep()
     assert answered(outcome) == {"failed": 1}
     assert set(states(outcome)) <= {"failed"}
-    assert wiki.picture() == before
     wiki.server.responder = good
     assert states(wiki.sleep(now=TOMORROW)) == {"applied": 1}
 
 
-def test_what_calls_take_is_shared_out_to_the_last_token(agent: Agent) -> None:
+def test_usage_is_distributed_over_all_derivations(agent: Agent) -> None:
     agent.remember(near_pairs(13))
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini"))
     made = agent.rows("SELECT * FROM derivations")
@@ -735,7 +678,7 @@ def test_what_calls_take_is_shared_out_to_the_last_token(agent: Agent) -> None:
     assert sum(row["cost_usd"] for row in made) == pytest.approx(outcome.usage.cost_usd)
 
 
-# ----------------------------------------------------------------- one night after another
+# ----------------------------------------------------------------- later nights
 
 NIGHTS: dict[str, Responder] = {
     "applied": oracle,
@@ -757,9 +700,7 @@ def test_a_second_night_asks_nothing(agent: Agent, responder: Responder) -> None
     assert agent.server.asked == []
 
 
-def test_a_later_night_shows_what_is_new_with_what_lies_near_and_lets_what_was_made_grow(
-    agent: Agent,
-) -> None:
+def test_a_later_night_extends_a_derived_memory(agent: Agent) -> None:
     agent.remember([*a_fact(JONAH), *a_fact(HOTEL)])
     agent.sleep()
     made = next(text for text in active_texts(agent) if "Jonah" in text)
@@ -767,20 +708,15 @@ def test_a_later_night_shows_what_is_new_with_what_lies_near_and_lets_what_was_m
     new = "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024."
     agent.remember(daily([new], "new", first_day=10))
     result = only_result(agent.sleep(now=TOMORROW))
-    assert {(memory.text, memory.made) for memory in agent.server.asked[0].memories} == {
-        (made, True),
-        (new, False),
-    }
+    shown = {(memory.text, memory.made) for memory in agent.server.asked[0].memories}
+    assert shown == {(made, True), (new, False)}
     assert (result.state, result.proposal.operation) == ("applied", "synthesize")
-    row = next(row for row in agent.rows("SELECT * FROM memories") if "2024" in row["content"])
-    texts = {row["content"] for row in agent.rows("SELECT * FROM memories WHERE id = 'new-00'")}
-    assert texts == {new}
+    assert agent.rows("SELECT content FROM memories WHERE id = 'new-00'") == [{"content": new}]
     (grown,) = (text for text in active_texts(agent) if "Jonah" in text)
     assert grown.startswith(made[:-1])
-    assert row["id"] in {result.proposal.survivor, "new-00"}
 
 
-def test_a_value_that_changes_back_is_shown_again_and_wins(agent: Agent) -> None:
+def test_a_value_that_changes_back_wins(agent: Agent) -> None:
     first, second = (
         f"The standup of the data team starts at {time}." for time in ("9:30", "10:15")
     )
@@ -803,7 +739,7 @@ def test_a_value_that_changes_back_is_shown_again_and_wins(agent: Agent) -> None
     assert agent.server.asked == []
 
 
-def test_a_night_that_is_undone_and_wanted_again_is_not_paid_for_twice(agent: Agent) -> None:
+def test_repeating_an_undone_night_costs_nothing(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     first = agent.sleep()
     texts = "SELECT content, status FROM memories ORDER BY content"

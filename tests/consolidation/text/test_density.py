@@ -30,13 +30,13 @@ COMPOSE = DENSE_TEXTS["compose file"]
 PORTS = ("The billing pod is restarted by Aino.", "Aino restarts the billing pod after a deploy.")
 
 
-@pytest.mark.parametrize("one", TEXTS, ids=lambda one: one["name"])
-def test_a_text_is_dense_if_it_is_meant_to_the_letter(one: dict[str, Any]) -> None:
-    density = density_of(one["text"])
-    assert density.is_dense == one["dense"], density.why
+@pytest.mark.parametrize("item", TEXTS, ids=lambda item: item["name"])
+def test_verbatim_texts_are_dense(item: dict[str, Any]) -> None:
+    density = density_of(item["text"])
+    assert density.is_dense == item["dense"], density.why
 
 
-def test_fewer_than_one_in_four_thousand_memories_of_the_lives_and_nights_is_dense() -> None:
+def test_hardly_any_memory_of_the_fixtures_is_dense() -> None:
     answers = sorted((ROOT / "fixtures" / "quality").glob("life-*.gold.json"))
     lives = [path.with_name(f"{path.name.removesuffix('.gold.json')}.jsonl") for path in answers]
     lines = [line for life in lives for line in life.read_text("utf-8").splitlines()]
@@ -48,12 +48,12 @@ def test_fewer_than_one_in_four_thousand_memories_of_the_lives_and_nights_is_den
     assert sum(density_of(text).is_dense for text in texts) <= len(texts) // 4_000
 
 
-def test_what_a_text_shows_by_is_told_with_its_numbers() -> None:
+def test_a_density_is_explained_with_its_numbers() -> None:
     assert density_of(COMPOSE).why.startswith("0.97 of 0.5: structured data 100%")
     assert density_of("Aino restarts it.").why == "0 of 0.5: sentences"
 
 
-def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> None:
+def test_key_facts_are_addresses_settings_versions_and_ids() -> None:
     assert key_facts(COMPOSE) == (
         "image: registry.example/billing:2.14.3",
         "DATABASE_URL: postgres://billing@db-3.internal:5432/billing",
@@ -66,7 +66,7 @@ def test_key_facts_are_addresses_keys_with_values_versions_and_identifiers() -> 
 
 @settings(max_examples=examples(200))
 @given(st.text(st.sampled_from('ab1_.:=/"{}-# \n\tZé'), max_size=900))
-def test_each_key_fact_and_anchor_stands_in_the_text_to_the_letter(text: str) -> None:
+def test_key_facts_and_anchors_are_quotes_of_the_text(text: str) -> None:
     facts = key_facts(text)
     assert all(item in text for item in (*facts, *anchors_of(text)))
     assert len(facts) <= MAX_KEY_FACTS
@@ -83,7 +83,7 @@ def test_anchors_are_the_start_the_middle_and_the_end() -> None:
 
 
 @pytest.mark.parametrize("text", ["a.b" * 6_000, "a_" * 9_000, "-" * 20_000, "x=" * 9_000])
-def test_a_hostile_text_takes_no_more_than_a_moment(text: str) -> None:
+def test_hostile_texts_take_linear_time(text: str) -> None:
     key_facts(text)
     density_of(text)
 
@@ -91,7 +91,7 @@ def test_a_hostile_text_takes_no_more_than_a_moment(text: str) -> None:
 # ---- in a night ----
 
 
-def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path, cli: Cli) -> None:
+def test_no_model_gets_a_dense_memory(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily([*PORTS, *DENSE_TEXTS.values()], "m"))
     with model_server() as server:
         ended = cli(
@@ -116,9 +116,7 @@ def test_a_dense_memory_goes_to_no_model_and_a_sparse_one_does(memory_file: Path
     assert left["n"] == len(DENSE_TEXTS)
 
 
-def test_only_what_is_the_same_to_the_letter_is_merged(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_only_identical_code_is_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:
     swapped = COMPOSE.replace("    image: registry.example/billing:2.14.3\n", "", 1)
     deeper = COMPOSE.replace("      RETRIES: 5", "    RETRIES: 5")
     blanks = COMPOSE.replace("ports:\n", "ports:  \n")
@@ -130,9 +128,7 @@ def test_only_what_is_the_same_to_the_letter_is_merged(
     assert {"letter"} == {item.guard for item in outcome.plan.refused}
 
 
-def test_no_derived_memory_quotes_a_part_of_a_dense_one(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
+def test_no_derived_memory_quotes_code(memory_file: Path, embedder: SentenceEmbedder) -> None:
     versions = [COMPOSE.replace("RETRIES: 5", f"RETRIES: {number}") for number in range(6)]
     fill(memory_file, daily(versions, "file"))
     outcome = night(memory_file, embedder)
@@ -141,9 +137,7 @@ def test_no_derived_memory_quotes_a_part_of_a_dense_one(
     assert len(outcome.plan.dense) == 6
 
 
-def test_a_second_night_tells_the_same_of_them_and_writes_nothing(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_a_second_night_reports_the_same_and_is_a_no_op(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(list(DENSE_TEXTS.values()), "m"))
     first = cli("maintain", memory_file, "--consolidate", "--json").json["ways"]
     again = cli("maintain", memory_file, "--consolidate", "--json").json

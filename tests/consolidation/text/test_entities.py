@@ -64,11 +64,11 @@ LABELLED: list[tuple[str, set[str]]] = [
         ("", ()),
     ],
 )
-def test_names_come_sorted_and_each_once(text: str, names: tuple[str, ...]) -> None:
+def test_names_are_sorted_and_unique(text: str, names: tuple[str, ...]) -> None:
     assert names_in(text) == names
 
 
-def test_most_names_are_found_and_few_things_are_taken_for_names() -> None:
+def test_most_names_are_found_with_few_false_positives() -> None:
     found = [(set(names_in(text)), expected) for text, expected in LABELLED]
     right = sum(len(names & expected) for names, expected in found)
     assert right / sum(len(names) for names, _ in found) >= 0.85

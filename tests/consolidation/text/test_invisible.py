@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_calls import Cli
+from conversations import stated
 from nights import daily, fill
 
 from slowwave.consolidation.ingest.candidates import check_stated
@@ -50,40 +51,33 @@ def source(text: str) -> Source:
 
 
 @pytest.mark.parametrize("text", HIDDEN.values(), ids=HIDDEN.keys())
-def test_a_draft_with_what_no_reader_sees_is_refused_even_if_its_source_has_it(text: str) -> None:
+def test_drafts_with_invisible_characters_are_refused(text: str) -> None:
     assert "(invisible)" in " ".join(find_text_faults(text, [source(text)]))
 
 
 @pytest.mark.parametrize("text", SPELLED)
-def test_what_words_and_emoji_are_spelled_with_passes_where_a_source_has_it(text: str) -> None:
+def test_joiners_of_words_and_emoji_pass_if_a_source_has_them(text: str) -> None:
     assert find_text_faults(text, [source(text)]) == []
     bare = text.translate(dict.fromkeys([0x200C, 0x200D, 0xFE0F]))
     assert "(invisible)" in " ".join(find_text_faults(text, [source(bare)]))
 
 
-def test_plain_lines_flags_and_new_emoji_hide_nothing() -> None:
+def test_plain_lines_flags_and_new_emoji_are_visible() -> None:
     for text in ("one\n\ttwo\r\n", f"England {FLAG} plays.", "\U0001fae9 \U0001fadf", "naïve 东京"):
         assert find_invisible(text, [text]) is None
 
 
 @pytest.mark.parametrize("where", ["content", "subject", "tags"])
-def test_a_memory_of_a_conversation_with_what_no_reader_sees_is_turned_down(where: str) -> None:
+def test_stated_memories_with_invisible_characters_are_rejected(where: str) -> None:
     said = "I keep the spare key under the blue pot."
     message = Message("user", said, "2026-03-01T00:00:00+00:00")
     part = Part(
         "c1", "text", None, "default", (PlacedMessage(1, "hash", message),), ReadingOptions()
     )
-    plain = {
-        "content": "The user keeps the spare key under the blue pot.",
-        "kind": "fact",
-        "importance": 3,
-        "tags": ["key"],
-        "subject": "key",
-        "quotes": [said],
-    }
+    plain = stated("The user keeps the spare key under the blue pot.", said)
     odd = {
         "content": "The user keeps the spare\u3164 key.",
-        "subject": "k\u3164",
+        "subject": "\u3164",
         "tags": ["\u3164"],
     }
     assert check_stated(StatedMemory.model_validate(plain), part).why is None
@@ -103,12 +97,12 @@ def test_a_memory_of_a_conversation_with_what_no_reader_sees_is_turned_down(wher
         "Tea is at four\u200b\u200c\u200b\u200b\u200c.",
     ],
 )
-def test_an_order_in_what_no_reader_sees_is_suspicious(text: str) -> None:
+def test_instructions_in_invisible_characters_are_suspicious(text: str) -> None:
     assert commands(text)
     assert not commands(SPELLED[0] + SPELLED[2] + FLAG)
 
 
-def test_hidden_text_is_shown_at_a_terminal(memory_file: Path, cli: Cli) -> None:
+def test_invisible_characters_are_escaped_at_a_terminal(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily([*HIDDEN.values(), *SPELLED], "odd"))
     shown = cli("list", memory_file).out + cli("export", memory_file).out
     for text in HIDDEN.values():

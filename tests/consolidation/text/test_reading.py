@@ -1,4 +1,4 @@
-"""What one text says: its names, denials and sentences."""
+"""What a text says: its names, denials, sentences and language."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from slowwave.consolidation.facts.languages import is_english
 from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.text.announcing import without_announcements
 
-TEXTS = [told.text for told in night.load().memories]
+TEXTS = [memory.text for memory in night.load().memories]
 
 NAMES = [
     ("Rosalind owns the image.", ["rosalind"]),
@@ -28,6 +30,7 @@ NAMES = [
     ("Unless it fails, wait.", []),
     ("Builds fail at night.", []),
     ("Note: backups fail.", []),
+    *((text, []) for text in ("", "…", "!!!", "👍", "`", "'s", "12", "- -")),
 ]
 
 DENIED = [
@@ -71,48 +74,82 @@ SENTENCES = [
 
 
 @pytest.mark.parametrize(("text", "names"), NAMES)
-def test_names_are_found_at_the_head_of_a_sentence_and_inside(text: str, names: list[str]) -> None:
+def test_names_are_found_anywhere_in_a_sentence(text: str, names: list[str]) -> None:
     assert list(read(text).names) == names
 
 
 @pytest.mark.parametrize(("text", "denied"), DENIED)
-def test_a_denial_denies_the_content_word_behind_it(text: str, denied: set[str]) -> None:
+def test_a_denial_applies_to_the_next_content_word(text: str, denied: set[str]) -> None:
     assert read(text).denied == denied
     assert bool(read(text).negators) == bool(denied)
 
 
 @pytest.mark.parametrize(("text", "sentences"), SENTENCES)
-def test_a_text_is_cut_where_its_sentences_end(text: str, sentences: list[str]) -> None:
+def test_texts_are_split_into_sentences(text: str, sentences: list[str]) -> None:
     assert list(read(text).sentences) == sentences
 
 
 @given(st.text(st.sampled_from("aB1 .!?\"')\n[e.g.Dr"), max_size=80) | st.sampled_from(TEXTS))
-def test_sentences_hold_every_sign_of_the_text_in_order(text: str) -> None:
+def test_sentences_have_every_character_of_the_text(text: str) -> None:
     joined = "".join(Reading(text).sentences)
     assert "".join(joined.split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize(("text", "deictic"), DEICTIC.items())
-def test_a_text_is_deictic_if_it_means_another_day_when_read_later(
-    text: str, deictic: bool
-) -> None:
+def test_relative_days_are_deictic(text: str, deictic: bool) -> None:
     assert read(text).deictic == deictic
 
 
-def test_numbers_and_their_units_are_values_and_no_words() -> None:
+def test_numbers_and_units_are_values_instead_of_words() -> None:
     reading = read("The job waits five minutes until 3pm.")
     assert reading.stems == ("job", "wait")
     assert [value.norm for value in reading.measures] == ["300 s", "time 900"]
 
 
-@pytest.mark.parametrize("text", ["", "…", "!!!", "👍", "`", "'s", "12", "- -"])
-def test_a_text_without_words_can_be_read(text: str) -> None:
-    reading = Reading(text)
-    assert (reading.names, reading.denied) == ((), frozenset())
-
-
 @given(st.text())
 def test_any_text_can_be_read(text: str) -> None:
     reading = Reading(text)
-    assert bool(reading.negators) or not reading.denied
+    assert reading.negators or not reading.denied
     assert set(reading.plain) <= set(reading.tokens)
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("User said that the kiln is hot.", "the kiln is hot."),
+        ("NOTE: User confirmed that the kiln is hot.", "the kiln is hot."),
+        ("The user told me that she fires at night.", "The user fires at night."),
+        ("- **Kiln** is hot.", "Kiln is hot."),
+        ("Remember: the kiln is hot. FYI: it cools slowly.", "the kiln is hot. it cools slowly."),
+        *(
+            (statement, statement)
+            for statement in (
+                "The doctor mentioned the lump.",
+                "TODO: fire the kiln.",
+                "[ ] fire the kiln",
+                "The user said no.",
+                "-4 degrees is the limit.",
+                "Note:",
+            )
+        ),
+    ],
+)
+def test_only_what_introduces_a_statement_is_removed(text: str, statement: str) -> None:
+    assert without_announcements(text) == statement
+
+
+@pytest.mark.parametrize(
+    ("text", "english"),
+    [
+        ("The kiln is fired at 1,240 °C for 20 µs.", True),
+        ("kiln temperature", True),
+        ("Zoë fires the kiln.", True),
+        ("Ask Ana", True),
+        ("Der Ofen wird nachts geheizt und nicht am Tag.", False),
+        ("Печь горячая.", False),
+        ("Ana paga a Juan.", False),
+        ("In Graz wohnt Ann.", False),
+    ],
+)
+def test_english_is_distinguished_from_other_languages(text: str, english: bool) -> None:
+    assert is_english(text) == english

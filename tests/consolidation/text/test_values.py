@@ -1,4 +1,4 @@
-"""The values in a text: what is one value in two spellings, and what are two."""
+"""The values in a text: which spellings are equal, and which are not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import re
 from datetime import date
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from counting import examples
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from slowwave.consolidation.facts import values
 from slowwave.consolidation.facts.reading import Reading, read
+from slowwave.consolidation.text.anyof import any_of
 
 SPELLINGS = [
     ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],
@@ -185,29 +187,29 @@ def agree(first: str, second: str) -> bool:
 
 
 @pytest.mark.parametrize("spellings", SPELLINGS, ids=lambda spellings: spellings[0])
-def test_spellings_of_one_value_are_one_value(spellings: list[str]) -> None:
+def test_all_spellings_of_a_value_are_equal(spellings: list[str]) -> None:
     assert read(spellings[0]).values
     for second in spellings[1:]:
         assert agree(spellings[0], second), second
 
 
 @pytest.mark.parametrize(("first", "second"), DIFFERENT)
-def test_different_values_are_never_taken_for_one(first: str, second: str) -> None:
+def test_different_values_are_never_equal(first: str, second: str) -> None:
     assert not agree(first, second)
 
 
 @pytest.mark.parametrize(("text", "kind"), KINDS.items())
-def test_a_value_is_known_by_its_kind(text: str, kind: str) -> None:
+def test_each_value_has_a_kind(text: str, kind: str) -> None:
     assert kind in {value.kind for value in read(text).values}
 
 
 @pytest.mark.parametrize("text", NO_VALUES)
-def test_plain_words_are_no_values(text: str) -> None:
+def test_plain_words_are_not_values(text: str) -> None:
     assert read(text).values == ()
 
 
 @pytest.mark.parametrize(("part", "longer"), PARTS)
-def test_a_value_does_not_stand_in_a_longer_one(part: str, longer: str) -> None:
+def test_a_longer_value_does_not_contain_a_shorter_one(part: str, longer: str) -> None:
     text = read(f"See {longer} for more.")
     assert [value for value in read(part).values if text.holds(value)] == []
 
@@ -220,41 +222,39 @@ def test_a_value_does_not_stand_in_a_longer_one(part: str, longer: str) -> None:
         ("in March", "It was 3 March."),
     ],
 )
-def test_a_value_is_in_a_text_that_has_it_without_its_marks(words: str, text: str) -> None:
+def test_marks_and_plurals_do_not_hide_a_value(words: str, text: str) -> None:
     assert all(read(text).holds(value) for value in read(words).values)
 
 
-def test_values_inside_quotes_count_as_much_as_outside() -> None:
+def test_values_inside_quotes_are_found() -> None:
     assert agree("The port is `8080`.", "8080")
     assert agree('Set "port 9090" there.', "9090")
 
 
-def test_a_value_says_where_it_stands() -> None:
+def test_a_value_knows_its_place_in_the_text() -> None:
     text = "Up to five minutes, until 3pm on 3 March."
     places = {value.kind: text[value.start : value.end] for value in read(text).values}
     assert places == {"number": "five minutes", "time": "3pm", "date": "3 March."}
 
 
 @given(st.integers(min_value=2, max_value=999_999))
-def test_a_number_in_words_is_the_number_in_digits(number: int) -> None:
+def test_numbers_in_words_equal_numbers_in_digits(number: int) -> None:
     assert agree(spelled(number), str(number))
     assert agree(str(number), f"{number:,}")
 
 
-@given(st.dates(date(1990, 1, 1), date(2040, 12, 31)))
-def test_a_date_is_one_in_every_form(day: date) -> None:
+DAYS = st.dates(date(1990, 1, 1), date(2040, 12, 31))
+
+
+@given(DAYS, DAYS)
+def test_only_equal_dates_are_equal_in_every_format(day: date, second: date) -> None:
     forms = (f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b} {day.year}", f"{day:%Y/%m/%d}")
     assert all(agree(form, f"{day}") for form in forms)
-
-
-@given(st.dates(date(2020, 1, 1), date(2030, 1, 1)), st.dates(date(2020, 1, 1), date(2030, 1, 1)))
-def test_two_dates_are_two(first: date, second: date) -> None:
-    assume(first != second)
-    assert not agree(f"{first}", f"{second.day} {second:%B} {second.year}")
+    assert all(agree(form, f"{second}") == (day == second) for form in forms)
 
 
 @given(st.text(st.sampled_from("aA1é.,:;-_/\\'\"`“” $€%@#()\n"), max_size=60) | st.text())
-def test_whatever_a_text_holds_its_values_lie_in_it(text: str) -> None:
+def test_values_lie_within_the_text(text: str) -> None:
     for value in Reading(text).values:
         assert 0 <= value.start < value.end <= len(text)
 
@@ -263,7 +263,7 @@ def test_whatever_a_text_holds_its_values_lie_in_it(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["a.", "Aa", "“a", "'a ", "1 May ", "v1.", "C:\\", "five-", "a/", "1,", "a@", "_"]
 )
-def test_a_long_hostile_text_can_be_read(part: str) -> None:
+def test_long_hostile_texts_can_be_read(part: str) -> None:
     # Were a pattern to try every way of cutting this up, this would not come back.
     text = part * 20_000 + "é"
     assert all(value.end <= len(text) for value in Reading(text).values)
@@ -272,9 +272,30 @@ def test_a_long_hostile_text_can_be_read(part: str) -> None:
 @pytest.mark.parametrize("kind", values._KINDS)
 @settings(max_examples=5, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data())
-def test_no_value_begins_inside_of_a_word(kind: str, data: st.DataObject) -> None:
+def test_no_value_begins_inside_a_word(kind: str, data: st.DataObject) -> None:
     every = re.compile(values._KINDS[kind], re.IGNORECASE)
     text = data.draw(st.from_regex(every))
     for found in every.finditer(text):
         before = text[: found.start()][-1:]
         assert not (before.isalpha() and found.group()[0].isalpha())
+
+
+@pytest.mark.parametrize("kind", values._KINDS)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_the_look_ahead_hides_no_value(kind: str, data: st.DataObject) -> None:
+    pattern = re.compile(rf"(?!\B[^\W\d])(?:{values._KINDS[kind]})", re.IGNORECASE)
+    place = re.compile(values._PLACE, re.IGNORECASE)
+    text = data.draw(st.from_regex(pattern))
+    assert all(place.match(text, value.start()) for value in pattern.finditer(text))
+
+
+def test_the_look_ahead_hides_no_odd_url() -> None:
+    assert [value.kind for value in values.find_values("A.://0")] == ["url"]
+
+
+@given(st.lists(st.text(alphabet="ab.", min_size=1), min_size=1), st.text(alphabet="ab."))
+def test_any_of_matches_the_longest_word(words: list[str], text: str) -> None:
+    found = re.match(any_of(words), text)
+    begun = [word for word in words if text.startswith(word)]
+    assert (found and found.group()) == max(begun, key=len, default=None)
