@@ -32,8 +32,7 @@ def forget_(
     file: FileArgument,
     place: Place,
     memory: Annotated[
-        str | None,
-        typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix."),
+        str | None, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
     ] = None,
     *,
     matching: Annotated[

@@ -92,8 +92,7 @@ def fleet_maintain(
         bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
     ] = True,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be done; write nothing."),
+        bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")
     ] = False,
     engine: Annotated[
         EngineName,
@@ -120,8 +119,7 @@ def fleet_maintain(
     format: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help=f"Format of the memories in a database: {FORMATS_OF_DATABASES}.",
+            metavar="NAME", help=f"Format of the memories in a database: {FORMATS_OF_DATABASES}."
         ),
     ] = None,
     receipts: Annotated[
