@@ -63,7 +63,7 @@ def beside_file(context: typer.Context, value: Path | None) -> Path | None:
         return None
     address = address_named(context, value)
     value = _unlike_option(value)
-    path = value.parent / CONFIG_NAME
+    path = config_beside(value)
     # A dangling link is an error, not an absent file.
     if address is None and _CONFIG not in context.meta and os.path.lexists(path):
         _read(context, path)
@@ -91,8 +91,16 @@ def _unlike_option(path: Path) -> Path:
 def beside_source(context: typer.Context, value: str) -> str:
     """Do the same for a folder of memory files, or for a list of them."""
     path = Path(value)
-    beside_file(context, path / "memory.db" if path.is_dir() else path)
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if the name is too long
+    beside_file(context, path / ".." if is_folder else path)  # whose parent is the folder
     return value
+
+
+def config_beside(file: Path) -> Path:
+    """Return where the config file of a memory file is: next to what a link leads to."""
+    is_link = os.path.islink(file)  # noqa: PTH114 - Path.is_symlink raises if the name is too long
+    real = Path(os.path.realpath(file)) if is_link else file
+    return real.parent / CONFIG_NAME
 
 
 def read_named(context: typer.Context, value: Path | None) -> Path | None:
@@ -130,7 +138,7 @@ def switch_beside(context: typer.Context, file: Path) -> str | None:
 
     Raises `typer.BadParameter` if that config file is wrong.
     """
-    path = file.parent / CONFIG_NAME
+    path = config_beside(file)
     values = _checked(context, path) if os.path.lexists(path) else {}
     return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
 

@@ -44,6 +44,17 @@ def test_a_named_config_comes_before_the_one_beside_the_file(memory_file: Path, 
         assert tenant_of(memory_file, cli, *arguments) == "named"
 
 
+def test_settings_of_a_link_are_next_to_the_file_that_it_leads_to(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text('tenant = "target"\n')
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "memory.db"
+    link.symlink_to(memory_file)
+    link.with_name("slowwave.toml").write_text('tenant = "link"\n')
+    assert tenant_of(memory_file, cli, link) == "target"
+
+
 def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,8 +36,8 @@ from slowwave.cli.arguments.options import (
     operations_of,
 )
 from slowwave.cli.arguments.settings import (
-    CONFIG_NAME,
     beside_source,
+    config_beside,
     is_on_command_line,
     switch_beside,
 )
@@ -237,7 +237,7 @@ def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
     try:
         switch = switch_beside(context, path)
     except typer.BadParameter as error:
-        return Receipt(key, "refused", f"{path.parent / CONFIG_NAME}: {error.message}", tries=0)
+        return Receipt(key, "refused", f"{config_beside(path)}: {error.message}", tries=0)
     return None if switch is None else Receipt(key, "off", f"by {switch}", tries=0)
 
 
