@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import run_on_a_small_disk
 from cli_calls import Cli
 from model_nights import a_rule, every_night_asks, facts
 from model_server import oracle
@@ -180,6 +181,16 @@ def test_a_plan_overwrites_no_file_and_is_readable_only_by_its_owner(twice: Path
     ended = cli("maintain", twice, "--consolidate", "--dry-run", "--plan-out", twice)
     assert (ended.code, "already exists" in ended.err) == (2, True)
     assert twice.read_bytes() == before
+
+
+def test_a_plan_without_room_leaves_no_part_of_it(twice: Path, tmp_path: Path) -> None:
+    execute(twice, "PRAGMA journal_mode = DELETE")
+    plan = tmp_path / "plans" / "plan.json"
+    plan.parent.mkdir()
+    command = ("maintain", twice, "--dry-run", "--plan-out", plan)
+    ended = run_on_a_small_disk(1000, *command)
+    assert (ended.returncode, f"Cannot write {plan}: File too large" in ended.stderr) == (1, True)
+    assert list(plan.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(
