@@ -564,6 +564,9 @@ def test_a_run_too_soon_after_the_last_one_does_nothing_and_reports_the_numbers(
     execute(memory_file, "UPDATE runs SET started_at = ?, outcome = 'failed'", began)
     assert gate_of(cli, *arguments) == {}
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
+    execute(memory_file, "UPDATE runs SET started_at = 'yesterday', outcome = 'done'")
+    cli("maintain", *arguments).ends(10, "The file is damaged: started_at of", "not a time")
+    cli("log", memory_file, "--prometheus").ends(10, "started_at of run", "not a time")
 
 
 def test_a_run_with_too_few_new_memories_does_nothing_and_reports_the_numbers(
