@@ -201,30 +201,27 @@ def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
 
 def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     """Return a value in the form that an option takes: a list, a text with commas, or one value."""
-    values = value if isinstance(value, list) else [value]
+    values, place = value if isinstance(value, list) else [value], f"{path}, {option.name}"
     expected, types = _type_of(option)
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name}: it is blank.")
+        return partial(_refuse, "it is blank.", place)
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    return partial(
-        _refuse,
-        f"{path} has {len(values)} values for {option.name}, and this command takes one: specify "
-        f"it with {option.opts[0]}.",
-    )
+    problem = f"it has {len(values)} values, and this command takes one: specify it with "
+    return partial(_refuse, f"{problem}{option.opts[0]}.", place)
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _refuse(problem: str, place: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(sentence)
+    raise typer.BadParameter(problem, param_hint=f"'{place}'")
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:
