@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from builders import NOW, a_memory, a_run, copy_of, put
 from cli_calls import Cli
 from commands import configure, setting
@@ -150,6 +151,20 @@ def test_the_most_specific_rule_applies(
     rules = [text for number, text in enumerate(RULES) if number not in without]
     found = retention_of(rules).rule_for(tenant, kind, layer)
     assert (None if found is None else found.text) == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("kind=fact,\rkeep=3d", "a line break."),
+        ("x" * 131_073, "x' is not a retention rule: it is too long."),
+    ],
+)
+def test_why_a_rule_cannot_be_read_is_named(rule: str, why: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        retention_of([rule])
+    assert refused.value.message.endswith(why)
+    assert len(refused.value.message) < 200
 
 
 @pytest.mark.parametrize(
