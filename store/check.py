@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,7 @@ from .extension_points import extension_tables
 from .file import MemoryFile, schema_version
 from .journal_form import JournalReader
 from .kept_form import find_row_fault
-from .ledger import read_pending
+from .ledger import read_pending, to_run
 from .memories import SELECT
 from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_list, parse_object
 from .schema_of_file import expected_parts, schema_parts
@@ -26,10 +27,8 @@ _VALUES = ("CHECK constraint failed", "NULL value in", "non-")
 _CHANGED = "changed schema"
 
 Row = dict[str, Any]
-# Columns with JSON, except those of `memories`.
+# Columns with JSON, except those of `memories` and `runs`.
 _JSON: tuple[tuple[str, str, Callable[[object, str, str], object]], ...] = (
-    ("runs", "options", parse_object),
-    ("runs", "report", parse_object),
     ("proposals", "sources", parse_list),
     ("proposals", "numbers", parse_object),
     ("derivations", "claims", parse_claims),
@@ -221,6 +220,7 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
     for table, column, parse in _JSON:
         rows = file.tuples(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")
         yield from faults((row[0] for row in rows), parse, column, f"a row of {table}")
+    yield from faults(file.rows("SELECT * FROM runs"), partial(to_run, file))
     yield from faults(file.rows("SELECT * FROM journal"), JournalReader(file).read)
 
 

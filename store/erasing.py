@@ -6,7 +6,8 @@ import re
 import sqlite3
 import unicodedata
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +34,16 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-@cache
-def _long_when_folded() -> dict[str, str]:
-    """Return the letters that folding makes longer, such as "ß", by what it makes of them."""
-    letters = map(chr, range(0x10000))
-    return {letter.casefold(): letter for letter in letters if len(letter.casefold()) > 1}
-
-
-def _spellings(text: str) -> str:
-    """Return the pattern of what `fold` makes equal to a text."""
-    longest_first = sorted(_long_when_folded(), key=len, reverse=True)
-    parts = re.compile("|".join((*longest_first, ".")))
-    words = (map(_letter, parts.findall(word)) for word in fold(text).split())
-    pattern = r"\s+".join(map("".join, words))
-    return pattern and pattern + _COMPLETE
-
-
-def _letter(letter: str) -> str:
-    forms = {letter, unicodedata.normalize("NFD", letter), _long_when_folded().get(letter, letter)}
-    return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" if len(forms) > 1 else re.escape(letter)
+def _begins(text: str, at: int) -> bool:
+    """Whether a letter, with the accents after it, or white space begins at a place in a text."""
+    before, letter = text[max(0, at - 2) : at], text[at]
+    if letter.isspace() or not before or before[-1].isspace():
+        return not (letter.isspace() and before[-1:].isspace())
+    # The parts of a Korean syllable are composed, too.
+    composed = len(unicodedata.normalize("NFC", before + letter))
+    return not unicodedata.combining(letter) and composed > len(
+        unicodedata.normalize("NFC", before)
+    )
 
 
 class Eraser:
@@ -66,8 +58,8 @@ class Eraser:
         where they are a whole value. spared: values to keep, such as the ids of memories.
         """
         self._longest_first = sorted(set(parts), key=len, reverse=True)
-        alternatives = "|".join(filter(None, map(_spellings, self._longest_first)))
-        self._parts = re.compile(alternatives or "(?!)", re.IGNORECASE)
+        forms = filter(None, map(fold, self._longest_first))
+        self._parts = re.compile("|".join(re.escape(form) + _COMPLETE for form in forms) or "(?!)")
         self._wholes = {*wholes, *self._longest_first}
         self._spared = frozenset(spared)
 
@@ -81,7 +73,9 @@ class Eraser:
         if found is None:
             if _OPAQUE.fullmatch(value):
                 return value
-            return self._parts.sub(ERASED, value)
+            for start, end in reversed(self._find(value)):
+                value = f"{value[:start]}{ERASED}{value[end:]}"
+            return value
         erased = self._erase_within(found)
         return value if erased == found else json_text(erased)
 
@@ -95,13 +89,29 @@ class Eraser:
             return [self._erase_within(inner) for inner in value]
         return self.erase(value)
 
+    def _find(self, text: str) -> list[tuple[int, int]]:
+        """Return where whole letters of a text have the texts, in any spelling."""
+        if self._parts.search(fold(text)) is None:
+            return []
+        folded, places, found = "", list[tuple[int, int]](), [(0, 0)]
+        starts = (at for at in range(len(text)) if _begins(text, at))
+        for start, end in pairwise([*starts, len(text)]):
+            form = fold(text[start:end]) or " "
+            folded += form
+            places += [(start, end)] * len(form)
+        for match in self._parts.finditer(folded):
+            # Two may be in one ligature.
+            start = max(places[match.start()][0], found[-1][1])
+            found.append((start, places[match.end() - 1][1]))
+        return found[1:]
+
     def sparing_nothing(self) -> Eraser:
         """Return an eraser that also finds the texts in spared values."""
         return Eraser(self._longest_first, self._wholes)
 
     def lines_of(self, text: str) -> list[int]:
         """Return the numbers of the lines of a file in which a text begins."""
-        starts = {match.start() for match in self._parts.finditer(text)}
+        starts = {start for start, _ in self._find(text)}
         return sorted({text.count("\n", 0, start) + 1 for start in starts})
 
     def offer_to(self, file: MemoryFile) -> None:

@@ -38,6 +38,14 @@ class _Parsed(NamedTuple):
     edges: list[dict[str, Any]]
 
 
+# Whether a memory, or one that supersedes it, exists and is not superseded.
+_HAS_END = (
+    "WITH RECURSIVE up (id) AS "
+    "(SELECT ? UNION SELECT superseded_by FROM memories JOIN up USING (id)) "
+    "SELECT 1 FROM memories JOIN up USING (id) WHERE superseded_by IS NULL"
+)
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A skipped line and the reason."""
@@ -182,12 +190,12 @@ class _LineReader:
         return written
 
     def leave_out_orphans(self) -> Iterator[tuple[int, ValueError]]:
-        """Delete memories whose successor is missing, and yield (line number, error)."""
-        while orphans := {link for link in self._successors if not _knows(self._file, link[2])}:
-            self._successors = [link for link in self._successors if link not in orphans]
-            for number, memory_id, successor in sorted(orphans):
-                self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
-                yield number, ValueError(f"it is superseded by {successor}, which is missing")
+        """Delete memories without an end to their successors, and yield (line number, error)."""
+        orphans = [link for link in self._successors if not self._file.value(_HAS_END, [link[2]])]
+        for number, memory_id, successor in orphans:
+            self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
+            why = f"it is superseded by {successor}, which is missing, left out or superseded by it"
+            yield number, ValueError(why)
 
 
 def _knows(file: MemoryFile, memory_id: str) -> bool:

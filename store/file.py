@@ -11,12 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from .connection import (
-    connect,
-    file_replaced_error,
-    retry_while_busy,
-    translate_errors,
-)
+from .connection import connect, file_replaced_error, retry_while_busy, translate_errors
 from .errors import StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy

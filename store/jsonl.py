@@ -39,8 +39,10 @@ def _in_utc(text: str) -> str:
     raise PydanticCustomError("time", "should be an ISO 8601 time with an offset")
 
 
-def refuse_unusable_text(text: str) -> None:
-    """Raise ValueError if a text is blank, or too long for a memory."""
+def refuse_unusable_text(text: object) -> None:
+    """Raise ValueError if a text is not a string, is blank, or is too long for a memory."""
+    if not isinstance(text, str):
+        raise ValueError("its text is not a string")
     if not text.strip():
         raise ValueError("its text is blank")
     if len(text) > MAX_CHARACTERS:

@@ -14,7 +14,7 @@ from .lock import is_held
 from .memories import tenants
 from .prefixes import find_by_prefix
 from .purge import OPTION
-from .records import json_text, parse_list, parse_object
+from .records import json_text, parse_list, parse_object, parse_time
 
 # A proposal in one of these states is not made again until its sources change.
 REMEMBERED = ("pending", "rejected", "declined", "undone")
@@ -221,7 +221,7 @@ def read_runs(file: MemoryFile, after: str = "") -> list[Run]:
     This is the order of their rows, because the clock may have been set back.
     """
     rows = file.rows("SELECT * FROM runs WHERE id > ? ORDER BY rowid", [after])
-    return [_run(file, row) for row in rows]
+    return [to_run(file, row) for row in rows]
 
 
 def count_states(file: MemoryFile, after: str = "") -> dict[str, dict[str, int]]:
@@ -240,7 +240,7 @@ def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
     """
     runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
     run_id = find_by_prefix(file, runs, "id", prefix, "run", tenant)
-    return _run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
+    return to_run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
 def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
@@ -253,7 +253,7 @@ def read_last_run(file: MemoryFile, tenant: str) -> Run | None:
         "ORDER BY rowid DESC LIMIT 1",
         [tenant],
     )
-    run = next((_run(file, row) for row in rows), None)
+    run = next((to_run(file, row) for row in rows), None)
     if run is None or (run.options.get("tenant") or tenants(file)) == [tenant]:
         return run
     return replace(run, report=None)
@@ -271,7 +271,7 @@ def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
         "(SELECT value FROM json_each(options, '$.tenant'))))",
         [json_text(chosen)],
     )
-    return None if found is None else str(found)
+    return None if found is None else parse_time(found, "started_at", "a row of runs")
 
 
 def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
@@ -321,22 +321,22 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     """
     key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
-    decisions = _read(file, sql, key)
-    for decision in decisions:
+    for decision in (decisions := _read(file, sql, key)):
         if decision.state == "applied":
             return decision
     raise StoreError(f"Proposal {prefix} is not applied: its state is {decisions[0].state}.")
 
 
-def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
+def to_run(file: MemoryFile, row: dict[str, Any]) -> Run:
+    """Return the run of a row. Raises `UnusableFile` if a value is invalid."""
     where = f"run {row['id']}"
     if row["outcome"] == "running" and not is_held(file.path):
-        # It was killed, or the disk was full when it ended.
-        row["outcome"] = "interrupted"
-    kept = row["report"]
-    report = None if kept is None else parse_object(kept, "the report", where)
-    options = parse_object(row["options"], "the options", where)
-    return Run(**row | {"options": options, "report": report})
+        row["outcome"] = "interrupted"  # killed, or the disk was full when it ended
+    row["started_at"] = parse_time(row["started_at"], "started_at", where)
+    row["options"] = parse_object(row["options"], "the options", where)
+    report = row["report"]
+    row["report"] = None if report is None else parse_object(report, "the report", where)
+    return Run(**row)
 
 
 def _read(file: MemoryFile, sql: str, *parameters: object) -> list[Decision]:

@@ -256,18 +256,24 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
-    found = read_json(text)
-    if not isinstance(found, dict):
+    if not isinstance(found := read_json(text), dict):
         raise _unreadable(what, where, "object")
     return found
 
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
     """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
-    found = read_json(text)
-    if not isinstance(found, list):
+    if not isinstance(found := read_json(text), list):
         raise _unreadable(what, where, "array")
     return found
+
+
+def parse_time(text: object, what: str, where: str) -> str:
+    """Return a time of the file, in UTC. Raises `UnusableFile` if it is invalid."""
+    try:
+        return in_utc(str(text))
+    except ValueError:
+        raise UnusableFile(f"The file is damaged: {what} of {where}: not a time.", SAVE) from None
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .errors import StoreError
@@ -71,6 +72,24 @@ def remove_file(path: Path) -> None:
             raise StoreError(
                 f"Cannot remove {path}{suffix}: {error.strerror}.", "Remove it yourself."
             ) from error
+
+
+@contextmanager
+def drafted(path: Path, text: str, mode: int) -> Iterator[Path]:
+    """Provide a synced file next to `path` with a text, and remove it unless it was renamed."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        # Private from the start; O_EXCL follows no link that another user put there.
+        opened = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(opened, "wb") as stream:
+            stream.write(text.encode())
+            stream.flush()
+            os.fchmod(opened, mode)
+            os.fsync(opened)
+        yield draft
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
 
 
 def link_into_place(made: Path, path: Path) -> None:

@@ -53,11 +53,14 @@ class ConfiguredCommand(TyperCommand):
         values, _, order = self.make_parser(ctx).parse_args(list(args))
         parameter: Any
         for parameter in self.params:
-            given = values.get(parameter.name)
+            given, variable = values.get(parameter.name), None
+            if given in (None, (), []):
+                given = parameter.resolve_envvar_value(ctx)
+                variable = f"'{parameter.envvar or f'SLOWWAVE_{parameter.name.upper()}'}'"
             for value in given if isinstance(given, list | tuple) else [given]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
-                    raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
+                    raise typer.BadParameter("it is blank.", ctx, parameter, variable)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)

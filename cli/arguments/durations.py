@@ -55,7 +55,9 @@ def _rule(text: str) -> Rule:
     try:
         parts = next(csv.reader([text], skipinitialspace=True), [])
     except csv.Error as error:
-        raise _not_a_rule(text, "it contains a line break") from error
+        is_long = len(text) > csv.field_size_limit()
+        why = "it is too long" if is_long else "it contains a line break"
+        raise _not_a_rule(text[:100] if is_long else text, why) from error
     values: dict[str, str] = {}
     for part in parts:
         key, equals, value = (word.strip() for word in part.partition("="))

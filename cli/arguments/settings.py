@@ -63,7 +63,7 @@ def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
         return None
     address = address_named(context, value)
     value = _unlike_option(value)
-    path = value.parent / CONFIG_NAME
+    path = config_path(value)
     # A dangling link is an error, not an absent file.
     if address is None and _CONFIG not in context.meta and os.path.lexists(path):
         _read(context, path)
@@ -91,8 +91,16 @@ def _unlike_option(path: Path) -> Path:
 def config_for_source(context: typer.Context, value: str) -> str:
     """Do the same for a folder of memory files, or for a list of them."""
     path = Path(value)
-    config_for_file(context, path / "memory.db" if path.is_dir() else path)
+    is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if the name is too long
+    config_for_file(context, path / ".." if is_folder else path)  # whose parent is the folder
     return value
+
+
+def config_path(file: Path) -> Path:
+    """Return where the config file of a memory file is: next to what a link leads to."""
+    is_link = os.path.islink(file)  # noqa: PTH114 - Path.is_symlink raises if the name is too long
+    real = Path(os.path.realpath(file)) if is_link else file
+    return real.parent / CONFIG_NAME
 
 
 def read_named(context: typer.Context, value: Path | None) -> Path | None:
@@ -130,7 +138,7 @@ def kill_switch_for(context: typer.Context, file: Path) -> str | None:
 
     Raises `typer.BadParameter` if that config file is wrong.
     """
-    path = file.parent / CONFIG_NAME
+    path = config_path(file)
     values = _checked(context, path) if os.path.lexists(path) else {}
     return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
 
@@ -193,30 +201,27 @@ def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
 
 def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     """Return a value in the form that an option takes: a list, a text with commas, or one value."""
-    values = value if isinstance(value, list) else [value]
+    values, place = value if isinstance(value, list) else [value], f"{path}, {option.name}"
     expected, types = _type_of(option)
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name}: it is blank.")
+        return partial(_refuse, "it is blank.", place)
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    return partial(
-        _refuse,
-        f"{path} has {len(values)} values for {option.name}, and this command takes one: specify "
-        f"it with {option.opts[0]}.",
-    )
+    problem = f"it has {len(values)} values, and this command takes one: specify it with "
+    return partial(_refuse, f"{problem}{option.opts[0]}.", place)
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _refuse(problem: str, place: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(sentence)
+    raise typer.BadParameter(problem, param_hint=f"'{place}'")
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:

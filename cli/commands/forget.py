@@ -32,8 +32,7 @@ def forget_(
     file: FileArgument,
     place: Place,
     memory: Annotated[
-        str | None,
-        typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix."),
+        str | None, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
     ] = None,
     *,
     matching: Annotated[
@@ -208,9 +207,6 @@ def _report(
 
     left: the columns and lines that still have it. unclean: why bytes of it may be left.
     """
-    if unclean is not None:
-        message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
-        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
     result |= {"clean": unclean is None, "left": list(left)}
     if done is None:
@@ -233,6 +229,9 @@ def _report(
     output.show(text)
     for note in (*(_notes(done, found) if done else ()), *_left(left)):
         output.note(clean(note))
+    if unclean is not None:
+        message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
+        output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     return Code.PARTLY if left or unclean else Code.DONE
 
 

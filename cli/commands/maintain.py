@@ -12,12 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.night_options import (
-    AskedOptions,
-    NightSettings,
-    OldPhases,
-    PhaseOption,
-)
+from slowwave.cli.arguments.night_options import AskedOptions, NightSettings, OldPhases, PhaseOption
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
     OUTPUT_PANEL,
@@ -41,10 +36,7 @@ from slowwave.cli.views.wiki import refuse_unwritable_wiki
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.places import Place
 
-_NEEDS = (
-    ("ask", ASKING),
-    *((option, ("dry_run",)) for option in ("ask", "plan_out", "exit_code")),
-)
+_NEEDS = (("ask", ASKING), *((option, ("dry_run",)) for option in ("ask", "plan_out", "exit_code")))
 # On the command line, these have no effect without one of the options named.
 _NO_EFFECT_WITHOUT = {
     "max_cost": ASKING,

@@ -136,7 +136,7 @@ def approve(
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.among(which, needed=True)
     refuse_changes(place, wiki)
-    _apply_chosen(place, choice, None, embedder, wiki, output)
+    raise typer.Exit(_apply_chosen(place, choice, None, embedder, wiki, output))
 
 
 @on_place
@@ -195,7 +195,13 @@ def edit(
     choice = Choice((which,))
     refuse_changes(place, wiki)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
-    _apply_chosen(place, choice, words, embedder, wiki, output)
+    code: int = Code.FAILED
+    try:
+        code = _apply_chosen(place, choice, words, embedder, wiki, output)
+    finally:
+        if text is None and code != Code.DONE:
+            output.note("\n".join(map(clean, ["The text from the editor:", *words.splitlines()])))
+    raise typer.Exit(code)
 
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
@@ -257,11 +263,11 @@ def _apply_chosen(
     embedder: str,
     wiki: Path | None,
     output: Output,
-) -> None:
+) -> int:
     with shown_progress(output.quiet) as progress:
         decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     action = "approve" if words is None else "edit"
-    raise typer.Exit(report_decided("review", place, decided, wiki, output, action=action))
+    return report_decided("review", place, decided, wiki, output, action=action)
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:

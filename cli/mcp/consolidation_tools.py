@@ -115,8 +115,8 @@ class ConsolidationTools:
         number of proposals pending from earlier runs, which consolidate_pending shows.
 
         If the server has a model, the run calls it, except in a dry run; model has what that cost,
-        and why every call is refused, if it is. The run first reads the conversation parts
-        that are queued for a model; conversations has the outcome.
+        and why it was not called again, if it refused a call. The run first reads the conversation
+        parts that are queued for a model; conversations has the outcome.
         """
         writer = self._writer_of()
         with reported_progress(context) as progress:

@@ -18,12 +18,8 @@ from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.outcome import report_as_json, report_as_text
-from slowwave.cli.views.problems import (
-    model_failure,
-    report_night_problems,
-    unanswered_windows,
-)
+from slowwave.cli.views.outcome import NightReport
+from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -147,13 +143,14 @@ class Night:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
                 self.watch.did(place.named, outcome, partial(_count_pending, memory_file))
-                unreported = self._write_report(outcome, memory_file, place.named, writer)
+                budgets = budget, after
+                report = NightReport(outcome, place, self.dry_run, writer, memory_file, budgets)
+                unreported = self._write_report(report)
                 wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
                 check = self.asking.check_of(writer.model)
                 failure = model_failure(place.named, outcome, writer, self.recordings, check)
-                shown = outcome, writer, (budget, after), failure
-                found = self._show(place, memory_file, *shown) | pages.as_json()
+                found = self._show(report, failure) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         # A model that answered nothing has not said that there is nothing to do.
         if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
@@ -206,49 +203,36 @@ class Night:
         write_plan(path, outcome.results, texts)
         self.output.note(clean(f"Wrote the plan to {path}."))
 
-    def _write_report(
-        self, outcome: Outcome, memory_file: Path, named: Path, writer: Writer
-    ) -> StoreError | None:
+    def _write_report(self, report: NightReport) -> StoreError | None:
         """Write the report, if one is wanted; return why it could not be written."""
         path = self.settings.report
         if path is None:
             return None
         from slowwave.cli.views.night import view_night
 
-        model = writer.model or "none"
+        named, model = report.place.named, report.writer.model or "none"
         try:
-            night = view_night(outcome, memory_file, named, self.dry_run, model)
+            night = view_night(report.outcome, report.path, named, self.dry_run, model)
             write_report(path, report_of(night, path), named)
         except StoreError as error:
             return error
         return None
 
-    def _show(
-        self,
-        place: Place,
-        memory_file: Path,
-        outcome: Outcome,
-        writer: Writer,
-        budgets: tuple[Budget | None, Budget | None],
-        failure: tuple[str, str] | None,
-    ) -> dict[str, Any]:
-        """Show the outcome to people, or return it for programs. budgets: before and after."""
-        cost = estimate_cost(outcome, writer, self.asking.concurrency)
+    def _show(self, report: NightReport, failure: tuple[str, str] | None) -> dict[str, Any]:
+        """Show the outcome to people, or return it for programs."""
+        cost = estimate_cost(report.outcome, report.writer, self.asking.concurrency)
         if self.output.json:
-            found = report_as_json(outcome, place, self.dry_run, writer, memory_file, budgets)
-            unanswered = unanswered_windows(outcome)
+            found = report.as_json()
+            unanswered = unanswered_windows(report.outcome)
             found["model"] |= {
-                "refused": writer.refused,
+                "refused": report.writer.refused,
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((window.why for window in unanswered), None),
             }
             found["estimate"] = None if cost is None else asdict(cost)
             return found
         if not self.output.quiet:
-            shown = report_as_text(
-                outcome, place, self.dry_run, writer, memory_file, budgets, self.verbose
-            )
-            self.output.show(*shown)
+            self.output.show(*report.as_text(self.verbose))
             self.output.show(*cost_as_text(cost, self.asking.concurrency))
             if failure is not None:
                 self.output.show("", *failure)

@@ -17,7 +17,7 @@ from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.outcome import report_as_json, report_as_text
+from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import report_night_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
 from slowwave.cli.views.wiki import refuse_changes, write_after_change
@@ -116,9 +116,9 @@ class Rounds:
         shown: list[RenderableType] = [*given_as_text(given, named)]
         code: int = Code.DONE
         if outcome is not None:
-            place = self._place
-            found["night"] = report_as_json(outcome, place, False, writer, memory_file, budgets)
-            shown += report_as_text(outcome, place, False, writer, memory_file, budgets)
+            report = NightReport(outcome, self._place, False, writer, memory_file, budgets)
+            found["night"] = report.as_json()
+            shown += report.as_text()
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 code = report_night_problems(self._output, code, named, outcome, writer)

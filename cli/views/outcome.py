@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,93 +53,86 @@ _MAX_SUSPICIOUS = 5
 _MAX_CHARACTERS = 100
 
 
-def report_as_json(
-    outcome: Outcome,
-    place: Place,
-    dry_run: bool,
-    writer: Writer,
-    path: Path,
-    budgets: tuple[Budget | None, Budget | None],
-) -> dict[str, Any]:
-    """Return an outcome as format 1: the same keys for a dry run and a real one.
+@dataclass(frozen=True)
+class NightReport:
+    """The outcome of a night at a place, for programs and for people."""
 
-    path: where the texts of memories are read. budgets: of the place, before and after the run.
-    """
-    plan = outcome.plan
-    return {
-        "file": str(place.named),
-        "dry_run": dry_run,
-        # Why it did not begin; then there is nothing else to report.
-        "gate": None,
-        "run": outcome.run_id,
-        "plan": plan.digest,
-        "before": asdict(outcome.before),
-        "after": asdict(outcome.after),
-        "proposals": [proposal_as_json(view_result(result)) for result in outcome.results],
-        # If there is a model, it was asked.
-        "undecided": undecided_as_json(() if writer.model else plan.undecided),
-        # There may be 100,000 of them: `asdict` would copy each.
-        "refused": list(map(vars, outcome.apart)),
-        "conflicts": conflicts_as_json(outcome.conflicts),
-        "questions": list(map(question_as_json, outcome.asked)),
-        "suspicious": list(map(vars, plan.suspicious)),
-        "too_long": list(map(vars, plan.too_long)),
-        "damaged": plan.damaged,
-        "waiting": outcome.earlier.pending,
-        "set_aside": [
-            {"proposal": pending.id, "why": pending.stale} for pending in outcome.earlier.outdated
-        ],
-        "held_back": plan.held_back,
-        "conversations": queued_parts_as_json(outcome.queued_parts),
-        **phases_as_json(outcome),
-        "backup": None if outcome.backup is None else str(outcome.backup),
-        "migrated_from": outcome.migrated_from,
-        "model": {
-            "writer": writer.name,
-            "name": writer.model,
-            "checker": writer.checker,
-            **asdict(outcome.usage),
-        },
-        "ways": routes_as_json(outcome, path),
-        **place_as_json(place, outcome.results, path, *budgets),
-    }
+    outcome: Outcome
+    place: Place
+    dry_run: bool
+    writer: Writer
+    # Where the texts of memories are read.
+    path: Path
+    # Of the place, before and after the run.
+    budgets: tuple[Budget | None, Budget | None]
 
+    def as_json(self) -> dict[str, Any]:
+        """Return it as format 1: the same keys for a dry run and a real one."""
+        outcome, plan, writer = self.outcome, self.outcome.plan, self.writer
+        return {
+            "file": str(self.place.named),
+            "dry_run": self.dry_run,
+            # Why it did not begin; then there is nothing else to report.
+            "gate": None,
+            "run": outcome.run_id,
+            "plan": plan.digest,
+            "before": asdict(outcome.before),
+            "after": asdict(outcome.after),
+            "proposals": [proposal_as_json(view_result(result)) for result in outcome.results],
+            # If there is a model, it was asked.
+            "undecided": undecided_as_json(() if writer.model else plan.undecided),
+            # There may be 100,000 of them: `asdict` would copy each.
+            "refused": list(map(vars, outcome.apart)),
+            "conflicts": conflicts_as_json(outcome.conflicts),
+            "questions": list(map(question_as_json, outcome.asked)),
+            "suspicious": list(map(vars, plan.suspicious)),
+            "too_long": list(map(vars, plan.too_long)),
+            "damaged": plan.damaged,
+            "waiting": outcome.earlier.pending,
+            "set_aside": [
+                {"proposal": pending.id, "why": pending.stale}
+                for pending in outcome.earlier.outdated
+            ],
+            "held_back": plan.held_back,
+            "conversations": queued_parts_as_json(outcome.queued_parts),
+            **phases_as_json(outcome),
+            "backup": None if outcome.backup is None else str(outcome.backup),
+            "migrated_from": outcome.migrated_from,
+            "model": {
+                "writer": writer.name,
+                "name": writer.model,
+                "checker": writer.checker,
+                **asdict(outcome.usage),
+            },
+            "ways": routes_as_json(outcome, self.path),
+            **place_as_json(self.place, outcome.results, self.path, *self.budgets),
+        }
 
-def report_as_text(
-    outcome: Outcome,
-    place: Place,
-    dry_run: bool,
-    writer: Writer,
-    path: Path,
-    budgets: tuple[Budget | None, Budget | None],
-    verbose: bool = False,
-) -> list[RenderableType]:
-    """Return an outcome for people: what was saved, what was done and why, and what is left.
-
-    path, budgets: as in `report_as_json`.
-    """
-    plan, results, file = outcome.plan, outcome.results, place.named
-    parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
-    if results or _has_other_changes(outcome):
-        parts.append(_counts(outcome.before, outcome.after))
-    parts += _first_remarks(outcome, file, dry_run, path, verbose)
-    if results:
-        parts.append(_proposals(results, path, verbose))
-    parts += questions_as_text(outcome.asked, outcome.results)
-    if outcome.conflicts:
-        limit = None if verbose else MAX_SHOWN
-        parts.append(conflicts_as_text(outcome.conflicts, path, limit, ", left unchanged"))
-    if plan.undecided and writer.model is None:
-        parts.append(undecided_as_text(plan.undecided, path))
-    if verbose and (apart := outcome.apart):
-        parts.append(apart_as_text(apart, path))
-    parts += _last_remarks(outcome, file, dry_run, path, verbose)
-    if results or outcome.asked:
-        parts.append(_ending(outcome, file, dry_run))
-    # A blank line between them.
-    lines = [line for part in parts for line in (part, "")][:-1]
-    has_model = writer.model is not None
-    return lines + place_as_text(place, results, path, *budgets, has_model, dry_run)
+    def as_text(self, verbose: bool = False) -> list[RenderableType]:
+        """Return what was saved, what was done and why, and what is left."""
+        outcome, dry_run, path = self.outcome, self.dry_run, self.path
+        plan, results, file = outcome.plan, outcome.results, self.place.named
+        parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
+        if results or _has_other_changes(outcome):
+            parts.append(_counts(outcome.before, outcome.after))
+        parts += _first_remarks(outcome, file, dry_run, path, verbose)
+        if results:
+            parts.append(_proposals(results, path, verbose))
+        parts += questions_as_text(outcome.asked, outcome.results)
+        if outcome.conflicts:
+            limit = None if verbose else MAX_SHOWN
+            parts.append(conflicts_as_text(outcome.conflicts, path, limit, ", left unchanged"))
+        if plan.undecided and self.writer.model is None:
+            parts.append(undecided_as_text(plan.undecided, path))
+        if verbose and (apart := outcome.apart):
+            parts.append(apart_as_text(apart, path))
+        parts += _last_remarks(outcome, file, dry_run, path, verbose)
+        if results or outcome.asked:
+            parts.append(_ending(outcome, file, dry_run))
+        # A blank line between them.
+        lines = [line for part in parts for line in (part, "")][:-1]
+        has_model = self.writer.model is not None
+        return lines + place_as_text(self.place, results, path, *self.budgets, has_model, dry_run)
 
 
 def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str]:
@@ -221,9 +214,7 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
     memories = read_views(path, ids_in(result.proposal.sources for result in results))
     operations = Counter(result.proposal.operation for result in results)
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
-    lines: list[str | Text] = [
-        f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}",
-    ]
+    lines: list[str | Text] = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
     for result in results:
         lines += view_result(result, memories).lines(verbose)
     return join_lines(lines)

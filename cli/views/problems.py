@@ -113,8 +113,7 @@ def model_failure(
 
 
 def _refusal(writer: Writer) -> str:
-    who = "program" if (writer.model or "").startswith("cli:") else "server"
-    return f"The {who} refuses every call: {writer.refused}"
+    return f"The model was not called again: {writer.refused}"
 
 
 def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ import typer
 from slowwave.cli.terminal.output import writing_to_stdout
 from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import is_database
-from slowwave.store.sidecar import file_mode, sync_folder
+from slowwave.store.sidecar import drafted, file_mode, sync_folder
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -97,15 +96,12 @@ def write_report(path: Path, text: str, memory_file: Path) -> None:
         return
     refuse_unwritable(path)
     real = _real(path)
-    draft = real.with_name(f".{real.name}.{os.getpid()}")
-    try:
-        with file_errors("write", path):
-            _write(draft, text, file_mode(memory_file) & 0o666)
-            draft.replace(real)
-            sync_folder(real.parent)
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
+    with (
+        file_errors("write", path),
+        drafted(real, text, file_mode(memory_file) & 0o666) as draft,
+    ):
+        draft.replace(real)
+        sync_folder(real.parent)
 
 
 def write_textfile(path: Path, registry: CollectorRegistry) -> None:
@@ -126,13 +122,3 @@ def _starts_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
     with path.open("rb") as stream:
         start = stream.read(max(map(len, beginnings)))
     return any(start.startswith(begin) if begin else not start for begin in beginnings)
-
-
-def _write(path: Path, text: str, mode: int) -> None:
-    # Private from the start; O_EXCL follows no link that another user put there.
-    opened = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-    with os.fdopen(opened, "wb") as stream:
-        stream.write(text.encode())
-        stream.flush()
-        os.fchmod(stream.fileno(), mode)
-        os.fsync(stream.fileno())

@@ -14,13 +14,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
-from .proposal import (
-    is_reworded,
-    proposal_as_json,
-    sources_as_json,
-    view_pending,
-    view_result,
-)
+from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
 from .wiki import write_after_change
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from slowwave.consolidation.recall.similar import Similar, find_similar
 from slowwave.consolidation.running.corrections import By, Correction, Corrector
 from slowwave.store.erasing import clean
 from slowwave.store.errors import StoreError
+from slowwave.store.exchange import memory_from_text
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_derived
 from slowwave.store.forgetting import Forgotten, finish, forget
@@ -27,10 +28,11 @@ class Correcting(TenantFile):
         """Return the active memories that repeat or contradict a text, nearest first.
 
         They are found by words, without a model. Call it before `add`, which stores a text either
-        way. Raises `StoreError` and `ConsolidationError`.
+        way. Raises `StoreError`, also for a text that `add` refuses, and `ConsolidationError`.
         """
+        memory = memory_from_text(text, {}, self._clock())
         with open_reading(self._path) as file:
-            return find_similar(file, self._tenant, text, timestamp(self._clock()))
+            return find_similar(file, self._tenant, text, memory.created_at)
 
     def correct(
         self, memory_id: str, text: str, *, supersedes: Sequence[str] = (), by: By = "agent"
@@ -85,6 +87,8 @@ class Correcting(TenantFile):
         return Corrector(file, self._clock(), by, self._tenant)
 
     def _find(self, file: MemoryFile, memory_id: str | None, matching: str | None) -> Forgettable:
-        if (memory_id is None) == (matching is None) or not (memory_id or matching or "").strip():
+        value = memory_id if matching is None else matching
+        is_filled = isinstance(value, str) and value.strip()
+        if (memory_id is None) == (matching is None) or not is_filled:
             raise StoreError("Pass the id of a memory, or a text as `matching`.")
         return find_forgettable(file, memory_id, matching, (self._tenant,))

@@ -32,13 +32,7 @@ from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.intake import has_conversations
-from slowwave.store.ledger import (
-    Decision,
-    Run,
-    decide_pending,
-    read_decisions,
-    read_last_run,
-)
+from slowwave.store.ledger import Decision, Run, decide_pending, read_decisions, read_last_run
 from slowwave.store.lineage import Trace, read_trace
 from slowwave.store.memories import (
     Counts,
@@ -160,10 +154,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return self._round(CycleOptions(), progress).questions()
 
     def answer(
-        self,
-        answers: Mapping[str, str],
-        review: Review = "never",
-        progress: Progress | None = None,
+        self, answers: Mapping[str, str], review: Review = "never", progress: Progress | None = None
     ) -> GivenAnswers:
         """Keep answers to `questions`, texts by id, and run the night once none is open.
 

@@ -25,7 +25,7 @@ from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Una
 from .usage_limits import PendingCall, UsageMeter, usage_of
 
 # The reason of calls after a permanent refusal; the first refused call has the full one.
-_REFUSED_BEFORE = "not asked, because every call is refused"
+_REFUSED_BEFORE = "not asked, because an earlier call was refused"
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class ModelWriter:
 
     @property
     def refused(self) -> str | None:
-        """Why every call is refused; None if none was."""
+        """Why the model was not called again; None if no call was refused."""
         return None if self._dispatcher is None else self._dispatcher.refused
 
     @property

@@ -24,7 +24,7 @@ class CallFailed(Unanswered):
 
 
 class ModelRefuses(CallFailed):
-    """Every call is refused: the key is wrong, or the model does not exist."""
+    """No other call would be answered: a wrong key or model, or a server that asks to wait."""
 
 
 class UnreadableAnswer(Unanswered):

@@ -13,6 +13,7 @@ from slowwave.consolidation.proposals import Proposal, Result, Usage
 from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.opening import read_text
 from slowwave.store.records import content_hash, json_text
+from slowwave.store.sidecar import drafted, link_into_place
 
 from .kept_proposal import from_json, to_json
 
@@ -39,10 +40,8 @@ def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) 
     text = json.dumps(plan, ensure_ascii=False, indent=2)
     if os.path.lexists(path):
         raise StoreError(f"{path} already exists.", "Choose another path for the plan.")
-    with file_errors("write", path):
-        number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(number, "w", encoding="utf-8") as file:
-            file.write(f"{text}\n")
+    with file_errors("write", path), drafted(path, f"{text}\n", 0o600) as draft:
+        link_into_place(draft, path)
 
 
 def read_plan(path: Path) -> list[Result]:

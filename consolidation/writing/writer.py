@@ -74,7 +74,7 @@ class Writer(Protocol):
 
     @property
     def refused(self) -> str | None:
-        """Why every call is refused; None if none was."""
+        """Why the model was not called again; None if no call was refused."""
 
     @property
     def overspent(self) -> str | None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from slowwave.cli.arguments.settings import CONFIG_NAME
+from slowwave.cli.arguments.settings import config_path
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.file import open_reading
@@ -89,7 +89,7 @@ def _all_due_work() -> Iterator[_DueWork]:
 
 
 def _due_work(path: Path) -> _DueWork:
-    config = path.parent / CONFIG_NAME
+    config = config_path(path)
     table = tomllib.loads(config.read_text("utf-8")) if config.exists() else {}
     with place_of(path, None, None).reading() as memory_file, open_reading(memory_file) as file:
         pending, chosen = read_pending_keys(file, ()), tenants(file)

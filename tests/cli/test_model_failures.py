@@ -21,6 +21,7 @@ FAILURES: dict[str, tuple[Responder, str]] = {
     "500": (lambda _: refuses(500, "broken", **_AT_ONCE), "broken"),
     "401": (lambda _: refuses(401, "not for you"), "not for you"),
     "404": (lambda _: refuses(404, "no such model"), "no such model"),
+    "an hour": (lambda _: refuses(429, retry_after="3600"), "asks to wait for 3600 seconds"),
     "rubbish": (lambda _: says("I think so."), "not answered"),
     "empty": (lambda _: says(""), "the model's answer is empty"),
     "HTML": (lambda _: Reply("<html>Welcome</html>"), "the server's answer is not JSON"),
@@ -80,7 +81,8 @@ def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..
     assert "litellm" not in line
     check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
     assert line.endswith(f" The next run asks again. To test server and key: {check}")
-    assert ("The server refuses every call" in line) == (failure in ("401", "404"))
+    ends = failure in ("401", "404", "an hour")
+    assert line.startswith("Error: The model was not called again: ") == ends
 
 
 def test_after_a_timeout_the_next_run_retries(agent: Agent, maintain: Callable[..., Ended]) -> None:

@@ -20,7 +20,7 @@ from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.memory import MemoryView
-from slowwave.cli.views.outcome import report_as_json, report_as_text
+from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.proposal import join_lines, view_result
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
@@ -96,12 +96,12 @@ def text_of(
     dry_run: bool = False,
     writer: Writer = _NO_MODEL,
 ) -> str:
-    said = outcome, Place(path), dry_run, writer, path, (None, None)
-    return printed(report_as_text(*said, verbose))
+    report = NightReport(outcome, Place(path), dry_run, writer, path, (None, None))
+    return printed(report.as_text(verbose))
 
 
 def json_of(path: Path, outcome: Outcome, writer: Writer = _NO_MODEL) -> dict[str, Any]:
-    return report_as_json(outcome, Place(path), False, writer, path, (None, None))
+    return NightReport(outcome, Place(path), False, writer, path, (None, None)).as_json()
 
 
 def active_tokens(path: Path) -> int:

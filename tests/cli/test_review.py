@@ -581,6 +581,18 @@ def test_at_a_terminal_the_draft_is_edited_in_the_persons_editor(
     cli("review", "edit", waiting, MERGE).ends(1, "writes no text")
 
 
+def test_a_text_from_an_editor_that_is_refused_is_shown_again(
+    waiting: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = f"{IN_ONE}\nMallory agrees."
+    editor = tmp_path / "editor.py"
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({words!r})\n")
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    ended = cli("review", "edit", waiting, SYNTHESIS).ends(1).says("Mallory")
+    assert f"The text from the editor:\n{words}\n" in ended.err
+
+
 # ---- wrong usage, and other files ----
 
 

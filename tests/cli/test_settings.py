@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import readme
 from cli_calls import Cli
-from commands import setting
+from commands import environment, setting
 from nights import TWINS, age_runs, daily, fill, rows
 from readme import KEYS
 from typer.core import TyperOption
@@ -44,6 +44,17 @@ def test_a_named_config_comes_before_the_one_beside_the_file(memory_file: Path, 
         assert tenant_of(memory_file, cli, *arguments) == "named"
 
 
+def test_settings_of_a_link_are_next_to_the_file_that_it_leads_to(
+    memory_file: Path, tmp_path: Path, cli: Cli
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text('tenant = "target"\n')
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "memory.db"
+    link.symlink_to(memory_file)
+    link.with_name("slowwave.toml").write_text('tenant = "link"\n')
+    assert tenant_of(memory_file, cli, link) == "target"
+
+
 def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     memory_file: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -62,7 +73,11 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file).ends(2, f"{config}, {key}: ")
+        cli("maintain", memory_file).ends(2, f"Error: {config}, {key}: it is blank.")
+    config.unlink()
+    for name, command in (("TENANT", ["add", memory_file, "x"]), ("FILE", ["maintain"])):
+        with environment({f"SLOWWAVE_{name}": " "}):
+            cli(*command).ends(2, f"Error: SLOWWAVE_{name}: it is blank.")
     assert list((tmp_path / "here").iterdir()) == []
 
 

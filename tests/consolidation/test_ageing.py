@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from builders import NOW, a_memory, a_run, copy_of, put, whole
 from cli_calls import Cli, in_a_process
 from commands import configure, setting
@@ -151,6 +152,20 @@ def test_the_most_specific_rule_applies(
     rules = [text for number, text in enumerate(RULES) if number not in without]
     found = retention_of(rules).rule_for(tenant, kind, layer)
     assert (None if found is None else found.text) == rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("kind=fact,\rkeep=3d", "a line break."),
+        ("x" * 131_073, "x' is not a retention rule: it is too long."),
+    ],
+)
+def test_why_a_rule_cannot_be_read_is_named(rule: str, why: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        retention_of([rule])
+    assert refused.value.message.endswith(why)
+    assert len(refused.value.message) < 200
 
 
 @pytest.mark.parametrize(
@@ -511,6 +526,9 @@ def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> No
     execute(memory_file, "UPDATE runs SET started_at = ?, outcome = 'failed'", began)
     assert gate_of(cli, *arguments) == {}
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
+    execute(memory_file, "UPDATE runs SET started_at = 'yesterday', outcome = 'done'")
+    cli("maintain", *arguments).ends(10, "The file is damaged: started_at of", "not a time")
+    cli("log", memory_file, "--prometheus").ends(10, "started_at of run", "not a time")
 
 
 def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(memory_file: Path, cli: Cli) -> None:

@@ -82,6 +82,10 @@ def test_an_agent_sees_only_its_tenant(
         ("recall", "plants", {"tags": "deploy"}),
         ("recall", "plants", {"recency": -1.0}),
         ("recall", "plants", {"min_relevance": 7}),
+        ("add", None, {}),
+        ("similar", None, {}),
+        ("similar", "long " * 5_000, {}),
+        ("forget", 5, {}),
         ("recall", " ", {}),
         ("recall", None, {}),
         ("recall", "plants", {"since": "yesterday"}),
@@ -92,7 +96,7 @@ def test_an_agent_sees_only_its_tenant(
     ],
 )
 def test_invalid_arguments_are_refused(
-    method: str, text: str | None, options: dict[str, Any], memory: AgentMemory
+    method: str, text: object, options: dict[str, Any], memory: AgentMemory
 ) -> None:
     with memory, pytest.raises(StoreError):
         getattr(memory, method)(text, **options)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import run_on_a_small_disk
 from cli_calls import Cli
 from model_nights import a_rule, every_night_asks, facts
 from model_server import oracle
@@ -174,6 +175,16 @@ def test_a_plan_overwrites_no_file_and_is_private(twice: Path, cli: Cli) -> None
     with unchanged(twice.read_bytes):
         ended = cli("maintain", twice, "--consolidate", "--dry-run", "--plan-out", twice)
         ended.ends(2, "already exists")
+
+
+def test_a_plan_without_room_leaves_no_part_of_it(twice: Path, tmp_path: Path) -> None:
+    execute(twice, "PRAGMA journal_mode = DELETE")
+    plan = tmp_path / "plans" / "plan.json"
+    plan.parent.mkdir()
+    command = ("maintain", twice, "--dry-run", "--plan-out", plan)
+    ended = run_on_a_small_disk(1000, *command)
+    assert (ended.returncode, f"Cannot write {plan}: File too large" in ended.stderr) == (1, True)
+    assert list(plan.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(

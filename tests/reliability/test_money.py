@@ -315,7 +315,7 @@ def test_a_refused_key_or_an_unknown_model_is_reported_even_if_quiet_is_asked_fo
     assert (code, shown.out) == (1, "")
     assert "not for you" in shown.err
     problem, todo = shown.err.splitlines()
-    assert problem.startswith("Error: The server refuses every call: ")
+    assert problem.startswith("Error: The model was not called again: ")
     assert "slowwave model-check --model openai/scripted" in todo
     assert len(agent.server.asked) == 1
 

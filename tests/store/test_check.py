@@ -127,6 +127,10 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
         "UPDATE embeddings SET vector = x'0000c07f0000803f' WHERE memory_id = 'm-1'",
         "bad vector: m of memory m-1 has length nan",
     ),
+    "time of a run that is not a time": (
+        "INSERT INTO runs (id, started_at, version, options) VALUES ('r', 'soon', '1', '{}')",
+        "unreadable: started_at of run r: not a time",
+    ),
     "table gone": ("DROP TABLE entity_scans", "changed schema: table entity_scans is missing"),
     "index gone": (
         "DROP INDEX memories_by_status",

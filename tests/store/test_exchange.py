@@ -129,10 +129,10 @@ def contents(draw: st.DrawFn) -> dict[str, Any]:
             updated_at=draw(moments),
             accessed_at=draw(st.none() | moments),
             expires_at=draw(st.none() | moments),
-            superseded_by=draw(st.none() | st.sampled_from(ids)),
+            superseded_by=draw(st.sampled_from([None, *ids[place:]])),
             superseded_at=draw(st.none() | moments),
         )
-        for memory_id in ids
+        for place, memory_id in enumerate(ids, start=1)
     ]
     pairs = st.tuples(st.sampled_from(ids), st.sampled_from([*ids, "gone"]))
     return {
@@ -357,6 +357,10 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "id of the file": (a_line(id="filed"), "a memory with the id filed already exists"),
     "id of a line before": (a_line(id="lined"), "a memory with the id lined already exists"),
     "successor that is nowhere": (a_line(superseded_by="nobody"), "superseded by nobody"),
+    "itself as its successor": (
+        a_line(id="circular", superseded_by="circular"),
+        "superseded by circular, which is missing, left out or superseded by it",
+    ),
     "edge without a source": (a_line(synthesized_from=[EDGE | {"source_id": ""}]), "source_id"),
     "edge of no operation": (a_line(synthesized_from=[EDGE | {"operation": "copy"}]), "operation"),
     "edge with an unknown field": (a_line(synthesized_from=[EDGE | {"more": 1}]), "more"),
@@ -411,9 +415,12 @@ def test_what_hangs_on_a_line_that_was_left_out_is_left_out_too(memory_file: Pat
         a_line("", id="m-3"),
         a_line(id="m-4", superseded_by="m-5", **gone),
         a_line(id="m-5"),
+        a_line(id="m-6", superseded_by="m-7", **gone),
+        a_line(id="m-7", superseded_by="m-6", **gone),
+        a_line(id="m-8", superseded_by="m-6", **gone),
         skip_invalid=True,
     )
-    assert (added, [skip.line for skip in skipped]) == (2, [1, 2, 3])
+    assert (added, [skip.line for skip in skipped]) == (2, [1, 2, 3, 6, 7, 8])
     assert [(memory.id, memory.superseded_by) for memory in all_memories(memory_file)] == [
         ("m-4", "m-5"),
         ("m-5", None),

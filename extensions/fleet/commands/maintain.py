@@ -36,8 +36,8 @@ from slowwave.cli.arguments.options import (
     operations_of,
 )
 from slowwave.cli.arguments.settings import (
-    CONFIG_NAME,
     config_for_source,
+    config_path,
     is_on_command_line,
     kill_switch_for,
 )
@@ -92,8 +92,7 @@ def fleet_maintain(
         bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
     ] = True,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be done; write nothing."),
+        bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")
     ] = False,
     engine: Annotated[
         EngineName,
@@ -120,8 +119,7 @@ def fleet_maintain(
     format: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help=f"Format of the memories in a database: {FORMATS_OF_DATABASES}.",
+            metavar="NAME", help=f"Format of the memories in a database: {FORMATS_OF_DATABASES}."
         ),
     ] = None,
     receipts: Annotated[
@@ -239,7 +237,7 @@ def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
     try:
         switch = kill_switch_for(context, path)
     except typer.BadParameter as error:
-        return Receipt(key, "refused", f"{path.parent / CONFIG_NAME}: {error.message}", tries=0)
+        return Receipt(key, "refused", f"{config_path(path)}: {error.message}", tries=0)
     return None if switch is None else Receipt(key, "off", f"by {switch}", tries=0)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from slowwave.extensions.postgres.format import PostgresFormat
 from slowwave.extensions.postgres.tenants import Tenants
 from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.opening import is_database, read_text
 from slowwave.store.records import json_text
 
@@ -88,7 +88,8 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
     if named == "-":
         lines = sys.stdin.read().splitlines()
         return _listed(named, Path.cwd(), lines)
-    return _on_disk(named)
+    with file_errors("read", Path(named), error_type=UnusableFile):
+        return _on_disk(named)
 
 
 def _on_disk(named: str) -> FileSource:

@@ -98,7 +98,8 @@ def _opened(folder: Path, mode: int) -> Iterator[int]:
     try:
         folder.mkdir(_folder_mode(mode))
     except FileExistsError:
-        pass
+        if not folder.is_dir():  # a file, or a link to a folder that is missing
+            raise NotADirectoryError(errno.ENOTDIR, "", str(folder)) from None
     except FileNotFoundError as error:
         raise StoreError(
             f"Cannot write into {folder}: there is no folder {folder.parent}.", "Create it first."

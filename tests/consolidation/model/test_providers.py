@@ -88,7 +88,7 @@ def test_a_refused_key_ends_the_night(agent: Agent, model: str, path: str, statu
     outcome = agent.sleep(asking)
     whys = {question.state: question.why for question in outcome.asked}
     assert whys.keys() == {"failed", "skipped"}
-    assert whys["skipped"] == "not asked, because every call is refused"
+    assert whys["skipped"] == "not asked, because an earlier call was refused"
     assert "not for you" in str(asking.refused)
     assert len(agent.server.asked) == 1
 

@@ -459,6 +459,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
         (("SOURCE", "--shard", "first"), 2, "must be I/N"),
         (("SOURCE", "--checker", "none"), 2, "requires --model"),
         (("nowhere",), 10, "There is no folder, list or file nowhere"),
+        (("x" * 300,), 10, "File name too long"),
         (("ftp://host/files",), 1, "Known kinds: s3://"),
         (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--receipts", "x" * 300), 1, "File name too long"),

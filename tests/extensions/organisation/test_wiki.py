@@ -303,6 +303,8 @@ def test_an_unwritable_folder_is_reported(night: Path, tmp_path: Path, cli: Cli)
     ended = cli("export", night, "--wiki", tmp_path / "none" / "wiki")
     assert f"there is no folder {tmp_path / 'none'}.\nCreate it first.\n" in ended.err
     assert (tmp_path / "file").read_text() == "mine"
+    (tmp_path / "link").symlink_to("none")
+    cli("export", night, "--wiki", tmp_path / "link").ends(1, "is in the way", "a new folder")
 
 
 def test_a_folder_of_another_file_is_refused(night: Path, tmp_path: Path, cli: Cli) -> None:
