@@ -13,7 +13,7 @@ import pytest
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import PORT, TWINS, active, daily, execute, fill, night, of_one_thing, rows, states
+from nights import PORT, TWINS, daily, execute, fill, night, of_one_thing, rows, states
 
 from slowwave.consolidation.clustering import blocks
 from slowwave.consolidation.proposals import Plan
@@ -95,13 +95,13 @@ def test_a_circle_of_successors_is_ignored(memory_file: Path, embedder: Sentence
     assert night(memory_file, embedder).plan.proposals == ()
 
 
-def test_a_covered_memory_is_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:
+def test_similar_memories_are_left_to_a_model(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
     fill(memory_file, daily(WORDINGS, "badge"))
     outcome = night(memory_file, embedder)
-    assert [proposal.operation for proposal in outcome.plan.proposals] == ["merge"]
-    assert states(memory_file) == {"badge-00": "superseded", "badge-01": "active"}
-    assert active(memory_file) == [WORDINGS[1]]
-    assert night(memory_file, embedder).plan.proposals == ()
+    assert outcome.plan.proposals == ()
+    assert [set(group.sources) for group in outcome.plan.undecided] == [{"badge-00", "badge-01"}]
 
 
 def test_only_the_named_tenant_is_planned(memory_file: Path, embedder: SentenceEmbedder) -> None:

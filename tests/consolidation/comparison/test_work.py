@@ -16,7 +16,6 @@ from texts import sources
 
 from fixtures.night import lines, load
 from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.comparison.entailment import likelihoods_of, rough_likelihoods_of
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.facts.reading import Reading
@@ -70,15 +69,8 @@ def test_comparing_a_pair_compiles_no_pattern() -> None:
 
 
 # The work of nights on 1,000 memories: it may only fall.
-FIRST = {
-    "texts": 995,
-    "vetoes": 2_662,
-    "rough": 326,
-    "questions": 62,
-    "searches": 1,
-    "statements": 1_218,
-}
-SMALL = {"texts": 5, "vetoes": 27, "questions": 4, "searches": 2, "statements": 245}
+FIRST = {"texts": 995, "vetoes": 2_662, "searches": 1, "statements": 1_218}
+SMALL = {"texts": 5, "vetoes": 27, "searches": 2, "statements": 245}
 IDLE = {"statements": 72}
 
 
@@ -88,8 +80,6 @@ def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) 
         lambda: night(path, embedder, full=full),
         texts=_features,
         vetoes=find_veto,
-        rough=rough_likelihoods_of,
-        questions=likelihoods_of,
         searches=similar_pairs,
     )
 
