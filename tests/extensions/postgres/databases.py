@@ -37,6 +37,14 @@ SET embedding = EXCLUDED.embedding,
 """
 
 Embed = Callable[[list[str]], Any]
+# Two duplicates, each twice, and a memory of something else.
+TWINS = [
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+    "Ravi prefers tea.",
+]
 
 
 @dataclass(frozen=True)
