@@ -45,7 +45,7 @@ class ScriptedModel:
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
+    def sent(self) -> str:
         """All that the agent has sent: what it loaded, and what its tools gave."""
         return json.dumps(self.requests, ensure_ascii=False)
 
@@ -206,12 +206,12 @@ def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[Scri
                 )
 
         def _send(self, kind: str, text: str) -> None:
-            told = text.encode()
+            body = text.encode()
             self.send_response(200)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(told)))
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(body)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = threading.Thread(target=server.serve_forever)
