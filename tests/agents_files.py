@@ -107,7 +107,7 @@ def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def make_file(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
-    """Make a file that says these, a day each where it has dates."""
+    """Make a file with these texts, a day each if the format has dates."""
     folder.mkdir()
     rows = [
         {
@@ -157,7 +157,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
 def written(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Return every file below a folder, with its bytes and its time.
 
-    But for the mirror, and the lock that Hermes itself takes.
+    Except for the mirror, and the lock of Hermes.
     """
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
@@ -168,14 +168,14 @@ def written(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 @contextmanager
 def nobody_writes(path: Path) -> Iterator[None]:
-    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    """Fail if a file, a folder or a database is written to, even with the same content."""
     database = path if is_database(path) else ":memory:"
     with closing(sqlite3.connect(database)) as db:
-        # What its agent left in a log goes into the file, now and not when the last one lets go.
+        # Moves the log that its agent left into the file now, not when it is closed.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = written(path.parent)
     with closing(sqlite3.connect(database)) as db:
-        # Another number as soon as anybody else has committed.
+        # The number changes when another connection commits.
         seen = db.execute("PRAGMA data_version").fetchone()
         yield
         assert db.execute("PRAGMA data_version").fetchone() == seen

@@ -1,7 +1,7 @@
 """Stand-ins for `claude` and `codex`: they take the documented options, and answer as documented.
 
 Their outputs are those of Claude Code 2.1.330 and codex 0.171.0. What they are started with goes to
-a log; what they do is told by a file next to it.
+a log; a file next to it says what they do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A model on loopback that plays a script: it has an agent call its own tools, one after another.
 
 It speaks Anthropic's messages API and OpenAI's chat API, each as a stream where that is asked for.
-Which step comes next is told by how many results of tools a request holds.
+The number of tool results in a request says which step comes next.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class ScriptedModel:
 
     @property
     def sent(self) -> str:
-        """All that the agent has sent: what it loaded, and what its tools gave."""
+        """All that the agent has sent: what it loaded, and the results of its tools."""
         return json.dumps(self.requests, ensure_ascii=False)
 
     @property
     def results(self) -> list[str]:
-        """What its tools gave, as the fullest request has it."""
+        """The results of its tools in the longest request."""
         found = [_results(request) for request in self.requests]
         return max(found, key=len, default=[])
 
