@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -9,13 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from builders import NOW
 from cli_calls import Cli
 from nights import execute
-from places import KILLING
+from places import FORMATS, KILLING
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.extensions.formats.base import Change
 from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
 from slowwave.store.opening import is_database
 
 # Four things that have nothing to do with each other.
@@ -28,15 +31,56 @@ FOUR_TEXTS = (
 
 _FIRST_DAY = 3
 
-# A file of each format, as its own program writes it.
+# Files, folders and databases as the programs of each format write them.
+RECORDED = {
+    "mcp-server-memory": "mcp-server-memory/memory.jsonl",
+    "hermes": "hermes/memories/MEMORY.md",
+    "markdown": "markdown/MEMORY.md",
+    "claude-code": "claude-code/memory",
+    "mcp-memory-service": "mcp-memory-service.sql",
+    "langgraph": "langgraph.sql",
+    "claude-mem": "claude-mem.sql",
+}
+# Where its program looks for a file of text.
 SAMPLES = {
-    "mcp-server-memory": "memory.jsonl",
-    "hermes": "memories/MEMORY.md",
-    "markdown": "MEMORY.md",
+    name: RECORDED[name].partition("/")[2] for name in ("mcp-server-memory", "hermes", "markdown")
 }
 
 
-def consolidated(cli: Cli, name: str, path: Path, *more: str) -> str:
+def recorded(name: str, path: Path) -> Path:
+    """Put the recorded memories of a format at a path."""
+    source = FORMATS / RECORDED[name]
+    if source.suffix == ".sql":
+        with closing(sqlite3.connect(path)) as db:
+            db.executescript(source.read_text("utf-8"))
+    elif source.is_dir():
+        shutil.copytree(source, path)
+    else:
+        shutil.copy2(source, path)
+    return path
+
+
+def mirrored(folder: Path, **attributes: object) -> Mirror:
+    """Mirror a folder of Claude Code, with attributes of its format."""
+    format = format_named("claude-code")
+    vars(format).update(attributes)
+    mirror = Mirror(folder, format, default_state(folder))
+    mirror.make()
+    mirror.settle(NOW)
+    return mirror
+
+
+def write_note(
+    folder: Path, name: str, day: int, text: str, description: str = "a note", more: str = ""
+) -> None:
+    """Write a memory as Claude Code does; more: lines of the front matter before `metadata`."""
+    (folder / f"{name}.md").write_text(
+        f"---\nname: {name}\ndescription: {description}\n{more}metadata:\n"
+        f"  type: project\n  modified: 2026-02-{day:02d}T09:00:00.000Z\n---\n\n{text}\n"
+    )
+
+
+def consolidate(cli: Cli, name: str, path: Path, *more: str) -> str:
     """Consolidate a file of a format, and return the id of the run."""
     return str(cli("maintain", path, "--format", name, "--json", *more).ends(0).json["run"])
 
@@ -62,8 +106,8 @@ def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def made(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
-    """Make a file that says these, a day each where it has dates."""
+def make_file(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
+    """Make a file with these texts, a day each if the format has dates."""
     folder.mkdir()
     rows = [
         {
@@ -82,10 +126,10 @@ def format_of(name: str) -> str:
     return name.partition(",")[0]
 
 
-def held(path: Path) -> object:
-    """Return what a file or a folder holds: of a database its rows."""
+def stored_in(path: Path) -> object:
+    """Return the content of a file or a folder: of a database its rows."""
     if path.is_dir():
-        return {each.name: each.read_bytes() for each in path.iterdir()}
+        return bytes_of(path)
     if not is_database(path):
         return path.read_bytes() if path.exists() else None
     with closing(sqlite3.connect(path)) as db:
@@ -98,17 +142,22 @@ def held(path: Path) -> object:
 
 
 def content(folder: Path) -> dict[str, tuple[bytes, int]]:
-    """Return each file of Claude Code with its time; the index is written anew, so it has none."""
+    """Return each file of Claude Code with its time, except for the rewritten index."""
     return {
         item.name: (item.read_bytes(), 0 if item.name == "MEMORY.md" else item.stat().st_mtime_ns)
         for item in sorted(folder.iterdir())
     }
 
 
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    """Return each file of a folder."""
+    return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
+
+
 def written(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Return every file below a folder, with its bytes and its time.
 
-    But for the mirror, and the lock that Hermes itself takes.
+    Except for the mirror, and the lock of Hermes.
     """
     return {
         str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
@@ -119,21 +168,21 @@ def written(folder: Path) -> dict[str, tuple[bytes, int]]:
 
 @contextmanager
 def nobody_writes(path: Path) -> Iterator[None]:
-    """Fail if a file, a folder or a database is written to, even with what it holds already."""
+    """Fail if a file, a folder or a database is written to, even with the same content."""
     database = path if is_database(path) else ":memory:"
     with closing(sqlite3.connect(database)) as db:
-        # What its agent left in a log goes into the file, now and not when the last one lets go.
+        # Moves the log that its agent left into the file now, not when it is closed.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     before = written(path.parent)
     with closing(sqlite3.connect(database)) as db:
-        # Another number as soon as anybody else has committed.
+        # The number changes when another connection commits.
         seen = db.execute("PRAGMA data_version").fetchone()
         yield
         assert db.execute("PRAGMA data_version").fetchone() == seen
     assert written(path.parent) == before
 
 
-def told_in(name: str, path: Path) -> list[str]:
+def texts_in(name: str, path: Path) -> list[str]:
     """Return the texts that a file holds."""
     with format_named(format_of(name)).opened(path, writes=False) as file:
         return [record.text for record in file.records]

@@ -9,8 +9,8 @@ import live_agent
 from places import FORMATS
 
 SCRIPTS = FORMATS.with_name("peers")
-THINGS = [live_agent.thing(number) for number in range(12)]
-TWICE = [text + end for text in THINGS for end in ("", ".")]
+FACTS = [live_agent.fact_about_shed(number) for number in range(12)]
+TWICE = [text + end for text in FACTS for end in ("", ".")]
 
 
 def run(*command: object, **environment: str) -> str:

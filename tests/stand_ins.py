@@ -1,7 +1,7 @@
 """Stand-ins for `claude` and `codex`: they take the documented options, and answer as documented.
 
 Their outputs are those of Claude Code 2.1.330 and codex 0.171.0. What they are started with goes to
-a log; what they do is told by a file next to it.
+a log; a file next to it says what they do.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _begin(read: str) -> dict[str, Any]:
     }
     with (folder / "log").open("a") as log:
         log.write(json.dumps(noted) + "\n")
-    told: dict[str, Any] = json.loads((folder / "mode").read_text())
-    mode = told["mode"]
+    script: dict[str, Any] = json.loads((folder / "mode").read_text())
+    mode = script["mode"]
     if mode == "hang":
         # A child of its own, which holds its pipes open.
         child = subprocess.Popen(["/bin/sleep", str(SLEEPS_S)])
@@ -124,10 +124,10 @@ def _begin(read: str) -> dict[str, Any]:
     if mode in ("garbage", "huge"):
         sys.stdout.write("<html>502 Bad Gateway</html>")
         sys.stderr.write("Error: secret-in-the-environment\n")
-        sys.exit(told.get("code", 0))
+        sys.exit(script.get("code", 0))
     if mode == "slow":
-        time.sleep(told["seconds"])
-    return told
+        time.sleep(script["seconds"])
+    return script
 
 
 def _note_process(pid: int) -> None:
@@ -154,7 +154,7 @@ def run_claude() -> None:
     asked = options.parse_args()
     assert asked.system_prompt_file.read_text().startswith("You ")
     read = sys.stdin.read()
-    told = _begin(read)
+    script = _begin(read)
     result: dict[str, Any] = {
         "type": "result",
         "subtype": "success",
@@ -167,19 +167,19 @@ def run_claude() -> None:
         "modelUsage": {},
     }
     charged = {
-        "total_cost_usd": told.get("cost", COST_USD),
+        "total_cost_usd": script.get("cost", COST_USD),
         "modelUsage": {SERVED: {**TOKENS, "outputTokens": 50, "costUSD": COST_USD}},
     }
-    if told["mode"] == "error":
-        result |= {"is_error": True} | told["result"]
-    elif told["mode"] == "over budget":
+    if script["mode"] == "error":
+        result |= {"is_error": True} | script["result"]
+    elif script["mode"] == "over budget":
         errors = ["Reached maximum budget ($0.01)"]
         result |= charged | {"is_error": True, "subtype": "error_max_budget_usd", "errors": errors}
         del result["result"]
     else:
         answer = _answer(read)
         result |= charged | {"result": json.dumps(answer), "structured_output": answer}
-    events: Any = [{"type": "system"}, result] if told["mode"] == "verbose" else result
+    events: Any = [{"type": "system"}, result] if script["mode"] == "verbose" else result
     sys.stdout.write(json.dumps(events))
     sys.exit(int(result["is_error"]))
 
@@ -199,14 +199,14 @@ def run_codex() -> None:
     asked = options.parse_args()
     assert json.loads(asked.output_schema.read_text())["type"] == "object"
     read = sys.stdin.read()
-    told = _begin(read)
+    script = _begin(read)
     sys.stderr.write("WARNING: proceeding\n")
     _say({"type": "thread.started", "thread_id": "1"})
     _say({"type": "item.completed", "item": {"type": "error", "message": "an unknown setting"}})
     _say({"type": "turn.started"})
-    if told["mode"] == "error":
+    if script["mode"] == "error":
         _say({"type": "error", "message": "Reconnecting... 1/5"})
-        _say({"type": "turn.failed", "error": told["error"]})
+        _say({"type": "turn.failed", "error": script["error"]})
         sys.exit(1)
     item = {"id": "item_1", "type": "agent_message", "text": json.dumps(_answer(read))}
     _say({"type": "item.completed", "item": item})

@@ -1,4 +1,4 @@
-"""A bucket for tests: moto's S3 server on loopback, and what was asked of it."""
+"""A bucket for tests: moto's S3 server on loopback, and its requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Requests(logging.Handler):
 
 
 class Bucket:
-    """A bucket that is there as long as the block lasts."""
+    """A bucket that exists as long as the block lasts."""
 
     def __init__(self, name: str, requests: _Requests) -> None:
         """Take its name, and where requests are counted."""
@@ -40,7 +40,7 @@ class Bucket:
         self._requests = requests
 
     def put(self, key: str, path: Path) -> None:
-        """Put a file as an agent does that looks at nothing."""
+        """Put a file without a condition, as an agent does."""
         self._store().write(key, path.read_bytes())
 
     def get(self, key: str, path: Path) -> Path:
@@ -48,12 +48,8 @@ class Bucket:
         path.write_bytes(self._store().read(key))
         return path
 
-    def keys(self) -> list[str]:
-        """Return what lies in the bucket."""
-        return sorted(item.key for item in self._store().list())
-
     def asked(self, method: str) -> list[str]:
-        """Return the memory files that such requests were about, and forget all requests."""
+        """Return the memory files of requests with a method, and forget all requests."""
         found = sorted(
             key for (how, key) in self._requests.counts if how == method and ".db" in key
         )
@@ -75,7 +71,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
     from slowwave.extensions.fleet.store import object_store
 
-    # What one server holds, the next of the same process holds, too.
+    # Servers of the same process share their objects.
     name = f"agents-{secrets.token_hex(6)}"
     logger, requests = logging.getLogger("werkzeug"), _Requests(name)
     logger.addHandler(requests)

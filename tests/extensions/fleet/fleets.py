@@ -65,22 +65,22 @@ def all_receipts(place: Path | str) -> list[Receipt]:
     return [receipt for night in reversed(archive.nights()) for receipt in archive.receipts(night)]
 
 
-def told_runs(place: Path | str) -> dict[str, list[str]]:
-    """Return which runs the receipts of all nights tell of each file."""
+def receipt_runs(place: Path | str) -> dict[str, list[str]]:
+    """Return the runs of each file that the receipts of all nights name."""
     found: dict[str, list[str]] = {}
     for receipt in all_receipts(place):
         found.setdefault(receipt.key, []).extend(receipt.runs)
     return found
 
 
-def orders(
+def job_of(
     source: Path | str,
     make_writer: MakeWriter,
     workers: int = 1,
     budget: UsageLimits | None = None,
     owner: BudgetOwner | None = None,
 ) -> FleetJob:
-    """Return orders as the command gives them, with a writer of the test's own."""
+    """Return a job as the command makes it, with a writer of the test's own."""
     found = source_of(str(source))
     return FleetJob(
         CycleOptions(shown={OPTION: "of a test"}),
@@ -98,11 +98,11 @@ def orders(
 
 
 def nightly(source: Path | str, make_writer: MakeWriter, workers: int = 1) -> Totals:
-    """Have a fleet's night done as the command does it, with a writer of the test's own."""
+    """Maintain a fleet as the command does, with a writer of the test's own."""
     found = source_of(str(source))
     engine = LocalEngine(workers, prepare_worker)
-    told_orders = orders(source, make_writer, workers)
-    fleet = Fleet(found, told_orders, engine, Archive(found.receipts))
+    job = job_of(source, make_writer, workers)
+    fleet = Fleet(found, job, engine, Archive(found.receipts))
     return fleet.night(utc_now(), Progress(), Interruption())
 
 
@@ -119,10 +119,11 @@ def built_in(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
 def deadly_writer(
     folder: Path, times: int, spared: int = 0, writer: MakeWriter = built_in
 ) -> MakeWriter:
-    """Return what kills its worker so often, each time once a night is done and nothing is said.
+    """Return a writer that kills its worker `times` times, after a run and before its receipt.
 
-    spared: so many nights come first that go well. writer: what writes otherwise.
+    spared: how many runs go well before. writer: what writes otherwise.
     """
+    (folder / "driver").write_text(str(os.getpid()))
     return partial(_made_deadly, folder, times, spared, writer)
 
 
@@ -147,10 +148,7 @@ def _made_deadly(
 
 
 def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
-    """Return what has somebody meddle once a night is done, before anything is put back.
-
-    For a worker in this process.
-    """
+    """Return a writer that meddles after a run and before its upload, in this process."""
     calls = 0
 
     def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:

@@ -1,4 +1,4 @@
-"""A night for each of many files: what is done, what is told of it, and what goes wrong."""
+"""Runs over many files: their receipts and budgets, damaged files, and killed processes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,16 @@ import random
 import re
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 import pytest
-from builders import damage, foreign
+from builders import damage, foreign, kept_file
 from cli_calls import Cli
 from figures import Figures
 from fleets import (
@@ -30,14 +28,14 @@ from fleets import (
     built_in,
     deadly_writer,
     fleet_of,
+    job_of,
     nightly,
-    orders,
+    receipt_runs,
     runs_of,
-    told_runs,
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import daily, execute, fill, picture
+from nights import daily, execute, fill, picture, unchanged
 from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
@@ -65,15 +63,18 @@ def fleet(tmp_path: Path) -> list[Path]:
     return fleet_of(tmp_path / "agents", 4)
 
 
+# Runs the command on one worker.
+FLEET = ("fleet", "maintain", "--workers", 1)
+
+
 def folder_of(fleet: list[Path]) -> Path:
     return fleet[0].parent
 
 
 def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> dict[str, object]:
-    """Have a night done, and return what it says of itself."""
+    """Maintain a fleet, and return the report."""
     command = ("fleet", "maintain", folder_of(fleet), "--workers", workers)
-    found: dict[str, object] = cli(*command, "--json", *more).json
-    return found
+    return dict(cli(*command, "--json", *more).json)
 
 
 # ---- the nights ----
@@ -90,35 +91,35 @@ def test_a_fleet_applies_what_single_runs_do(fleet: list[Path], tmp_path: Path, 
     assert all(cli("check", path).code == 0 for path in fleet)
 
 
-def test_two_shards_do_what_one_process_does_and_only_once(fleet: list[Path], cli: Cli) -> None:
+def test_two_shards_maintain_each_file_once(fleet: list[Path], cli: Cli) -> None:
     parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
     assert sum(int(str(part["files"])) for part in parts) == 4
     assert all(len(runs_of(path)) == 1 for path in fleet)
-    assert told_runs(folder_of(fleet) / RECEIPTS) == {
-        path.relative_to(folder_of(fleet)).as_posix(): runs_of(path) for path in fleet
-    }
+    assert_receipts_name_all_runs(fleet)
 
 
-def test_killed_workers_lose_no_night(tmp_path: Path, rounds: Rounds, figures: Figures) -> None:
+def assert_receipts_name_all_runs(files: list[Path]) -> None:
+    folder = folder_of(files)
+    runs = {path.relative_to(folder).as_posix(): runs_of(path) for path in files}
+    assert receipt_runs(folder / RECEIPTS) == runs
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path, rounds: Rounds, figures: Figures) -> None:
     for turn in range(rounds(1, 4)):
         folder = tmp_path / str(turn)
-        folder.mkdir()
         files = fleet_of(folder / "agents", 3)
-        (folder / "driver").write_text(str(os.getpid()))
         totals = nightly(folder / "agents", deadly_writer(folder, 1), workers=2)
         assert len(list(folder.glob("killed-*"))) == 1
         figures.add("workers of fleets killed")
         assert totals.became == {"done": 3}
-        # The one that was killed had applied them, and said nothing.
+        # The killed worker had applied them without a receipt.
         assert totals.sums["applied"] == sum(len(applied(file)) for file in files)
         assert all(len(applied(file)) == len(set(applied(file))) for file in files)
-        receipts = told_runs(folder / "agents" / RECEIPTS)
-        assert sorted(receipts.values()) == sorted(map(runs_of, files))
+        assert_receipts_name_all_runs(files)
 
 
-def test_a_file_that_kills_every_worker_is_lost_alone(tmp_path: Path, long_only: None) -> None:
+def test_a_file_that_kills_every_worker_is_skipped(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 2)
-    (tmp_path / "driver").write_text(str(os.getpid()))
     totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)
     assert totals.became == {"done": 1, "lost": 1}
     (why,) = [why for _, why in totals.troubles]
@@ -127,50 +128,41 @@ def test_a_file_that_kills_every_worker_is_lost_alone(tmp_path: Path, long_only:
 
 def test_a_fleet_whose_workers_all_die_ends(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 1)
-    (tmp_path / "driver").write_text(str(os.getpid()))
     with pytest.raises(ConsolidationError, match="die immediately"):
         nightly(tmp_path / "agents", deadly_writer(tmp_path, 99), workers=2)
 
 
-def test_a_fleet_opens_a_file_once_more_than_its_night_by_itself(fleet: list[Path]) -> None:
+def test_a_fleet_opens_a_file_once_more_than_a_single_run(fleet: list[Path]) -> None:
     opened: list[str] = []
     counting = True
 
     def count(event: str, arguments: tuple[object, ...]) -> None:
-        # A look at what a file is takes no lock, and reads no more than its first page.
+        # Recognizing a file takes no lock, and reads only its first page.
         if counting and event == "sqlite3.connect" and "immutable" not in str(arguments[0]):
             opened.append(str(arguments[0]))
 
     sys.addaudithook(count)  # there is no way to take one away again
-    told_orders = orders(folder_of(fleet), built_in)
+    job = job_of(folder_of(fleet), built_in)
     try:
-        # With something to do, and at rest.
+        # With proposals, and without.
         for _ in range(2):
             run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), utc_now())
             alone = len(opened)
-            Worker(told_orders).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
+            Worker(job).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
             assert len(opened) - alone == alone + 1 > 1
             opened.clear()
     finally:
         counting = False
 
 
-def test_a_night_can_be_undone_file_by_file(fleet: list[Path], cli: Cli) -> None:
-    before = picture(fleet[0], ["memories"])
-    maintained(cli, fleet)
-    assert picture(fleet[0], ["memories"]) != before
-    assert cli("undo", fleet[0], runs_of(fleet[0])[0]).code == 0
-    assert picture(fleet[0], ["memories"]) == before
-
-
 # ---- the second night ----
 
 
-def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli: Cli) -> None:
+def test_the_next_run_opens_only_files_that_changed(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     opened = {path: path.stat() for path in fleet}
     fill(fleet[1], daily(["The wiki is backed up at 02:30."], "wiki"))
-    # If this one were opened, it would not be a memory file.
+    # If this file were opened, it would not be a memory file.
     data, was = fleet[0].read_bytes(), fleet[0].stat()
     with fleet[0].open("r+b") as stream:
         stream.write(bytes(len(data)))
@@ -183,7 +175,7 @@ def test_the_next_night_opens_only_what_changed_or_is_due(fleet: list[Path], cli
     assert maintained(cli, fleet)["became"] == {"nothing": 1, "unchanged": 3}
 
 
-def test_a_memory_that_ends_makes_its_file_due_at_that_moment(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_is_due_when_a_memory_expires(tmp_path: Path, cli: Cli) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
     fill(path, [{"content": "The gate code is 4411.", "expires_at": "2199-01-01T00:00:00+00:00"}])
     maintained(cli, [path])
@@ -194,7 +186,7 @@ def test_a_memory_that_ends_makes_its_file_due_at_that_moment(tmp_path: Path, cl
     assert not known.is_current(receipt.version, basis, "2199-01-02T00:00:00+00:00")
 
 
-def test_options_that_plan_otherwise_have_every_file_looked_at(fleet: list[Path], cli: Cli) -> None:
+def test_other_options_make_every_file_due(fleet: list[Path], cli: Cli) -> None:
     assert maintained(cli, fleet, "--only", "update")["applied"] == 0
     assert maintained(cli, fleet)["became"] == {"done": 4}
 
@@ -207,45 +199,43 @@ def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds, figures
     for kill in range(rounds(1, 4)):
         folder = tmp_path / f"agents-{kill}"
         files = fleet_of(folder, 6)
-        command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
-        driver = subprocess.Popen([*command, "--workers", "1" if kill % 2 == 0 else "2", "--quiet"])
-        # Somewhere between the first file that it has begun and the last.
-        begun = folder / f".{files[0].name}.maintenance.lock"
-        for _ in range(600):
-            if list(folder.rglob("*.maintenance.lock")) or begun.exists():
-                break
-            time.sleep(0.02)
-        time.sleep(chance.uniform(0.0, 1.5))
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
+        with driving(folder, "--workers", str(1 + kill % 2), "--quiet") as driver:
+            wait_until(lambda folder=folder: list(folder.rglob("*.maintenance.lock")))
+            time.sleep(chance.uniform(0.0, 1.5))
+            driver.send_signal(signal.SIGKILL)
         assert all(cli("check", file).code == 0 for file in files)
         found = maintained(cli, files)
-        assert found["complete"] is True
-        assert found["troubles"] == []
-        keys = {file.relative_to(folder).as_posix(): runs_of(file) for file in files}
-        assert told_runs(folder / RECEIPTS) == keys
+        assert (found["complete"], found["troubles"]) == (True, [])
+        assert_receipts_name_all_runs(files)
         assert all(len(applied(file)) == len(set(applied(file))) > 0 for file in files)
         figures.add("drivers of fleets killed")
 
 
-def test_a_signal_ends_a_fleet_with_its_code_and_keeps_receipts(tmp_path: Path, cli: Cli) -> None:
-    files = fleet_of(tmp_path / "agents", 12)
-    folder = tmp_path / "agents"
-    command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
-    driver = subprocess.Popen(
-        [*command, "--workers", "1", "--json"], stdout=subprocess.PIPE, text=True
-    )
+def driving(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """Start to maintain a fleet in a process."""
+    command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def wait_until(condition: Callable[[], object]) -> None:
     for _ in range(600):
-        if any(runs_of(file) for file in files):
+        if condition():
             break
         time.sleep(0.02)
-    driver.send_signal(signal.SIGTERM)
-    out, _ = driver.communicate(timeout=60)
+
+
+def test_sigterm_ends_a_fleet_with_143_and_keeps_receipts(tmp_path: Path, cli: Cli) -> None:
+    files = fleet_of(tmp_path / "agents", 12)
+    with driving(folder_of(files), "--workers", "1", "--json") as driver:
+        wait_until(lambda: any(runs_of(file) for file in files))
+        driver.send_signal(signal.SIGTERM)
+        out, _ = driver.communicate(timeout=60)
     assert driver.returncode == 143
-    said = json.loads(out)
-    assert said["complete"] is False
-    assert 0 < said["files"] < len(files)
-    assert cli("fleet", "report", folder / RECEIPTS).out.count("Not all files were maintained") == 1
+    report = json.loads(out)
+    assert report["complete"] is False
+    assert 0 < report["files"] < len(files)
+    shown = cli("fleet", "report", folder_of(files) / RECEIPTS).out
+    assert shown.count("Not all files were maintained") == 1
 
 
 # ---- budgets ----
@@ -259,26 +249,29 @@ def with_questions(folder: Path, count: int) -> list[Path]:
     return files
 
 
-# A question of these and its second opinion cost so much, in USD.
-SOME_MONEY = 0.0005
+# What a question and its check cost, in USD.
+COST_OF_A_QUESTION = 0.0005
 
 
 @pytest.mark.parametrize(
     ("budget", "why"),
     [
         (UsageLimits(calls=5), "the budget of 5 calls is used up"),
-        (UsageLimits(cost_usd=SOME_MONEY), f"the budget of {SOME_MONEY} USD has no room"),
+        (
+            UsageLimits(cost_usd=COST_OF_A_QUESTION),
+            f"the budget of {COST_OF_A_QUESTION} USD has no room",
+        ),
     ],
     ids=["calls", "money"],
 )
-def test_two_workers_keep_to_one_budget(budget: UsageLimits, why: str, tmp_path: Path) -> None:
+def test_two_workers_share_a_budget(budget: UsageLimits, why: str, tmp_path: Path) -> None:
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile(tmp_path, budget, 2)
     with model_server() as server:
         made = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
-        told_orders = orders(tmp_path / "agents", made, 2, budget, owner)
+        job = job_of(tmp_path / "agents", made, 2, budget, owner)
         with ThreadPoolExecutor(2) as pool:
-            shares = pool.map(lambda rest: nights(told_orders, rest), (files[::2], files[1::2]))
+            shares = pool.map(lambda rest: nights(job, rest), (files[::2], files[1::2]))
             receipts = [receipt for share in shares for receipt in share]
         asked = len(server.asked)
     assert why in " ".join(str(receipt.why) for receipt in receipts)
@@ -288,23 +281,23 @@ def test_two_workers_keep_to_one_budget(budget: UsageLimits, why: str, tmp_path:
     assert 0 < spent <= (budget.cost_usd or spent)
 
 
-def nights(told_orders: FleetJob, files: list[Path]) -> list[Receipt]:
-    worker = Worker(told_orders)
+def nights(job: FleetJob, files: list[Path]) -> list[Receipt]:
+    worker = Worker(job)
     return [worker.night(Item(file.name, None)) for file in files]
 
 
-def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
+def test_worker_processes_share_a_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
     files = with_questions(tmp_path / "agents", 8)
     with model_server() as server:
         asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base)
         found = maintained(cli, files, *asking, "--max-calls", 5, workers=2)
         assert len(server.asked) == 5 == found["calls"]
-        found = maintained(cli, files, *asking, "--max-cost", SOME_MONEY, workers=2)
-    assert 0 < float(str(found["cost_usd"])) <= SOME_MONEY
-    assert f"the budget of {SOME_MONEY} USD has no room" in str(found["troubles"])
+        found = maintained(cli, files, *asking, "--max-cost", COST_OF_A_QUESTION, workers=2)
+    assert 0 < float(str(found["cost_usd"])) <= COST_OF_A_QUESTION
+    assert f"the budget of {COST_OF_A_QUESTION} USD has no room" in str(found["troubles"])
 
 
-def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
+def test_shards_share_a_whole_budget() -> None:
     shares = [Shard(at, 3).share_of(UsageLimits(10, 100, 1.0, 60.0)) for at in range(3)]
     assert sum(share.calls or 0 for share in shares) == 10
     assert sum(share.tokens or 0 for share in shares) == 100
@@ -313,12 +306,12 @@ def test_a_budget_is_parted_among_shards_without_a_rest() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
-def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> None:
+def test_an_owner_grants_no_more_than_its_budget(kind: str, tmp_path: Path) -> None:
     budget = UsageLimits(100, None, 1.0)
     owner = OwnerInMemory(budget, 2) if kind == "memory" else OwnerInFile(tmp_path, budget, 2)
     first = owner.take(Portion(1, 0, 0.01))
     assert first == Portion(5, 0, 0.05)
-    # What was overshot is missing afterwards.
+    # What was overspent is missing afterwards.
     owner.give_back(Portion(-10, 0, -0.1))
     granted = [owner.take(Portion(1, 0, 0.05)) for _ in range(100)]
     assert sum(portion.calls or 0 for portion in granted) == 85
@@ -326,24 +319,16 @@ def test_an_owner_grants_no_more_than_there_is(kind: str, tmp_path: Path) -> Non
     assert owner.take(Portion(1, 0, 0.0)) == Portion(0, 0, 0.0)
 
 
-def test_every_key_falls_to_one_shard() -> None:
-    keys = [f"agents/{at}.db" for at in range(300)]
-    counts = [sum(map(Shard(at, 3).has, keys)) for at in range(3)]
-    assert sum(counts) == 300
-    assert min(counts) > 60
-
-
 # ---- what is wrong with a file, or with what is asked ----
 
 
-def test_a_bad_file_is_reported_and_the_others_are_done(fleet: list[Path], cli: Cli) -> None:
+def test_a_bad_file_is_reported_and_the_rest_is_done(fleet: list[Path], cli: Cli) -> None:
     folder = folder_of(fleet)
     execute(fleet[0], "PRAGMA wal_checkpoint(TRUNCATE)")
     damage(fleet[0])
     foreign(folder / "notes.db")
     with maintenance_lock(fleet[1]):
-        ended = cli("fleet", "maintain", folder, "--workers", 1, "--json")
-    assert ended.code == 3
+        ended = cli(*FLEET, folder, "--json").ends(3)
     assert ended.json["became"] == {"done": 2, "foreign": 1, "held": 1, "unusable": 1}
     cli("fleet", "report", folder / RECEIPTS).ends(0).says(
         "1 file locked: Another maintenance run has locked FILE.",
@@ -351,7 +336,7 @@ def test_a_bad_file_is_reported_and_the_others_are_done(fleet: list[Path], cli: 
         "1 file of other programs: it is not a slowwave memory file",
         "  notes.db",
     )
-    # The damaged and the held one are tried again, the other program's is not even opened.
+    # The damaged and the locked file are tried again, the other program's is not opened.
     assert maintained(cli, fleet)["became"] == {"done": 1, "unchanged": 3, "unusable": 1}
 
 
@@ -366,63 +351,56 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 }
 
 
-def test_damaged_headers_are_reported_and_the_others_are_done(tmp_path: Path, cli: Cli) -> None:
+def test_damaged_headers_are_reported_and_the_rest_is_done(tmp_path: Path, cli: Cli) -> None:
     sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(8))
     for path, (make, _) in zip(files, HEADERS.values(), strict=True):
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
     before = [path.read_bytes() for path in files]
-    ended = cli("fleet", "maintain", tmp_path / "agents", "--workers", 1, "--json").ends(3)
+    ended = cli(*FLEET, tmp_path / "agents", "--json").ends(3)
     assert ended.json["became"] == {"done": 1, "unusable": 7}
-    told = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
+    whys = {key: trouble["why"] for trouble in ended.json["troubles"] for key in trouble["first"]}
     assert len(applied(sound)) == 1
     for path, (_, sentence) in zip(files, HEADERS.values(), strict=True):
-        assert sentence in told[path.name]
+        assert sentence in whys[path.name]
         cli("maintain", path).ends(10, sentence)
     assert [path.read_bytes() for path in files] == before
 
 
-def test_a_file_that_stopped_being_a_memory_file_is_unusable(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_that_was_overwritten_is_unusable(tmp_path: Path, cli: Cli) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
     assert maintained(cli, [path])["became"] == {"done": 1}
     path.write_bytes(b"\0" * 4096)
     for _ in range(2):
-        ended = cli("fleet", "maintain", path.parent, "--workers", 1, "--json").ends(1)
+        ended = cli(*FLEET, path.parent, "--json").ends(1)
         assert ended.json["became"] == {"unusable": 1}
         assert "but is not one now" in ended.json["troubles"][0]["why"]
 
 
-def test_what_is_wrong_with_many_files_is_said_once(fleet: list[Path], cli: Cli) -> None:
+def test_the_same_trouble_of_many_files_is_reported_once(fleet: list[Path], cli: Cli) -> None:
     with maintenance_lock(fleet[0]), maintenance_lock(fleet[1]):
-        ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json")
-    (trouble,) = ended.json["troubles"]
-    assert trouble == {
-        "became": "held",
-        "why": "Another maintenance run has locked FILE.",
-        "files": 2,
-        "first": ["agent-0.db", "team/agent-1.db"],
-    }
+        (trouble,) = cli(*FLEET, folder_of(fleet), "--json").json["troubles"]
+    why = "Another maintenance run has locked FILE."
+    first = ["agent-0.db", "team/agent-1.db"]
+    assert trouble == {"became": "held", "why": why, "files": 2, "first": first}
 
 
-def test_a_dry_run_writes_nothing_anywhere(fleet: list[Path], cli: Cli) -> None:
-    before = [path.read_bytes() for path in fleet]
-    found = maintained(cli, fleet, "--dry-run")
-    assert found["became"] == {"planned": 4}
-    assert found["planned"] == 6
-    assert [path.read_bytes() for path in fleet] == before
+def test_a_dry_run_writes_no_file_and_no_receipt(fleet: list[Path], cli: Cli) -> None:
+    with unchanged(lambda: [path.read_bytes() for path in fleet]):
+        found = maintained(cli, fleet, "--dry-run")
+    assert (found["became"], found["planned"]) == ({"planned": 4}, 6)
     assert not (folder_of(fleet) / RECEIPTS).exists()
 
 
 def test_a_source_may_be_a_pattern(fleet: list[Path], cli: Cli) -> None:
-    folder = folder_of(fleet)
-    pattern = cli("fleet", "maintain", f"{folder}/**/agent-[13].db", "--workers", 1, "--json")
-    assert pattern.json["files"] == 2
+    pattern = f"{folder_of(fleet)}/**/agent-[13].db"
+    assert cli(*FLEET, pattern, "--json").json["files"] == 2
 
 
-def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_each_time(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
     listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
-    command = ("fleet", "maintain", listed, "--workers", 1)
+    command = (*FLEET, listed)
     for became in ("1 maintained", "1 unchanged and not opened"):
         cli(*command).ends(3).says(
             f"2 files: {became}, 1 missing.",
@@ -435,21 +413,20 @@ def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_
     assert cli(*command).code == 0
 
 
-def test_a_file_that_goes_after_it_was_listed_is_no_trouble(fleet: list[Path]) -> None:
-    worker = Worker(orders(folder_of(fleet), built_in))
+def test_a_file_deleted_after_it_was_listed_is_not_a_trouble(fleet: list[Path]) -> None:
+    worker = Worker(job_of(folder_of(fleet), built_in))
     fleet[0].unlink()
     receipt = worker.night(Item("agent-0.db", None))
     assert (receipt.became, receipt.is_well) == ("gone", True)
 
 
 @pytest.mark.parametrize("source", ["agents", "agents/*.db", "these.txt"])
-def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_file_of_several_names_is_maintained_once(source: str, tmp_path: Path, cli: Cli) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
     (path.parent / "same.db").symlink_to("one.db")
     listed = tmp_path / "these.txt"
     listed.write_text(f"agents/one.db\n./agents/one.db\n{path}\nagents/same.db\n")
-    found = cli("fleet", "maintain", tmp_path / source, "--workers", 1, "--json").ends(0)
-    assert found.json["became"] == {"done": 1}
+    assert cli(*FLEET, tmp_path / source, "--json").ends(0).json["became"] == {"done": 1}
 
 
 @pytest.mark.parametrize(
@@ -471,7 +448,7 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
         (("DAMAGED", "--dry-run", "--quiet"), 1, "To see them all, omit --quiet."),
     ],
 )
-def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
+def test_wrong_usage_ends_with_a_sentence_and_a_code(
     arguments: tuple[str, ...], code: int, sentence: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = agent_file(tmp_path / "agents" / "one.db")
@@ -484,11 +461,11 @@ def test_what_makes_no_sense_ends_with_a_sentence_and_a_code(
     paths = {"SOURCE": path.parent, "EMPTY": tmp_path / "empty", "TEXT": text, "DAMAGED": damaged}
     named = {name: str(path) for name, path in paths.items()}
     command = (named.get(argument, argument) for argument in arguments)
-    cli("fleet", "maintain", *command, "--workers", 1).ends(code, sentence)
+    cli(*FLEET, *command).ends(code, sentence)
     assert path.read_bytes() == before
 
 
-def test_a_log_on_a_network_file_system_is_known_by_its_mount() -> None:
+def test_a_network_file_system_is_recognized_by_its_mount() -> None:
     mounts = (
         "22 1 254:0 / / rw - ext4 /dev/vda rw\n"
         "30 22 0:41 / /mnt/with\\040blank rw shared:1 - nfs4 host:/export rw\n"
@@ -528,11 +505,11 @@ def test_a_report_names_a_missing_shard(fleet: list[Path], cli: Cli, tmp_path: P
 
 def test_metrics_replace_only_earlier_metrics(fleet: Path, cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet)
-    other = tmp_path / "notes.txt"
-    other.write_text("Not a textfile.")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Not a textfile.")
     for command in (("fleet", "report", folder_of(fleet) / RECEIPTS), ("fleet", "maintain", fleet)):
-        cli(*command, "--metrics", other).ends(1, "does not contain metrics of slowwave")
-    assert other.read_text() == "Not a textfile."
+        cli(*command, "--metrics", notes).ends(1, "does not contain metrics of slowwave")
+    assert notes.read_text() == "Not a textfile."
 
 
 def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
@@ -541,27 +518,27 @@ def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cl
     (part,) = receipts.glob("*/part-*.jsonl.gz")
     part.write_bytes(part.read_bytes()[:100])
     assert cli("fleet", "report", receipts).ends(10, part.name).out == ""
-    ended = cli("fleet", "maintain", folder_of(fleet), "--workers", 1, "--json").ends(0)
+    ended = cli(*FLEET, folder_of(fleet), "--json").ends(0)
     assert ended.json["became"] == {"done": 4}
     assert ended.json["applied"] == 6  # as the files themselves say
     assert part.name in ended.err
 
 
-def test_a_report_of_no_receipts_says_so(tmp_path: Path, cli: Cli) -> None:
+def test_a_report_without_receipts_ends_with_10(tmp_path: Path, cli: Cli) -> None:
     for place in (tmp_path, tmp_path / "none"):
         cli("fleet", "report", place).ends(10, "There are no receipts")
 
 
-def test_receipts_are_read_back_to_the_last_complete_night(fleet: list[Path], cli: Cli) -> None:
+def test_receipts_before_the_last_complete_run_are_not_read(fleet: list[Path], cli: Cli) -> None:
     for shard in ("0/1", "0/2", "1/2", "0/2"):
         maintained(cli, fleet, "--shard", shard)
     nights = Archive(str(folder_of(fleet) / RECEIPTS)).nights()
     for part in (folder_of(fleet) / RECEIPTS / nights[-1].name).glob("*.jsonl.gz"):
-        part.write_bytes(b"nobody reads it")
-    assert "cannot be read" not in cli("fleet", "maintain", folder_of(fleet), "--workers", 1).err
+        part.write_bytes(b"not read")
+    assert "cannot be read" not in cli(*FLEET, folder_of(fleet)).err
 
 
-def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: Path) -> None:
+def test_a_run_over_fewer_files_does_not_forget_the_rest(tmp_path: Path) -> None:
     for name in ("a1.db", "a2.db"):
         create_file(tmp_path / name)
     (tmp_path / "list.txt").write_text("a2.db\na1.db\n")
@@ -579,7 +556,7 @@ def test_what_a_night_of_fewer_files_leaves_out_is_known_all_the_same(tmp_path: 
         writer.end(utc_now(), True, source.mark)
 
 
-def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
+def test_every_option_on_the_page_on_fleets_exists() -> None:
     page = (ROOT / "docs" / "fleets.md").read_text("utf-8")
     commands = every_command()
     named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
@@ -592,35 +569,27 @@ def test_every_option_that_the_page_on_fleets_names_is_known() -> None:
 # ---- settings next to a file ----
 
 
-def test_a_file_that_is_switched_off_or_has_broken_settings_is_skipped_and_named(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_a_file_with_broken_or_disabling_settings_is_skipped(tmp_path: Path, cli: Cli) -> None:
     folders = [tmp_path / name for name in ("off", "broken", "well")]
     files = [fleet_of(folder, 1)[0] for folder in folders]
     before = [picture(file) for file in files]
     (folders[0] / "slowwave.toml").write_text("enabled = false")
     (folders[1] / "slowwave.toml").write_text("max_cots = 1")
-    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
-    assert (ended.code, ended.json["became"]) == (3, {"done": 1, "off": 1, "refused": 1})
+    ended = cli(*FLEET, tmp_path, "--json").ends(3)
+    assert ended.json["became"] == {"done": 1, "off": 1, "refused": 1}
     assert "max_cots (max_cost" in ended.json["troubles"][0]["why"]
     assert ended.json["set_aside"][0]["first"] == [str(files[0].relative_to(tmp_path))]
-    assert [picture(file) == seen for file, seen in zip(files, before, strict=True)] == [
-        True,
-        True,
-        False,
-    ]
+    is_unchanged = [picture(file) == seen for file, seen in zip(files, before, strict=True)]
+    assert is_unchanged == [True, True, False]
     for folder in folders[:2]:
         (folder / "slowwave.toml").unlink()
-    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--json")
-    assert (ended.code, ended.json["became"]) == (0, {"done": 2, "unchanged": 1})
+    ended = cli(*FLEET, tmp_path, "--json").ends(0)
+    assert ended.json["became"] == {"done": 2, "unchanged": 1}
 
 
-def test_a_dry_run_names_a_file_that_is_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
-    old = tmp_path / "old.db"
-    with closing(sqlite3.connect(old)) as db:
-        db.executescript((ROOT / "tests/store/version_1.sql").read_text("utf-8"))
-    ended = cli("fleet", "maintain", tmp_path, "--dry-run", "--workers", 1)
-    assert (ended.code, "not yet migrated\n  old.db" in ended.out) == (0, True)
+def test_a_dry_run_names_files_that_are_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
+    old = kept_file(1, tmp_path)
+    cli(*FLEET, tmp_path, "--dry-run").ends(0).says("not yet migrated\n  older.db")
     cli("list", old).ends(10, f"slowwave maintain {old} --backup")
     assert cli("maintain", old, "--backup", "--quiet").code == 0
     assert cli("list", old).code == 0

@@ -1,9 +1,8 @@
-"""A fleet in a bucket: taken, kept a night, and put back only over what was read."""
+"""A fleet in a bucket: downloads, uploads, and objects that change meanwhile."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,6 +20,7 @@ from fleets import (
     fleet_of,
     meddling_writer,
     nightly,
+    receipt_runs,
     runs_of,
 )
 from model_nights import near_pairs
@@ -54,12 +54,10 @@ def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
 
 def maintain(cli: Cli, bucket: Bucket, *more: object) -> dict[str, object]:
     command = ("fleet", "maintain", bucket.address, "--workers", 1, "--json")
-    ended = cli(*command, *more)
-    found: dict[str, object] = json.loads(ended.out)
-    return found
+    return dict(cli(*command, *more).json)
 
 
-def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
+def test_objects_are_maintained_like_files(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     keys = filled(bucket, tmp_path / "here", 3)
     shutil.copytree(tmp_path / "here", tmp_path / "alone")
     for key in keys:
@@ -69,11 +67,11 @@ def test_objects_have_the_nights_that_files_have(bucket: Bucket, tmp_path: Path,
         got = bucket.get(key, tmp_path / "got.db")
         assert applied(got) == applied(tmp_path / "alone" / key) != []
         assert cli("check", got).code == 0
-    told_runs = {receipt.key: list(receipt.runs) for receipt in all_receipts(bucket.receipts)}
-    assert told_runs == {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
+    runs = {key: runs_of(bucket.get(key, tmp_path / "got.db")) for key in keys}
+    assert receipt_runs(bucket.receipts) == runs
 
 
-def test_a_second_night_gets_and_puts_nothing(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
+def test_a_second_run_gets_only_changed_objects(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     keys = filled(bucket, tmp_path / "here", 3)
     maintain(cli, bucket)
     assert bucket.asked("GET") == sorted(keys)
@@ -89,7 +87,7 @@ def test_a_second_night_gets_and_puts_nothing(bucket: Bucket, tmp_path: Path, cl
     assert bucket.asked("GET") == [keys[1]]
 
 
-def test_an_object_at_rest_is_not_put(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
+def test_an_object_without_changes_is_not_put(bucket: Bucket, tmp_path: Path, cli: Cli) -> None:
     filled(bucket, tmp_path / "here", 1)
     maintain(cli, bucket)
     bucket.forget()
@@ -100,7 +98,7 @@ def test_an_object_at_rest_is_not_put(bucket: Bucket, tmp_path: Path, cli: Cli) 
     assert maintain(cli, bucket, "--dry-run")["became"] == {"nothing": 1}
 
 
-def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
+def test_an_upload_during_a_run_is_kept_and_the_run_repeated(
     bucket: Bucket, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     for number in range(rounds(2, 40)):
@@ -108,12 +106,12 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
         path = agent_file(folder / "agent.db")
         key = f"{number}/agent.db"
         bucket.put(key, path)
-        news = [f"The door code of room {number} is {4000 + number}."]
+        news = f"The door code of room {number} is {4000 + number}."
         left = [news]
 
-        def put_once(key: str = key, path: Path = path, left: list[list[str]] = left) -> None:
+        def put_once(key: str = key, path: Path = path, left: list[str] = left) -> None:
             if left:
-                fill(path, daily(left.pop(), "news"))
+                fill(path, daily([left.pop()], "news"))
                 bucket.put(key, path)
 
         totals = nightly(f"{bucket.address}/{number}", meddling_writer(put_once))
@@ -121,13 +119,13 @@ def test_what_an_agent_puts_meanwhile_is_kept_and_the_night_done_again(
         (receipt,) = all_receipts(f"{bucket.address}/{number}/.slowwave-receipts")
         got = bucket.get(key, folder / "got.db")
         assert receipt.tries == 2
-        assert news[0] in {row["content"] for row in rows(got, "SELECT content FROM memories")}
+        assert news in {row["content"] for row in rows(got, "SELECT content FROM memories")}
         assert list(receipt.runs) == runs_of(got)
         assert len(applied(got)) == 2
         figures.add("uploads between get and put, none lost")
 
 
-def test_an_object_put_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) -> None:
+def test_an_object_that_changes_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     bucket.put("agent.db", path)
     numbers = iter(range(10))
@@ -144,7 +142,7 @@ def test_an_object_put_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) 
     assert runs_of(got) == []
 
 
-def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Path) -> None:
+def test_a_question_is_asked_once_despite_an_upload(bucket: Bucket, tmp_path: Path) -> None:
     path = agent_file(tmp_path / "agent.db")
     fill(path, near_pairs(2))
     bucket.put("agent.db", path)
@@ -162,7 +160,6 @@ def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Pat
 
         totals = nightly(bucket.address, made)
         assert totals.became == {"done": 1}
-        # Who asked for the same twice would have paid twice.
         asked = [json.dumps(item.messages) for item in server.asked]
         assert len(asked) == len(set(asked)) > 0
     (receipt,) = all_receipts(bucket.receipts)
@@ -170,7 +167,7 @@ def test_a_question_is_paid_once_despite_an_upload(bucket: Bucket, tmp_path: Pat
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_is_put(
+def test_a_question_is_asked_once_despite_a_kill_before_the_upload(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = tmp_path / "temporary"
@@ -179,7 +176,6 @@ def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_i
     path = agent_file(tmp_path / "agent.db")
     fill(path, near_pairs(2))
     bucket.put("agent.db", path)
-    (tmp_path / "driver").write_text(str(os.getpid()))
     with model_server() as server:
         asking = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 1)
         totals = nightly(bucket.address, deadly_writer(tmp_path, 1, writer=asking), workers=2)
@@ -187,12 +183,12 @@ def test_a_question_is_paid_once_though_the_worker_is_killed_before_the_object_i
     assert len(list(tmp_path.glob("killed-*"))) == 1
     assert totals.became == {"done": 1}
     assert len(asked) == len(set(asked)) > 0
-    # The copy of a file whose process is gone does not stay behind.
+    # The copy of a process that is gone is removed.
     (root,) = there.glob("slowwave-fleet-*")
     assert (list(root.iterdir()), root.stat().st_mode & 0o777) == ([], 0o700)
 
 
-def test_a_used_copy_stays(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_used_copies_stay(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     root = working_root()
     with working_folder(root, f"{bucket.address}/agent.db") as folder:
@@ -202,7 +198,7 @@ def test_a_used_copy_stays(bucket: Bucket, tmp_path: Path, monkeypatch: pytest.M
     assert list(root.iterdir()) == []
 
 
-def test_a_folder_for_copies_that_others_can_read_is_refused(
+def test_a_folder_for_copies_that_everyone_can_read_is_refused(
     bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -214,7 +210,7 @@ def test_a_folder_for_copies_that_others_can_read_is_refused(
     assert bucket.asked("GET") == []
 
 
-def test_a_bucket_that_is_not_there_ends_with_a_sentence(bucket: Bucket, cli: Cli) -> None:
+def test_a_missing_bucket_cannot_be_reached(bucket: Bucket, cli: Cli) -> None:
     cli("fleet", "maintain", "s3://no-such-bucket/x", "--workers", 1).ends(1, "cannot be reached")
 
 

@@ -1,4 +1,4 @@
-"""A fleet on Ray: the same nights, and receipts from the files whatever Ray says."""
+"""A fleet on Ray: the same results, and complete receipts even if Ray loses a worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from figures import Figures
-from fleets import RECEIPTS, applied, fleet_of, runs_of, told_runs
+from fleets import RECEIPTS, applied, fleet_of, receipt_runs, runs_of
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None,
@@ -44,26 +44,30 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     subprocess.run([*command, "--workers", "1", "--quiet"], check=True)
     alone = [tmp_path / "alone" / entry.relative_to(tmp_path / "agents") for entry in files]
     assert [applied(file) for file in files] == [applied(item) for item in alone]
-    assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
+    assert sorted(receipt_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(
+        map(runs_of, files)
+    )
 
 
-def test_a_killed_worker_of_ray_costs_no_night(tmp_path: Path, figures: Figures) -> None:
+def test_a_killed_worker_of_ray_is_replaced(tmp_path: Path, figures: Figures) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     driver = maintain(tmp_path / "agents")
     killed = False
     while driver.poll() is None and not killed:
         if sum(bool(runs_of(file)) for file in files) > 1:
-            killed = _kill_one_of(driver.pid)
+            killed = _kill_a_worker_of(driver.pid)
         time.sleep(0.05)
     out, _ = driver.communicate(timeout=300)
     assert killed
     figures.add("workers of Ray killed")
     assert json.loads(out)["complete"] is True
-    assert sorted(told_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(map(runs_of, files))
+    assert sorted(receipt_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(
+        map(runs_of, files)
+    )
     assert all(len(applied(item)) == len(set(applied(item))) > 0 for item in files)
 
 
-def _kill_one_of(driver: int) -> bool:
+def _kill_a_worker_of(driver: int) -> bool:
     """Kill an actor of the Ray that a process has begun; return whether there was one."""
     for place in Path("/proc").glob("[0-9]*"):
         try:

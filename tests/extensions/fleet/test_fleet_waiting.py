@@ -1,4 +1,4 @@
-"""Conversations that wait for a model, in the files of a fleet."""
+"""Conversations that are queued for a model, in the files of a fleet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from model_server import ModelServer, refuses
 from nights import fill
 
 
-def test_a_fleet_takes_up_what_waits_and_lets_no_file_rest_that_has_something_waiting(
+def test_queued_conversations_are_read(
     tmp_path: Path, chat: Path, cli: Cli, server: ModelServer
 ) -> None:
     folder = tmp_path / "fleet"

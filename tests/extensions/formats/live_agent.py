@@ -1,6 +1,6 @@
-"""An agent that tells things into its memory file, as its own program writes them.
+"""An agent that adds memories to its file, as its own program writes them.
 
-python live_agent.py FORMAT PATH: tells a thing after the other, each of them twice.
+python live_agent.py FORMAT PATH: adds a memory after the other, each of them twice.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 
 import filelock
 
-THINGS = 25
+COUNT = 25
 
 
-def thing(number: int) -> str:
-    """Return what is told of a shed."""
+def fact_about_shed(number: int) -> str:
+    """Return the fact about a shed."""
     return f"Shed {number} holds the kiln of Ada and {number + 100} tiles"
 
 
@@ -44,12 +44,13 @@ def hermes(path: Path, text: str, number: int) -> None:
 
 
 def markdown(path: Path, text: str, number: int) -> None:
-    replaced(path, path.read_text().replace("- Works from", f"- {text}\n- Works from"))
+    replaced(path, f"{path.read_text()}- {text}\n")
 
 
 def claude_code(path: Path, text: str, number: int) -> None:
     name = f"shed-{number}"
     front = f"name: {name}\ndescription: a shed\nmetadata:\n  type: project\n"
+    front += f"  originSessionId: {name}\n  modified: 2026-02-20T09:00:{number:02d}+00:00\n"
     (path / f"{name}.md").write_text(f"---\n{front}---\n\n{text}\n")
     with (path / "MEMORY.md").open("a") as index:
         index.write(f"- [{name}]({name}.md) — a shed\n")
@@ -66,11 +67,14 @@ def memory_service(path: Path, text: str, number: int) -> None:
 
 
 def langgraph(path: Path, text: str, number: int) -> None:
-    value = json.dumps({"content": text}).encode()
-    executed(path, "INSERT INTO store (prefix, key, value) VALUES ('a', ?, ?)", f"{number}", value)
+    value, day = json.dumps({"content": text}).encode(), f"2026-02-20 09:00:{number:02d}"
+    columns = "prefix, key, value, created_at"
+    executed(
+        path, f"INSERT INTO store ({columns}) VALUES ('memories', ?, ?, ?)", f"{number}", value, day
+    )
 
 
-TELLS: dict[str, Callable[[Path, str, int], None]] = {
+ADD: dict[str, Callable[[Path, str, int], None]] = {
     "mcp-server-memory": server_memory,
     "hermes": hermes,
     "markdown": markdown,
@@ -80,7 +84,7 @@ TELLS: dict[str, Callable[[Path, str, int], None]] = {
 }
 
 if __name__ == "__main__":
-    for count in range(2 * THINGS):
-        TELLS[sys.argv[1]](Path(sys.argv[2]), thing(count // 2) + "." * (count % 2), count)
+    for count in range(2 * COUNT):
+        ADD[sys.argv[1]](Path(sys.argv[2]), fact_about_shed(count // 2) + "." * (count % 2), count)
         time.sleep(0.03)
     os._exit(0)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents_files import consolidated, content
+from agents_files import bytes_of, consolidate, content, mirrored, recorded
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
@@ -16,8 +16,7 @@ from nights import unchanged
 from places import FORMATS
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.formats.known_formats import format_named, recognised
-from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
+from slowwave.extensions.formats.known_formats import recognised
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import to_blob
@@ -28,7 +27,8 @@ SAMPLE = FORMATS / "claude-code" / "memory"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Provide a folder as Claude Code leaves it."""
-    return Path(shutil.copytree(SAMPLE, tmp_path / "project" / "memory"))
+    (tmp_path / "project").mkdir()
+    return recorded("claude-code", tmp_path / "project" / "memory")
 
 
 @pytest.fixture
@@ -42,13 +42,13 @@ def index(folder: Path) -> list[str]:
     return (folder / "MEMORY.md").read_text().splitlines()
 
 
-def test_the_folder_is_recognised_and_another_is_not(folder: Path, tmp_path: Path) -> None:
+def test_only_a_folder_of_claude_code_is_recognized(folder: Path, tmp_path: Path) -> None:
     assert [item.name for item in recognised(folder)] == ["claude-code"]
     assert recognised(tmp_path) == []
 
 
 def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    consolidated(cli, "claude-code", folder, *model)
+    consolidate(cli, "claude-code", folder, *model)
     files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
@@ -63,16 +63,16 @@ def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[st
     assert line in index(folder)
 
 
-def test_what_the_user_is_like_and_what_has_reasons_or_a_link_stays(folder: Path, cli: Cli) -> None:
+def test_notes_about_the_user_with_reasons_or_with_links_stay(folder: Path, cli: Cli) -> None:
     before = content(folder)
-    consolidated(cli, "claude-code", folder)
+    consolidate(cli, "claude-code", folder)
     after = content(folder)
     for name in ("dark-mode.md", "dark-mode-again.md", "second-reader.md", "refunds.md"):
         assert after[name] == before[name]
     assert after["notes.md"] == before["notes.md"]
 
 
-def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cli) -> None:
+def test_memories_are_shown_with_their_files(folder: Path, cli: Cli) -> None:
     shutil.copy(folder / "second-reader.md", folder / "copied.md")
     planned = cli("maintain", folder, "--format", "claude-code", "--dry-run")
     assert " refunds-2.md: Refunds need a second signature" in planned.out
@@ -87,16 +87,16 @@ def test_files_are_named_wherever_their_memories_are_shown(folder: Path, cli: Cl
 
 
 def test_undo_restores_files_and_times(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    before = content(folder)
-    run = consolidated(cli, "claude-code", folder, *model)
-    assert content(folder) != before
-    assert cli("undo", folder, run).code == 0
-    assert content(folder) == before
+    with unchanged(content, folder):
+        before = content(folder)
+        run = consolidate(cli, "claude-code", folder, *model)
+        assert content(folder) != before
+        assert cli("undo", folder, run).code == 0
 
 
-def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
+def test_each_proposal_can_be_undone_alone(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = content(folder)
-    run = consolidated(cli, "claude-code", folder, *model)
+    run = consolidate(cli, "claude-code", folder, *model)
     for proposal in cli("log", folder, run, "--json").json["proposals"]:
         assert cli("undo", folder, proposal["id"]).code == 0
     after = content(folder)
@@ -106,7 +106,7 @@ def test_each_proposal_is_undone_alone(folder: Path, cli: Cli, model: tuple[str,
 
 def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     before = index(folder)
-    run = consolidated(cli, "claude-code", folder, *model)
+    run = consolidate(cli, "claude-code", folder, *model)
     for gone in cli("list", folder, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", folder, gone["id"]).code == 0
         assert [item for item in index(folder) if item in before] == [
@@ -116,8 +116,8 @@ def test_undo_restores_the_place_of_a_line(folder: Path, cli: Cli, model: tuple[
     assert index(folder) == before
 
 
-def test_a_file_that_has_the_name_by_now_stands_in_the_way(folder: Path, cli: Cli) -> None:
-    run = consolidated(cli, "claude-code", folder)
+def test_a_new_file_with_the_same_name_prevents_undo(folder: Path, cli: Cli) -> None:
+    run = consolidate(cli, "claude-code", folder)
     name = next(item for item in SAMPLE.glob("*.md") if not (folder / item.name).exists()).name
     front = (SAMPLE / name).read_text().split("---\n")[1]
     (folder / name).write_text(f"---\n{front}---\n\nBilling has moved to Oulu.\n")
@@ -146,7 +146,7 @@ def test_linked_memories_are_kept_and_named(folder: Path, cli: Cli, file: str, l
 
 
 def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
-    run = consolidated(cli, "claude-code", folder, *model)
+    run = consolidate(cli, "claude-code", folder, *model)
     lines = (folder / "MEMORY.md").read_text()
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
@@ -156,14 +156,12 @@ def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[
     assert (folder / "port-of-billing.md").exists()
 
 
-def test_a_text_the_index_cannot_hold_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
+def test_a_line_above_the_session_limit_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
     more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
     with unchanged(content, folder):
-        mirror = Mirror(folder, format_named("claude-code"), folder.parent / "state.db")
-        mirror.make()
-        mirror.settle(NOW)
+        mirror = mirrored(folder)
         write_rule(mirror.state, embedder)
         stale = mirror.settle(NOW)
         assert list(stale) == ["proposal-1"]
@@ -226,18 +224,15 @@ def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, c
     assert content(folder)["port-of-billing.md"] == before
 
 
-def test_an_index_that_a_run_created_is_gone_after_its_undo(folder: Path, cli: Cli) -> None:
+def test_undo_deletes_an_index_that_a_run_created(folder: Path, cli: Cli) -> None:
     (folder / "MEMORY.md").unlink()
-    before = {item.name: item.read_bytes() for item in folder.iterdir()}
-    run = consolidated(cli, "claude-code", folder)
-    assert cli("undo", folder, run).code == 0
-    assert {item.name: item.read_bytes() for item in folder.iterdir()} == before
+    with unchanged(bytes_of, folder):
+        run = consolidate(cli, "claude-code", folder)
+        assert cli("undo", folder, run).code == 0
 
 
 def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
-    mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
-    mirror.make()
-    mirror.settle(NOW)
+    mirror = mirrored(folder)
     write_rule(mirror.state, embedder)
     mirror.settle(NOW)
     made = "ask-before-each-release"
@@ -247,7 +242,7 @@ def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: Sentence
     assert (folder / "notes.md").read_text() == linking
 
 
-def test_a_file_of_the_folder_has_a_hint_to_pass_the_folder(folder: Path, cli: Cli) -> None:
+def test_a_file_of_the_folder_is_refused_with_a_hint(folder: Path, cli: Cli) -> None:
     for name in ("MEMORY.md", "refunds.md"):
         ended = cli("maintain", folder / name, "--dry-run").ends(2)
         assert f"Specify the folder: {folder}" in " ".join(ended.err.split())

@@ -1,25 +1,25 @@
-"""What only the index and the descriptions of a memory folder say stays when files are merged."""
+"""Facts that only the index or a description contains are kept when files are merged."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from agents_files import bytes_of, mirrored, write_note
 from builders import NOW, a_decision, a_run, changing, decide
 from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import served
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import rows
+from nights import rows, unchanged
 
 from slowwave.extensions.formats.claude_code_carried import revised
 from slowwave.extensions.formats.claude_code_files import says
-from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
@@ -38,18 +38,6 @@ WORDS = (
 )
 
 
-def write(folder: Path, name: str, day: int, body: str, description: str) -> None:
-    """Write a memory as Claude Code does."""
-    (folder / name).write_text(
-        f"---\nname: {name.removesuffix('.md')}\ndescription: {description}\nmetadata:\n"
-        f"  type: project\n  modified: 2026-02-{day:02d}T09:00:00.000Z\n---\n\n{body}\n"
-    )
-
-
-def content(folder: Path) -> Mapping[str, bytes]:
-    return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "project" / "memory"
@@ -57,29 +45,23 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_file_that_stays_is_listed_and_what_only_a_removed_one_says_too(
-    folder: Path, cli: Cli
-) -> None:
-    write(folder, "pager.md", 1, "Helvi has the pager.", "Helvi has the pager; backup is Ann")
-    write(folder, "pager_old.md", 2, "Helvi has the pager.", "the pager")
+def test_the_line_of_a_removed_file_moves_to_the_kept_one(folder: Path, cli: Cli) -> None:
+    write_note(folder, "pager", 1, "Helvi has the pager.", "Helvi has the pager; backup is Ann")
+    write_note(folder, "pager_old", 2, "Helvi has the pager.", "the pager")
     (folder / "MEMORY.md").write_text("# Index\n\n- [Pager](pager.md) — who has the pager")
-    before = content(folder)
-    cli("maintain", folder, "--format", "claude-code").ends(0)
-    assert not (folder / "pager.md").exists()
-    index = (folder / "MEMORY.md").read_text()
-    line = "- [Pager](pager_old.md) — who has the pager; Helvi has the pager; backup is Ann"
-    assert index == f"# Index\n\n{line}"
-    assert "nothing to do" in cli("maintain", folder).out
-    assert cli("undo", folder).code == 0
-    assert content(folder) == before
+    with unchanged(bytes_of, folder):
+        cli("maintain", folder, "--format", "claude-code").ends(0)
+        assert not (folder / "pager.md").exists()
+        line = "- [Pager](pager_old.md) — who has the pager; Helvi has the pager; backup is Ann"
+        assert (folder / "MEMORY.md").read_text() == f"# Index\n\n{line}"
+        assert "nothing to do" in cli("maintain", folder).out
+        assert cli("undo", folder).code == 0
 
 
-def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
-    folder: Path, cli: Cli
-) -> None:
+def test_an_update_keeps_facts_of_lines_and_marks_replaced_ones(folder: Path, cli: Cli) -> None:
     now = f"{BILLING.replace('8080.', '9090')} now."
-    write(folder, "ports.md", 1, "Billing is on port 8080.", "port 8080, firewall rule 77")
-    write(folder, "billing.md", 2, now, "make ship-billing; ask Tove at extension 4417 first")
+    write_note(folder, "ports", 1, "Billing is on port 8080.", "port 8080, firewall rule 77")
+    write_note(folder, "billing", 2, now, "make ship-billing; ask Tove at extension 4417 first")
     (folder / "MEMORY.md").write_text(
         "- [Billing](billing.md) — ship-billing from port 8080, ask Tove at extension 4417\n"
         "- [Billing](billing.md) — deployed with make ship-billing\n"
@@ -87,71 +69,60 @@ def test_a_rewrite_keeps_what_no_memory_says_and_marks_what_it_replaced(
         "- [Ports](ports.md) — Billing is on port 8080"
     )
     new = "Billing is deployed with make ship-billing from port 9090."
-    before = content(folder)
 
     def joining(asked: Asked) -> Answer:
         return groups(group("update", asked.memories, new))
 
-    with served(answering(joining, approval)) as options:
-        ended = cli("maintain", folder, "--format", "claude-code", *options)
-    assert ended.code == 0, ended.err
-    (kept,) = set(content(folder)) - {"MEMORY.md"}
-    named = rows(default_state(folder), "SELECT source FROM memories WHERE status = 'active'")
-    assert named == [{"source": kept}]  # so the next run has nothing to write
-    index = (folder / "MEMORY.md").read_text().splitlines()
-    assert index[0].endswith(
-        f"{new} Before - ship-billing from port 8080, ask Tove at extension 4417"
-    )
-    # It is still true, and is not shortened.
-    assert index[1].endswith("— deployed with make ship-billing")
-    assert all(f"({kept})" in line for line in index)
-    assert len(set(index)) == len(index)
-    rest = "\n".join(index) + (folder / kept).read_text()
-    assert "4417 first" in rest and "firewall rule 77" in rest
-    assert cli("undo", folder).code == 0
-    assert content(folder) == before
+    with unchanged(bytes_of, folder):
+        with served(answering(joining, approval)) as options:
+            cli("maintain", folder, "--format", "claude-code", *options).ends(0)
+        (kept,) = set(bytes_of(folder)) - {"MEMORY.md"}
+        named = rows(default_state(folder), "SELECT source FROM memories WHERE status = 'active'")
+        assert named == [{"source": kept}]  # so the next run has nothing to write
+        index = (folder / "MEMORY.md").read_text().splitlines()
+        assert index[0].endswith(
+            f"{new} Before - ship-billing from port 8080, ask Tove at extension 4417"
+        )
+        # It is still true, and is not shortened.
+        assert index[1].endswith("— deployed with make ship-billing")
+        assert all(f"({kept})" in line for line in index)
+        assert len(set(index)) == len(index)
+        rest = "\n".join(index) + (folder / kept).read_text()
+        assert "4417 first" in rest and "firewall rule 77" in rest
+        assert cli("undo", folder).code == 0
 
 
 def merged(folder: Path, lines: str, body: str = BILLING) -> Mirror:
     """Merge a.md into b.md, which has the text."""
-    write(folder, "a.md", 1, "Billing is on port 8080.", "Ask Tove at extension 4417")
-    write(folder, "b.md", 2, body, "the service")
+    write_note(folder, "a", 1, "Billing is on port 8080.", "Ask Tove at extension 4417")
+    write_note(folder, "b", 2, body, "the service")
     (folder / "MEMORY.md").write_bytes(lines.encode())
-    mirror = Mirror(folder, format_named("claude-code"), default_state(folder))
-    mirror.make()
-    mirror.settle(NOW)
-    merge(mirror.state, "b.md", ["a.md"])
-    mirror.settle(NOW)
+    mirror = mirrored(folder)
+    merge(mirror, "b.md", ["a.md"])
     return mirror
 
 
 @pytest.mark.parametrize("own", ["", "- [Billing](b.md) — on port 8080\n"])
-def test_what_was_carried_from_a_forgotten_memory_leaves_the_index(
-    own: str, folder: Path, cli: Cli
-) -> None:
+def test_forget_deletes_what_was_moved_to_another_line(own: str, folder: Path, cli: Cli) -> None:
     mirror = merged(folder, f"{own}- [Build](a.md) — Password is hunter2-xyz.\n")
     index = (folder / "MEMORY.md").read_text()
     assert "hunter2-xyz" in index and "4417" in index
     with open_reading(mirror.state) as file:
-        (gone,) = (each for each in read_memories(file) if each.status != "active")
+        (gone,) = (memory for memory in read_memories(file) if memory.status != "active")
     assert cli("forget", folder, gone.id, "--yes").code == 0
     index = (folder / "MEMORY.md").read_text()
     assert "hunter2-xyz" not in index and "4417" not in index and index.count("(b.md)") == 1
     assert not any(b"hunter2-xyz" in path.read_bytes() for path in folder.parent.glob("*.db*"))
 
 
-def test_a_merge_undone_before_a_later_correction_leaves_nothing_behind(
-    folder: Path, cli: Cli
-) -> None:
+def test_a_merge_and_a_later_correction_can_be_undone_in_order(folder: Path, cli: Cli) -> None:
     lines = "# Index\n\n- [Billing](b.md) — the service\n- [Build](a.md) — ask Ola first\n"
     mirror = merged(folder, lines)
     with open_reading(mirror.state) as file:
         (kept,) = read_memories(file, status="active")
-    told = cli("correct", folder, kept.id, "--text", "Billing is on port 9090.", "--json").ends(0)
-    for run in ("run-1", told.json["run"]):
-        with open_writing(mirror.state) as opened:
-            undo_runs(opened, [run], timestamp(NOW + timedelta(hours=1)))
-        mirror.settle(NOW)
+    done = cli("correct", folder, kept.id, "--text", "Billing is on port 9090.", "--json").ends(0)
+    for run in ("run-1", done.json["run"]):
+        undo(mirror, run)
     assert (folder / "MEMORY.md").read_text() == lines
 
 
@@ -162,7 +133,7 @@ def test_a_merge_undone_before_a_later_correction_leaves_nothing_behind(
         ("[Never restart runner-9; ask Ola](a.md) — port 8080", "Never restart runner-9; ask Ola"),
     ],
 )
-def test_what_no_single_sentence_says_is_carried(line: str, kept: str, folder: Path) -> None:
+def test_a_line_that_no_sentence_contains_is_kept(line: str, kept: str, folder: Path) -> None:
     body = "Deploy on Fridays is allowed for hotfixes. Do not restart db-1. Billing has port 8080."
     merged(folder, f"- [Billing](b.md) — the service\n- {line}\n", body)
     assert kept in (folder / "MEMORY.md").read_text()
@@ -176,7 +147,7 @@ def test_repeated_corrections_mark_a_replaced_value_once() -> None:
     assert text == f"{ports[-1]} Before - Billing is on port 8080, ask Tove"
 
 
-def test_a_carried_line_keeps_its_sign_and_ends_as_the_others_do(folder: Path) -> None:
+def test_a_moved_line_keeps_its_sign_and_its_line_ending(folder: Path) -> None:
     merged(folder, "# Index\r\n\r\n- [Billing](b.md) — it\r\n- [Build](a.md) — -5 degrees at most")
     lines = (folder / "MEMORY.md").read_bytes().decode().split("\n")
     assert lines[-1] == "- [Build](b.md) — -5 degrees at most; Ask Tove at extension 4417"
@@ -184,47 +155,52 @@ def test_a_carried_line_keeps_its_sign_and_ends_as_the_others_do(folder: Path) -
     assert len(lines) == 4
 
 
+# Without equal lines: an undo does not always restore their place.
 LISTED = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from(WORDS[:-1])), min_size=1, max_size=6
+    st.tuples(st.sampled_from("abc"), st.sampled_from(WORDS[:-1])),
+    min_size=1,
+    max_size=6,
+    unique=True,
 )
 
 
 @given(st.lists(st.sampled_from(WORDS), min_size=3, max_size=3), LISTED, st.booleans())
-def test_no_word_is_lost_by_a_merge_and_an_undo_restores_each_byte(
+def test_a_merge_loses_no_word_and_its_undo_no_byte(
     descriptions: Sequence[str], listed: Sequence[tuple[str, str]], is_ended: bool
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "memory"
         folder.mkdir()
         for day, (file, words) in enumerate(zip("abc", descriptions, strict=True), start=1):
-            write(folder, f"{file}.md", day, BILLING, words)
+            write_note(folder, file, day, BILLING, words)
         lines = [f"- [{file.upper()}]({file}.md) — {words}" for file, words in listed]
         (folder / "MEMORY.md").write_text("\n".join(["# Index", *lines]) + "\n" * is_ended)
-        before = content(folder)
-        mirror = Mirror(folder, format_named("claude-code"), Path(name) / "state.db")
-        mirror.make()
-        mirror.settle(NOW)
-        merge(mirror.state, "b.md", ["a.md", "c.md"])
-        mirror.settle(NOW)
-        after = content(folder)
-        assert after.keys() == {"MEMORY.md", "b.md"}
-        assert "(b.md)" in after["MEMORY.md"].decode()
-        everything = "\n".join(text.decode() for text in after.values())
-        assert all(says(everything, words) for words in (*descriptions, *dict(listed).values()))
-        with open_writing(mirror.state) as opened:
-            undo_runs(opened, ["run-1"], timestamp(NOW + timedelta(hours=1)))
-        mirror.settle(NOW)
-        assert content(folder) == before
+        with unchanged(bytes_of, folder):
+            mirror = mirrored(folder)
+            merge(mirror, "b.md", ["a.md", "c.md"])
+            after = bytes_of(folder)
+            assert after.keys() == {"MEMORY.md", "b.md"}
+            assert "(b.md)" in after["MEMORY.md"].decode()
+            everything = "\n".join(text.decode() for text in after.values())
+            assert all(says(everything, words) for words in (*descriptions, *dict(listed).values()))
+            undo(mirror, "run-1")
 
 
-def merge(state: Path, survivor: str, leaving: Sequence[str]) -> None:
+def merge(mirror: Mirror, survivor: str, leaving: Sequence[str]) -> None:
     """Merge memories of files, as run-1."""
-    with open_reading(state) as file:
+    with open_reading(mirror.state) as file:
         by_file = {memory.source: memory for memory in read_memories(file)}
-    a_run(state)
-    with changing(state) as file:
+    a_run(mirror.state)
+    with changing(mirror.state) as file:
         changes = ProposalChanges(file, "run-1", "proposal-1", timestamp(NOW))
         changes.supersede([by_file[name] for name in leaving], by_file[survivor].id)
-    gone = tuple(by_file[name].id for name in leaving)
-    kept = by_file[survivor].id
-    decide(state, a_decision(sources=(*gone, kept), survivor=kept, tenant="project"))
+    sources = tuple(by_file[name].id for name in (*leaving, survivor))
+    decision = a_decision(sources=sources, survivor=sources[-1], tenant="project")
+    decide(mirror.state, decision)
+    mirror.settle(NOW)
+
+
+def undo(mirror: Mirror, run: str) -> None:
+    with open_writing(mirror.state) as file:
+        undo_runs(file, [run], timestamp(NOW + timedelta(hours=1)))
+    mirror.settle(NOW)

@@ -1,22 +1,20 @@
-"""The index of a memory folder of Claude Code: shortened without loss to a size, and restored."""
+"""The index of a memory folder of Claude Code: shortened to a size without loss, and restored."""
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agents_files import bytes_of, mirrored, write_note
 from builders import NOW
 from cli_calls import Cli
 from hypothesis import given
 from hypothesis import strategies as st
 
 from slowwave.extensions.formats.claude_code_index import hook_of
-from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror
 from slowwave.store.file import open_writing
 from slowwave.store.records import timestamp
@@ -37,24 +35,18 @@ TEXTS = {
 }
 
 
-def write(folder: Path, name: str, day: int, body: str = SAID, kind: str = "project") -> None:
-    """Write a memory as Claude Code does."""
-    (folder / name).write_text(
-        f"---\nname: {name.removesuffix('.md')}\ndescription: Retries\nmetadata:\n"
-        f"  type: {kind}\n  modified: 2026-02-{day:02d}T09:00:00.000Z\n---\n\n{body}\n"
-    )
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Provide a folder whose index repeats its files."""
     path = tmp_path / "project" / "memory"
     path.mkdir(parents=True)
     for day, (name, text) in enumerate(TEXTS.items(), start=1):
-        write(path, name, day, text)
-    write(path, "same.md", 5, "Deploys are frozen until 12 February 2026.")
-    write(path, "same-too.md", 6, "Deploys are frozen until 12 February 2026.")
-    write(path, "user.md", 7, f"I own this: {SAID}", kind="user")
+        write_note(path, name.removesuffix(".md"), day, text)
+    write_note(path, "same", 5, "Deploys are frozen until 12 February 2026.")
+    write_note(path, "same-too", 6, "Deploys are frozen until 12 February 2026.")
+    write_note(path, "user", 7, f"I own this: {SAID}")
+    user = path / "user.md"
+    user.write_text(user.read_text().replace("type: project", "type: user"))
     lines = [f"- [Title]({name}) — {text}" for name, text in TEXTS.items()]
     lines[-1] += " Never on Sundays."
     lines += ["- [Frozen](same.md) — the freeze", "- [Frozen](same-too.md) — the freeze, too"]
@@ -63,43 +55,39 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def content(folder: Path) -> Mapping[str, bytes]:
-    return {item.name: item.read_bytes() for item in sorted(folder.iterdir())}
-
-
 def maintained(cli: Cli, folder: Path, *more: object) -> dict[str, Any]:
     return dict(cli("maintain", folder, "--format", "claude-code", "--json", *more).ends(0).json)
 
 
-def test_lines_are_shortened_to_the_target_and_undo_restores_them(folder: Path, cli: Cli) -> None:
-    before = content(folder)
+def test_lines_are_shortened_to_a_target_and_undo_restores_them(folder: Path, cli: Cli) -> None:
+    before = bytes_of(folder)
     size = len(before["MEMORY.md"])
     # Without the line of a merged file and the ends of two lines, it is a little smaller.
     options = ("--target", size - 90)
     planned = cli("maintain", folder, "--dry-run", "--json", *options).json["budget"]
-    assert content(folder) == before
+    assert bytes_of(folder) == before
     report = maintained(cli, folder, *options)
     budget = report["budget"]
     assert planned["shortened"] == budget["shortened"] == ["old.md", "older-line.md"]
     assert planned["after"] == budget["after"] == budget["used"] <= size - 90
     assert planned["tokens_saved"] == budget["tokens_saved"] > 0
     assert planned["used"] == size
-    after = content(folder)
+    after = bytes_of(folder)
     assert before.keys() - after.keys() == {"same.md"}
     assert {name for name in after if after[name] != before[name]} == {"MEMORY.md"}
     line = next(line for line in after["MEMORY.md"].decode().splitlines() if "(old.md)" in line)
     assert line.endswith(" …")
     assert TEXTS["old.md"].startswith(line.split(" — ")[1].removesuffix(" …"))
     assert maintained(cli, folder, *options)["run"] is None
-    assert content(folder) == after
+    assert bytes_of(folder) == after
     assert cli("undo", folder).code == 0
-    assert content(folder) == before
+    assert bytes_of(folder) == before
     # What was undone is not proposed again, only the next line.
     again = maintained(cli, folder, *options)["budget"]
     assert again["shortened"] == ["new.md"]
 
 
-def test_a_line_without_another_source_is_kept_above_the_target(folder: Path, cli: Cli) -> None:
+def test_a_line_with_facts_of_its_own_is_not_shortened(folder: Path, cli: Cli) -> None:
     before = (folder / "MEMORY.md").read_text().splitlines()
     ended = cli("maintain", folder, "--format", "claude-code", "--target", "0.2KB")
     assert "should have at most 200" in ended.out
@@ -116,27 +104,27 @@ def test_a_line_without_another_source_is_kept_above_the_target(folder: Path, cl
     assert "1 that MEMORY.md lists and that do not exist (gone.md)" in ended.out
 
 
-def test_without_a_target_the_report_has_the_command(folder: Path, cli: Cli) -> None:
+def test_a_report_on_a_long_index_names_the_command(folder: Path, cli: Cli) -> None:
     for at in range(120):
         text = SAID.replace("payment", f"payment of tenant {at}")
-        write(folder, f"tenant-{at}.md", 8, text)
+        write_note(folder, f"tenant-{at}", 8, text)
         with (folder / "MEMORY.md").open("a") as file:
             file.write(f"\n- [Tenant {at}](tenant-{at}.md) — {text}")
     options = ("--format", "claude-code", "--only", "synthesize")
-    before = content(folder)["MEMORY.md"]
+    before = bytes_of(folder)["MEMORY.md"]
     assert len(before) > 25_000
     report = cli("maintain", folder, *options).out
-    assert content(folder)["MEMORY.md"] == before
+    assert bytes_of(folder)["MEMORY.md"] == before
     assert f"slowwave maintain {folder} --target 25KB --dry-run" in report
     assert "without loss (" not in report
     waiting = cli("maintain", folder, *options, "--target", "25KB", "--review", "always").out
     assert "entries are shortened only by a complete run without --review always" in waiting
     assert "nothing more" not in waiting
-    assert content(folder)["MEMORY.md"] == before
+    assert bytes_of(folder)["MEMORY.md"] == before
     assert cli("maintain", folder, *options, "--target", "25KB").code == 0
-    assert 24_800 < len(content(folder)["MEMORY.md"]) <= 25_000
+    assert 24_800 < len(bytes_of(folder)["MEMORY.md"]) <= 25_000
     assert cli("undo", folder).code == 0
-    assert content(folder)["MEMORY.md"] == before
+    assert bytes_of(folder)["MEMORY.md"] == before
 
 
 @pytest.mark.parametrize(
@@ -156,11 +144,12 @@ LINES = st.sampled_from(
 )
 
 
-def fitted(mirror: Mirror) -> tuple[str, ...] | None:
-    """Return the entries that are shortened."""
+def shorten(mirror: Mirror) -> tuple[str, ...]:
+    """Shorten lines to the target, and return their entries."""
     budget = mirror.fit(None, NOW)
+    mirror.settle(NOW)
     assert budget is not None
-    return budget.shortened
+    return budget.shortened or ()
 
 
 @given(st.lists(LINES, min_size=1, max_size=12), st.sampled_from(["\n", "\r\n"]), st.booleans())
@@ -169,33 +158,27 @@ def test_undo_restores_any_index_to_the_byte(lines: list[str], end: str, is_ende
         folder = Path(name) / "memory"
         folder.mkdir()
         for day, file in enumerate("abc", start=1):
-            write(folder, f"{file}.md", day, f"{SAID} {file}")
+            write_note(folder, file, day, f"{SAID} {file}")
         lines = ["- [Title](a.md) — first", *lines]
         (folder / "MEMORY.md").write_bytes((end.join(lines) + end * is_ended).encode())
-        before = content(folder)
-        shutil.copytree(folder, Path(name) / "copy")
-        format = format_named("claude-code")
-        format.target = 50
-        mirror = Mirror(folder, format, Path(name) / "state.db")
-        mirror.make()
-        mirror.settle(NOW)
-        shortened = fitted(mirror)
-        mirror.settle(NOW)
-        after = content(folder)
+        before = bytes_of(folder)
+        mirror = mirrored(folder, target=50)
+        shortened = shorten(mirror)
+        after = bytes_of(folder)
         assert (after != before) == bool(shortened)
         assert {name for name in after if after[name] != before[name]} <= {"MEMORY.md"}
         rest = after["MEMORY.md"].decode()
         assert all(line in rest for line in lines if MORE in line or "Title" not in line)
-        assert fitted(mirror) == ()
+        assert shorten(mirror) == ()
         with open_writing(mirror.state) as file:
             (run,) = file.conn.execute("SELECT max(id) FROM runs").fetchone()
             if shortened:
                 undo_runs(file, [run], timestamp(NOW + timedelta(hours=1)))
         mirror.settle(NOW)
-        assert content(folder) == before
+        assert bytes_of(folder) == before
 
 
-def test_a_hook_ends_with_a_word_and_never_inside_a_value() -> None:
+def test_a_description_is_cut_after_a_word_and_never_inside_a_value() -> None:
     text = "The staging cluster is deployed by make deploy from a clean main, and listens on port"
     assert hook_of(f"{text} number 0123456789012345 there.") == f"{text} number…"
     assert len(hook_of("x" * 200)) == 100

@@ -1,15 +1,15 @@
-"""Notes of several lines in a memory folder of Claude Code: merged with their form, or left."""
+"""Notes of several lines in a memory folder of Claude Code: merged with their form, or kept."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import chosen_steps, content, killed
+from agents_files import bytes_of, content
 from cli_calls import Cli
+from disturbed import assert_kills_leave_all_or_nothing
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import served
@@ -90,7 +90,7 @@ def maintained(cli: Cli, folder: Path, text: str) -> dict[str, Any]:
     return dict(ended.json)
 
 
-def test_two_notes_become_one_file_with_front_matter_and_line(folder: Path, cli: Cli) -> None:
+def test_two_notes_become_a_file_with_front_matter_and_a_line(folder: Path, cli: Cli) -> None:
     before = content(folder)
     report = maintained(cli, folder, JOINED)
     assert not (folder / "database-tests.md").exists()
@@ -101,7 +101,6 @@ def test_two_notes_become_one_file_with_front_matter_and_line(folder: Path, cli:
         f"  modified: 2026-02-02T09:00:00.000Z\n  slowwave: true\n---\n\n{JOINED}\n"
     )
     index = (folder / "MEMORY.md").read_text()
-    # What it says is still true.
     assert "- [The no-mocks](no-mocks.md) — About no-mocks\n" in index
     assert "- [The database-tests](no-mocks.md) — About database-tests\n" in index
     with served(answering(joining(JOINED), approval)) as options:
@@ -164,17 +163,17 @@ def test_a_note_that_repeats_itself_is_shortened_once(folder: Path, cli: Cli) ->
     assert content(folder) == before
 
 
-def test_a_model_is_told_about_notes_only_where_it_is_shown_one(folder: Path, cli: Cli) -> None:
-    told: list[str] = []
+def test_the_prompt_explains_notes_only_if_it_contains_any(folder: Path, cli: Cli) -> None:
+    prompts_sent: list[str] = []
 
     def write(asked: Asked) -> Answer:
-        told.append(asked.messages[1]["content"])
+        prompts_sent.append(asked.messages[1]["content"])
         return joining(JOINED)(asked)
 
     with served(answering(write, approval)) as options:
         assert cli("maintain", folder, "--format", "claude-code", *options).code == 0
-    assert told
-    assert all(text.endswith(prompts.prompt("notes")) for text in told)
+    assert prompts_sent
+    assert all(text.endswith(prompts.prompt("notes")) for text in prompts_sent)
     (_, user) = prompts.ask_to_write(sources("Two\nlines.", "One line."), frozenset())
     assert user["content"].endswith("</memories>")
 
@@ -191,14 +190,14 @@ def test_a_dry_run_gives_the_size_of_the_index(folder: Path, cli: Cli, review: s
     assert planned["tokens_after"] == budget["tokens"]
 
 
-def test_a_file_that_is_linked_since_the_last_run_stays(folder: Path, cli: Cli) -> None:
+def test_a_file_linked_since_the_last_run_stays(folder: Path, cli: Cli) -> None:
     assert cli("maintain", folder, "--format", "claude-code").code == 0
     (folder / "readme.md").write_text("See [[no-mocks]] and [[database-tests]].\n")
     with unchanged(content, folder):
         maintained(cli, folder, JOINED)
 
 
-def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cli: Cli) -> None:
+def test_a_merge_keeps_the_file_that_other_files_link_to(folder: Path, cli: Cli) -> None:
     (folder / "readme.md").write_text("See [[database-tests]].\n")
     with unchanged(content, folder):
         run = maintained(cli, folder, JOINED)["run"]
@@ -212,33 +211,18 @@ def test_a_text_takes_the_place_of_the_note_that_others_link_to(folder: Path, cl
 
 @pytest.mark.usefixtures("long_only")
 def test_a_kill_loses_no_note(folder: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
-    fresh = shutil.copytree(folder, folder.parent / "fresh" / "memory")
-    before = {name: text for name, (text, _) in content(folder).items()}
     with served(answering(joining(JOINED), approval)) as options:
-        command = ["maintain", str(folder), "--format", "claude-code", "--json", *options]
         # Lines of the index are shortened, too.
+        command = ["maintain", str(folder), "--format", "claude-code", "--json", *options]
         command += ["--target", "300"]
-        steps = int(killed(0, command).stderr.split()[-1])
-        after = {name: text for name, (text, _) in content(folder).items()}
-        for at in chosen_steps(steps, rounds):
-            shutil.rmtree(folder)
-            for item in folder.parent.glob("*.slowwave.db*"):
-                item.unlink()
-            shutil.copytree(fresh, folder)
-            assert killed(at, command).returncode == 9
-            assert cli(*command).code == 0
-            assert {name: text for name, (text, _) in content(folder).items()} == after
-            for run in cli("log", folder, "--json").json["runs"]:
-                if run["states"].get("applied"):
-                    assert cli("undo", folder, run["id"]).code == 0
-            assert {name: text for name, (text, _) in content(folder).items()} == before
+        assert_kills_leave_all_or_nothing(cli, command, folder, lambda: bytes_of(folder), rounds)
 
 
 @given(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"), min_size=1),
     st.sampled_from(["a: b\n", "", "  modified: 2026-02-02\n"]),
 )
-def test_any_text_and_every_other_field_survive_a_round_trip(text: str, more: str) -> None:
+def test_any_text_and_all_fields_survive_a_round_trip(text: str, more: str) -> None:
     front = (
         f"---\nname: n\ndescription: >-\n  two\n  lines\nmetadata:\n  type: project\n{more}---\n"
     )
@@ -252,7 +236,7 @@ def test_any_text_and_every_other_field_survive_a_round_trip(text: str, more: st
     assert after.with_text(text, "Short", now).encode() == after.content
 
 
-def test_the_report_names_what_stays_and_what_sessions_load(folder: Path, cli: Cli) -> None:
+def test_the_report_names_unchanged_files_and_tokens_of_a_session(folder: Path, cli: Cli) -> None:
     for name, more in {
         "user": ("type: project", "type: user"),
         "own": ("name: pipeline", "owner: H\nname: own"),
@@ -277,7 +261,7 @@ def test_the_report_names_what_stays_and_what_sessions_load(folder: Path, cli: C
     assert f"Each session loads {budget['tokens']:,} tokens of MEMORY.md." in ended.out
 
 
-def test_what_memories_and_instructions_both_say_is_named(folder: Path, cli: Cli) -> None:
+def test_statements_that_instructions_repeat_are_named(folder: Path, cli: Cli) -> None:
     instructions = folder.parent / "CLAUDE.md"
     instructions.write_text(
         "# Rules\n\n- Integration tests of orders-api need a real Postgres.\n"

@@ -1,17 +1,15 @@
-"""claude-mem's database is taken in, and never written to."""
+"""claude-mem's database is imported, and never written to."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from agents_files import recorded
 from cli_calls import Cli
 from model_nights import latest_port, served
 from model_server import answering, approval
 from nights import execute, unchanged
-from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
 
@@ -27,10 +25,7 @@ FACTS = [
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Provide a database as claude-mem leaves it."""
-    made = tmp_path / "claude-mem.db"
-    with closing(sqlite3.connect(made)) as db:
-        db.executescript((FORMATS / "claude-mem.sql").read_text("utf-8"))
-    return made
+    return recorded("claude-mem", tmp_path / "claude-mem.db")
 
 
 def test_facts_are_imported_with_their_days(path: Path, tmp_path: Path, cli: Cli) -> None:
@@ -39,21 +34,21 @@ def test_facts_are_imported_with_their_days(path: Path, tmp_path: Path, cli: Cli
         ended = cli("import", tmp_path / "own.db", path, "--from", "claude-mem", "--json")
         assert ended.json["imported"] == len(FACTS)
         memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
-        told = [(memory["tenant"], memory["content"], memory["observed_at"]) for memory in memories]
-        assert sorted(told) == sorted(FACTS)
+        keys = ("tenant", "content", "observed_at")
+        assert sorted(tuple(memory[key] for key in keys) for memory in memories) == sorted(FACTS)
 
 
-def test_a_dry_run_says_what_is_told_twice_and_nothing_writes(path: Path, cli: Cli) -> None:
-    before = path.read_bytes()
+def test_only_dry_runs_accept_the_database(path: Path, cli: Cli) -> None:
     dry_run = ("maintain", path, "--dry-run", "--json")
-    with served(answering(latest_port, approval)) as model:
-        ended = cli(*dry_run, "--ask", *model)
-    assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge", "update"]
-    assert [proposal["operation"] for proposal in cli(*dry_run).json["proposals"]] == ["merge"]
-    for more in ([], ["--format", "claude-mem"]):
-        cli("maintain", path, *more).ends(2, "--from claude-mem")
-    assert path.read_bytes() == before
-    assert [item.name for item in path.parent.iterdir()] == [path.name]
+    with unchanged(path.read_bytes):
+        with served(answering(latest_port, approval)) as model:
+            planned = cli(*dry_run, "--ask", *model).json["proposals"]
+        assert [proposal["operation"] for proposal in planned] == ["merge", "update"]
+        planned = cli(*dry_run).json["proposals"]
+        assert [proposal["operation"] for proposal in planned] == ["merge"]
+        for more in ([], ["--format", "claude-mem"]):
+            cli("maintain", path, *more).ends(2, "--from claude-mem")
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_the_narrative_replaces_malformed_facts(path: Path, tmp_path: Path, cli: Cli) -> None:

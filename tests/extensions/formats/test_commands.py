@@ -13,8 +13,6 @@ from nights import execute, rows, unchanged
 from places import FORMATS
 from reviews import planned, reviewed_night
 
-from slowwave.extensions.formats.known_formats import recognised
-
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
@@ -22,7 +20,7 @@ def theirs(tmp_path: Path) -> Path:
     return Path(shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", tmp_path))
 
 
-def test_only_a_mirror_has_tables_of_a_mirror(theirs: Path, memory_file: Path, cli: Cli) -> None:
+def test_only_mirrors_have_tables_of_a_mirror(theirs: Path, memory_file: Path, cli: Cli) -> None:
     tables = "SELECT name FROM sqlite_schema WHERE name = 'links'"
     assert cli("maintain", theirs, "--format", "mcp-server-memory").code == 0
     mirror = Path(f"{theirs}.slowwave.db")
@@ -52,7 +50,7 @@ def test_a_memory_file_takes_no_options_of_others(
         cli("maintain", memory_file, option, value).ends(2, f"omit {option}")
 
 
-def test_a_git_link_that_is_no_text_is_ignored(
+def test_an_invalid_git_link_is_ignored(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".git").write_bytes(b"gitdir: \xff")
@@ -69,26 +67,21 @@ def test_a_deleted_working_folder_is_named(
     cli("formats", "--find").ends(1, "The current folder no longer exists.")
 
 
-def test_a_plan_of_another_agents_file_is_carried_out_in_it(theirs: Path, cli: Cli) -> None:
-    before = theirs.read_bytes()
-    plan = planned(cli, theirs)
-    ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json").ends(0)
-    assert theirs.read_bytes() != before
-    assert cli("undo", theirs, ended.json["run"]).code == 0
-    assert theirs.read_bytes() == before
+def test_a_plan_is_applied_to_another_agents_file(theirs: Path, cli: Cli) -> None:
+    with unchanged(theirs.read_bytes):
+        before, plan = theirs.read_bytes(), planned(cli, theirs)
+        ended = cli("apply", theirs, plan, "--format", "mcp-server-memory", "--json").ends(0)
+        assert theirs.read_bytes() != before
+        assert cli("undo", theirs, ended.json["run"]).code == 0
 
 
-def test_another_agents_file_is_searched_and_unchanged(theirs: Path, cli: Cli) -> None:
-    assert [item.name for item in recognised(theirs)] == ["mcp-server-memory"]
-    before = theirs.read_bytes()
-    assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
-    assert (theirs.read_bytes(), [item.name for item in theirs.parent.iterdir()]) == (
-        before,
-        ["memory.jsonl"],
-    )
+def test_recall_searches_another_agents_file(theirs: Path, cli: Cli) -> None:
+    with unchanged(theirs.read_bytes):
+        assert cli("recall", theirs, "port", "--limit", "2", "--json").json["hits"]
+    assert list(theirs.parent.iterdir()) == [theirs]
 
 
-def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cli) -> None:
+def test_a_run_over_another_agents_file_has_a_report(theirs: Path, cli: Cli) -> None:
     page = theirs.with_name("night.html")
     maintain = ("maintain", theirs, "--report", page)
     assert cli(*maintain, "--dry-run").code == 0
@@ -101,27 +94,29 @@ def test_the_night_of_another_agents_file_has_a_report_too(theirs: Path, cli: Cl
 # The last: from here on each night of this module asks a model.
 @pytest.mark.usefixtures("smoke_model")
 def test_an_approval_changes_another_agents_file(theirs: Path, cli: Cli) -> None:
-    before = theirs.read_bytes()
-    reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
-    assert theirs.read_bytes() == before
-    ended = cli("review", theirs, "approve", "--all", "--json").ends(0)
-    assert theirs.read_bytes() != before
-    assert cli("undo", theirs, ended.json["run"]).code == 0
-    assert theirs.read_bytes() == before
+    with unchanged(theirs.read_bytes):
+        with unchanged(theirs.read_bytes):
+            reviewed_night(cli, theirs, "always", "--format", "mcp-server-memory")
+        before = theirs.read_bytes()
+        ended = cli("review", theirs, "approve", "--all", "--json").ends(0)
+        assert theirs.read_bytes() != before
+        assert cli("undo", theirs, ended.json["run"]).code == 0
 
 
-def test_an_entry_of_another_agents_file_is_corrected_in_its_place(theirs: Path, cli: Cli) -> None:
+def test_correct_changes_an_entry_of_another_agents_file(theirs: Path, cli: Cli) -> None:
     before = theirs.read_text("utf-8")
     wrong, right = "Billing listens on port 9090.", "Billing listens on port 9091."
     memories = cli("list", theirs, "--json").json["memories"]
     (port,) = (memory["id"] for memory in memories if memory["content"] == wrong)
-    named = ("--format", "mcp-server-memory")
-    assert cli("correct", theirs, port, "--text", right, *named, "--dry-run").code == 0
-    assert theirs.read_text("utf-8") == before
-    assert cli("correct", theirs, port, "--text", right, *named).code == 0
-    assert theirs.read_text("utf-8") == before.replace(wrong, right)
-    assert cli("undo", theirs).code == 0
-    assert cli("correct", theirs, port, "--retract").code == 0
-    assert wrong not in theirs.read_text("utf-8")
-    assert cli("undo", theirs).code == 0
-    assert theirs.read_text("utf-8") == before
+    correct = ("correct", theirs, port, "--text", right, "--format", "mcp-server-memory")
+    with unchanged(theirs.read_text, "utf-8"):
+        assert cli(*correct, "--dry-run").code == 0
+    for command, after in (
+        (correct, before.replace(wrong, right)),
+        (("correct", theirs, port, "--retract"), None),
+    ):
+        assert cli(*command).code == 0
+        assert after is None or theirs.read_text("utf-8") == after
+        assert wrong not in theirs.read_text("utf-8")
+        assert cli("undo", theirs).code == 0
+        assert theirs.read_text("utf-8") == before

@@ -1,4 +1,4 @@
-"""Memory files of other agents: recognised, consolidated, and given back to the byte."""
+"""Text files of other agents: recognized, consolidate, and restored to the byte."""
 
 from __future__ import annotations
 
@@ -11,27 +11,25 @@ from pathlib import Path
 import filelock
 import pytest
 import readme
-from agents_files import SAMPLES, consolidated
+from agents_files import RECORDED, SAMPLES, consolidate
 from cli_calls import Cli
-from commands import setting
 from disturbed import assert_kills_leave_all_or_nothing
-from model_nights import GATE, GATE_ONCE, SHORT, SMOKE, joining, latest_port, served
-from model_server import Asked, Reply, answering, approval, model_server
+from model_nights import SMOKE, latest_port, served
+from model_server import answering, approval
 from nights import of_one_thing, picture, unchanged
 from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import own_formats, recognised
 from slowwave.store.file import create_file
 
-# Those that are no files of text.
-OTHERS = ("claude-code", "mcp-memory-service", "langgraph", "claude-mem")
-# What is told twice in each of them.
-TWICE = {
+# The text of two duplicates in each of them.
+DUPLICATE = {
     "mcp-server-memory": "Billing listens on port 8080",
     "hermes": "Billing listens on port 8080",
     "markdown": "User prefers dark mode in every editor",
 }
-# What its agent adds: an entry in the manner of the file.
+
+# What its agent adds.
 ADDED: dict[str, Callable[[str], str]] = {
     "mcp-server-memory": lambda text: text.replace(
         '"Is allergic to celery"', '"Is allergic to celery","Plays the tuba"'
@@ -59,14 +57,14 @@ def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
 
 
-def test_only_its_own_format_recognises_a_file(sample: tuple[str, Path], tmp_path: Path) -> None:
+def test_only_its_own_format_recognizes_a_file(sample: tuple[str, Path]) -> None:
     name, path = sample
-    assert [item.name for item in recognised(path)] == [name]
-    assert {*SAMPLES, *OTHERS} == set(own_formats())
+    assert [format.name for format in recognised(path)] == [name]
+    assert {*RECORDED} == {*own_formats()}
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\x89PNG\r\n\x1a\n\0\0", b"[1, 2]\n", b"{}\n"])
-def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> None:
+def test_no_format_recognizes_other_files(tmp_path: Path, content: bytes) -> None:
     for name in ("memory.jsonl", "MEMORY.md", "notes.txt"):
         (tmp_path / name).write_bytes(content)
         assert recognised(tmp_path / name) == []
@@ -75,37 +73,33 @@ def test_other_files_are_recognised_by_none(tmp_path: Path, content: bytes) -> N
     assert recognised(tmp_path / "own.db") == []
 
 
-def test_the_first_writing_run_names_the_format(sample: tuple[str, Path], cli: Cli) -> None:
+def test_the_first_run_that_writes_must_name_the_format(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         cli("maintain", path).ends(2, f"--format {name}")
     assert not state_of(path).exists()
 
 
-def test_whatever_is_no_memory_keeps_its_bytes(sample: tuple[str, Path], cli: Cli) -> None:
+def test_only_lines_of_memories_are_removed(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before = path.read_text()
-    consolidated(cli, name, path)
+    consolidate(cli, name, path)
     after = path.read_text()
     if name == "markdown":
-        gone = [line for line in before.splitlines() if line not in after.splitlines()]
-        assert gone == [
-            "- User prefers dark mode in every editor.",
-            "* Refunds need a second signature.",
-        ] or all(line[:2] in ("- ", "* ") for line in gone)
+        gone = set(before.splitlines()) - set(after.splitlines())
+        assert all(line[:2] in ("- ", "* ") for line in gone)
         assert before[before.index("- The ledger") :] == after[after.index("- The ledger") :]
         assert "- Billing listens on port 8080. <!-- importance: 8 -->\n" in after
     if name == "mcp-server-memory":
         assert before.splitlines()[3] == after.splitlines()[3]
         assert "Is allergic to celery" in after
-    assert "9090" in after
-    assert "8080" in after
+    assert "9090" in after and "8080" in after
 
 
 @of("mcp-server-memory")
-def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) -> None:
+def test_nothing_is_merged_across_tenants(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    consolidated(cli, name, path)
+    consolidate(cli, name, path)
     graph = [json.loads(line) for line in path.read_text().splitlines()]
     prefers = [item["name"] for item in graph[:3] if "Prefers morning meetings" in str(item)]
     assert prefers == ["Helvi", "Aino"]
@@ -115,8 +109,7 @@ def test_nothing_is_joined_across_tenants(sample: tuple[str, Path], cli: Cli) ->
 def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with served(answering(latest_port, approval)) as model:
-        options = ("--format", name, "--json", *model)
-        done = cli("maintain", path, *options).json
+        done = cli("maintain", path, "--format", name, "--json", *model).json
     (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
     assert update["state"] == "rejected"
     assert "nothing shows which value is the newer one" in update["why"]
@@ -124,10 +117,10 @@ def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: 
     assert {"8080", "9090"} in [set(conflict["values"]) for conflict in done["conflicts"]]
 
 
-def test_one_proposal_is_undone_and_the_others_stay(sample: tuple[str, Path], cli: Cli) -> None:
+def test_each_proposal_can_be_undone_alone(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before, mode = path.read_bytes(), path.stat().st_mode
-    run = consolidated(cli, name, path)
+    run = consolidate(cli, name, path)
     after = path.read_bytes()
     assert cli("undo", path, run, "--dry-run").code == 0
     assert path.read_bytes() == after != before
@@ -141,7 +134,7 @@ def test_one_proposal_is_undone_and_the_others_stay(sample: tuple[str, Path], cl
 def test_undo_leaves_what_the_agent_added_since(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     before = path.read_text()
-    run = consolidated(cli, name, path)
+    run = consolidate(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
     assert cli("undo", path, run).code == 0
     assert path.read_text() == ADDED[name](before)
@@ -149,28 +142,28 @@ def test_undo_leaves_what_the_agent_added_since(sample: tuple[str, Path], cli: C
 
 def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    run = consolidated(cli, name, path)
-    edited = f"{TWICE[name]}, mostly"
-    path.write_text(path.read_text().replace(TWICE[name], edited, 1))
+    run = consolidate(cli, name, path)
+    edited = f"{DUPLICATE[name]}, mostly"
+    path.write_text(path.read_text().replace(DUPLICATE[name], edited, 1))
     assert cli("undo", path, run).code == 0
     assert path.read_text().count(edited) == 1
-    assert path.read_text().count(TWICE[name]) >= 2
+    assert path.read_text().count(DUPLICATE[name]) >= 2
 
 
-def test_an_edited_result_is_kept(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
+def test_undo_keeps_an_edited_text(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "memory.jsonl"
     entity = {"type": "entity", "name": "on call", "entityType": "team"}
     path.write_text(json.dumps(entity | {"observations": of_one_thing()}))
-    run = consolidated(cli, "mcp-server-memory", path, *scripted)
+    run = consolidate(cli, "mcp-server-memory", path, *scripted)
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
     with unchanged(path.read_bytes):
         cli("undo", path, run).ends(1, "was changed after the run")
 
 
-def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path], cli: Cli) -> None:
+def test_duplicates_written_again_are_merged_again(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    consolidated(cli, name, path)
+    consolidate(cli, name, path)
     short = path.read_bytes()
     path.write_bytes((FORMATS / name / SAMPLES[name]).read_bytes())
     done = cli("maintain", path, "--json").json
@@ -178,16 +171,16 @@ def test_what_is_told_again_is_taken_up_by_the_next_run(sample: tuple[str, Path]
     assert sorted(path.read_text()) == sorted(short.decode())
 
 
-def test_undo_of_a_memory_restores_its_place(sample: tuple[str, Path], cli: Cli) -> None:
+def test_undo_of_each_memory_restores_the_file(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
-        consolidated(cli, name, path)
+        consolidate(cli, name, path)
         for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
             assert cli("undo", path, gone["id"]).code == 0
 
 
 @of("markdown")
-def test_an_unknown_memory_is_named_with_the_file(sample: tuple[str, Path], cli: Cli) -> None:
+def test_an_error_about_a_memory_names_the_agents_file(sample: tuple[str, Path], cli: Cli) -> None:
     _, path = sample
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
         cli(*command, path, "01234567").ends(1, f"in {path}.")
@@ -196,86 +189,41 @@ def test_an_unknown_memory_is_named_with_the_file(sample: tuple[str, Path], cli:
 @of("markdown")
 def test_reading_commands_see_the_latest_text(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    run = consolidated(cli, name, path)
+    run = consolidate(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
-    before = picture(state_of(path))
-    assert "Plays the tuba" in cli("list", path).out
-    assert "Plays the tuba" in cli("export", path).out
-    for command in (
-        ["log", "--stats"],
-        ["check"],
-        ["conflicts"],
-        ["log"],
-        ["log", "--diff", run],
-        ["log", run],
-    ):
-        assert cli(command[0], path, *command[1:]).code == 0
-    (memory,) = cli("list", path, "--contains", "tuba", "--json").json["memories"]
-    assert cli("show", "--lineage", path, memory["id"]).code == 0
-    assert cli("show", path, memory["id"]).code == 0
-    assert picture(state_of(path)) == before
+    with unchanged(picture, state_of(path)):
+        for command in ("list", "export"):
+            assert "Plays the tuba" in cli(command, path).out
+        (memory,) = cli("list", path, "--contains", "tuba", "--json").json["memories"]
+        for reading in (
+            *(["log", "--stats"], ["check"], ["conflicts"], ["log"], ["log", "--diff", run]),
+            *(["log", run], ["show", "--lineage", memory["id"]], ["show", memory["id"]]),
+        ):
+            assert cli(*reading[:1], path, *reading[1:]).code == 0
 
 
-@pytest.mark.parametrize("command", ["maintain", "review approve"])
-def test_a_kill_at_any_step_leaves_a_whole_file_and_the_next_run_finishes(
-    command: str, sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+@of("markdown")
+def test_an_approval_that_is_killed_can_be_repeated(
+    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     name, path = sample
-    # A night over Markdown is killed in test_foreign_marks.py.
-    if (name, command) != ("markdown", "review approve") and rounds(1, 0):
-        pytest.skip("in make test-long")
-    words = ["maintain", str(path), "--format", name, "--json"]
-    if command != "maintain":
-        cli(*words, "--review", "always")
-        words = [*command.split(), str(path), "--all", "--json"]
-    assert_kills_leave_all_or_nothing(cli, words, path, path.read_bytes, rounds)
+    cli("maintain", path, "--format", name, "--review", "always")
+    command = ["review", "approve", str(path), "--all", "--json"]
+    assert_kills_leave_all_or_nothing(cli, command, path, path.read_bytes, rounds)
 
 
-@pytest.mark.parametrize("deleted", [None, GATE[1], SHORT])
-def test_a_deleted_source_makes_it_stale(tmp_path: Path, cli: Cli, deleted: str | None) -> None:
-    path = tmp_path / "memory.jsonl"
-    said = [*GATE[:2], SHORT]
-    left = [item for item in said if item != deleted]
-
-    def write(texts: list[str]) -> None:
-        entity = {"type": "entity", "name": "ponds", "entityType": "place", "observations": texts}
-        path.write_text(json.dumps(entity))
-
-    def answer(asked: Asked) -> Reply:
-        if not asked.drafts:
-            write([*left, "A heron nests there."])
-        return joining(GATE_ONCE)(asked)
-
-    write(said)
-    with model_server(answer) as server:
-        asking = ("--model", "openai/scripted", setting("api_base", server.base))
-        command = ("maintain", path, "--format", "mcp-server-memory", "--json")
-        ended = cli(*command, *asking)
-        assert server.asked
-    (proposal,) = ended.json["proposals"]
-    now = json.loads(path.read_text())["observations"]
-    assert "A heron nests there." in now
-    if deleted is None:
-        assert proposal["state"] == "applied"
-        assert proposal["draft"] in now
-        assert len(now) == 2
-    else:
-        assert proposal["state"] == "stale"
-        assert ended.json["after"]["active"] == len(now)
-        assert now == [*left, "A heron nests there."]
-
-
-def test_a_held_lock_is_named(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(FORMATS / "hermes", tmp_path / "hermes")
-    path = tmp_path / "hermes" / SAMPLES["hermes"]
-    with unchanged(path.read_bytes):
-        monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
-        with filelock.FileLock(f"{path}.lock"):
-            cli("maintain", path, "--format", "hermes").ends(11, "locked by its agent")
+@of("hermes")
+def test_maintain_exits_11_for_a_locked_file(
+    sample: tuple[str, Path], cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, path = sample
+    monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
+    with unchanged(path.read_bytes), filelock.FileLock(f"{path}.lock"):
+        cli("maintain", path, "--format", name).ends(11, "locked by its agent")
 
 
 @pytest.mark.parametrize(
-    ("format", "file", "content", "said"),
+    ("format", "file", "content", "message"),
     [
         ("hermes", "MEMORY.md", "one\n§\n two", "not in Hermes' format"),
         ("hermes", "MEMORY.md", "\udcff", "UTF-8"),
@@ -283,14 +231,14 @@ def test_a_held_lock_is_named(tmp_path: Path, cli: Cli, monkeypatch: pytest.Monk
         ("markdown", "AGENTS.md", "- Use tabs.\n- Use tabs\n", "instructions"),
     ],
 )
-def test_odd_files_are_named_and_not_touched(
-    tmp_path: Path, cli: Cli, format: str, file: str, content: str, said: str
+def test_a_file_of_another_form_is_refused(
+    tmp_path: Path, cli: Cli, format: str, file: str, content: str, message: str
 ) -> None:
     path = tmp_path / file
     path.write_bytes(content.encode(errors="surrogateescape"))
     with unchanged(path.read_bytes):
-        cli("maintain", path, "--format", format).ends(10, said)
-    # The right format may still be named.
+        cli("maintain", path, "--format", format).ends(10, message)
+    # So that the right format can still be named.
     assert not state_of(path).exists()
 
 
@@ -303,11 +251,11 @@ def test_the_wrong_format_is_refused(sample: tuple[str, Path], tmp_path: Path, c
             assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert [item.name for item in path.parent.iterdir()] == [path.name]
     assert not (tmp_path / "own.db").exists()
-    consolidated(cli, name, path)
+    consolidate(cli, name, path)
 
 
 @of("hermes")
-def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+def test_the_mirror_may_be_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
@@ -317,29 +265,31 @@ def test_the_mirror_may_lie_elsewhere(sample: tuple[str, Path], tmp_path: Path, 
         assert cli("undo", path, ended.json["run"], "--state", state).code == 0
 
 
-def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+def test_formats_names_the_format_of_a_file(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
-    assert listed == {*SAMPLES, *OTHERS, "table"}
+    assert listed == {*RECORDED, "table"}
     assert [format["name"] for format in cli("formats", path, "--json").json["formats"]] == [name]
+
+
+def test_formats_has_a_command_for_an_unknown_file(tmp_path: Path, cli: Cli) -> None:
     notes = tmp_path / "NOTES.md"
     notes.write_text("- Helvi settles the invoices.\n- helvi settles the invoices\n")
-    unknown = cli("formats", notes)
-    assert (unknown.code, unknown.out) == (10, "")
     command = f"slowwave maintain {notes} --format markdown --dry-run"
-    assert command in unknown.err and cli(*command.split()[1:]).code == 0
+    assert cli("formats", notes).ends(10, command).out == ""
+    assert cli(*command.split()[1:]).code == 0
     assert f"slowwave formats {notes}" in cli("add", notes, "A text.").err
     assert cli("maintain", notes, "--format", "markdown").code == 0
     assert "mirrored as markdown: only its own agent adds" in cli("add", notes, "A text.").err
 
 
-def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
+def test_formats_explains_that_a_memory_file_takes_no_format(memory_file: Path, cli: Cli) -> None:
     cli("formats", memory_file).ends(0).says("does not take --format")
     cli("formats", memory_file.with_name("missing.db")).ends(10, "There is no file")
     cli("formats", "x" * 300).ends(10, "File name too long")
 
 
-def test_no_command_is_offered_that_only_memory_files_take(tmp_path: Path, cli: Cli) -> None:
+def test_hints_name_no_command_that_only_memory_files_accept(tmp_path: Path, cli: Cli) -> None:
     (tmp_path / "MEMORY.md").write_text("- The bakery opens at seven.\n")
     ended = cli("rules", tmp_path / "MEMORY.md")
     assert "contains no rules" in ended.err and "slowwave add" not in ended.err
@@ -358,16 +308,15 @@ def test_a_package_adds_a_format(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
     (package / DIST / "entry_points.txt").write_text(declared)
     monkeypatch.syspath_prepend(package)
     path = tmp_path / "notes.txt"
-    before = "Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n"
-    path.write_text(before)
+    path.write_text("Billing listens on port 8080.\nBilling listens on port 8080\n9090 is free\n")
     assert "lines" in cli("formats").out
     _, trial, _ = readme.example("trial").split("```")
-    told: dict[str, object] = {"path": path}
-    exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", told)  # noqa: S102 - our own page
-    ended = cli("maintain", path, "--format", "lines", "--json").ends(0)
-    assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
-    assert cli("undo", path, ended.json["run"]).code == 0
-    assert path.read_text() == before
+    variables: dict[str, object] = {"path": path}
+    exec(f"{code.removeprefix('python')}\n{trial.removeprefix('python')}", variables)  # noqa: S102 - our own page
+    with unchanged(path.read_text):
+        run = consolidate(cli, "lines", path)
+        assert path.read_text() == "Billing listens on port 8080\n9090 is free\n"
+        assert cli("undo", path, run).code == 0
 
 
 @of("markdown")
@@ -377,7 +326,7 @@ def test_an_unknown_format_is_refused_with_a_list(sample: tuple[str, Path], cli:
 
 
 @of("hermes", "markdown")
-def test_a_run_says_how_full_the_file_was_and_is(sample: tuple[str, Path], cli: Cli) -> None:
+def test_the_report_compares_the_size_with_the_limit(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     done = cli("maintain", path, "--format", name, "--json").json
     budget = done["budget"]
@@ -399,7 +348,7 @@ def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path
     assert not state_of(path).exists()
 
 
-def test_only_its_agent_adds_to_a_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+def test_add_and_import_refuse_an_agents_file(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
     with unchanged(path.read_bytes):
         for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
@@ -407,19 +356,16 @@ def test_only_its_agent_adds_to_a_file(sample: tuple[str, Path], tmp_path: Path,
 
 
 @of("markdown")
-def test_a_link_to_a_file_is_that_file(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
+def test_a_link_to_a_file_stays_a_link(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
     name, path = sample
-    before = path.read_bytes()
-    consolidated(cli, name, path)
     linked = tmp_path / "linked.md"
     linked.symlink_to(path)
-    done = cli("maintain", linked, "--json").json
-    assert done["proposals"] == []
+    with unchanged(path.read_bytes):
+        run = consolidate(cli, name, path)
+        assert cli("maintain", linked, "--json").json["proposals"] == []
+        assert linked.is_symlink()
+        assert cli("undo", linked, run).code == 0
     assert linked.is_symlink()
-    run = cli("log", linked, "--json").json["runs"][0]["id"]
-    assert cli("undo", linked, run).code == 0
-    assert linked.is_symlink()
-    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("more", [(), ("--format", "markdown")])

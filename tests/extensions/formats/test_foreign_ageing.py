@@ -1,4 +1,4 @@
-"""What ages leaves the files of other agents, and comes back as it was."""
+"""Ageing deletes memories from the files of other agents, and undo restores them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import FOUR_TEXTS, format_of, held, made, nobody_writes
+from agents_files import FOUR_TEXTS, format_of, make_file, nobody_writes, stored_in
 from cli_calls import Cli
 from commands import setting
 from nights import execute, rows, unchanged
@@ -16,7 +16,8 @@ from benchmarks.quality.formats import WRITERS
 
 # A file of text, a folder, and a database with vectors.
 FEW_WRITERS = ("markdown", "claude-code", "langgraph, vectors")
-# What takes the memory of 2020 alone, and its list of what left.
+
+# Options that age only the memory of 2020, and the key of the memories that leave.
 PHASES = {"expire": (setting("retain", "keep=30d"), "expired"), "limit": ("--limit=3", "archived")}
 
 
@@ -29,11 +30,11 @@ def contents(cli: Cli, path: Path) -> set[str]:
 
 
 def aged(name: str, folder: Path, cli: Cli, phase: str = "expire") -> tuple[Path, tuple[Any, ...]]:
-    """Make a file whose memories are all of today, but for one, and the run that takes that one.
+    """Make a file with a memory of 2020 among those of today, and a run that ages it.
 
-    How old they are stands in the mirror: not every file says it.
+    The mirror contains their ages: not every file does.
     """
-    path = made(name, folder, FOUR_TEXTS)
+    path = make_file(name, folder, FOUR_TEXTS)
     maintain = ("maintain", path, "--format", format_of(name), "--phase")
     assert cli(*maintain, "limit", setting("max_active", 100)).code == 0
     now = "strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now')"
@@ -54,35 +55,35 @@ def is_kept_in_the_file(name: str) -> bool:
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("name", WRITERS)
-def test_what_ages_leaves_the_other_agents_file_and_comes_back_as_it_was(
+def test_undo_restores_what_ageing_deleted_from_a_file(
     name: str, phase: str, tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
     if phase == "limit" and name not in FEW_WRITERS and rounds(1, 0):
         pytest.skip("in make test-long")
     path, run = aged(name, tmp_path / "agent", cli, phase)
-    before, left = held(path), PHASES[phase][1]
+    before, left = stored_in(path), PHASES[phase][1]
     planned = cli(*run, "--dry-run").json[phase]
-    assert (len(planned[left]), held(path)) == (1, before)
+    assert (len(planned[left]), stored_in(path)) == (1, before)
     done = cli(*run)
     assert (done.code, done.json[phase][left]) == (0, planned[left]), done.err
-    assert held(path) != before
-    assert "paints the fence" not in str(held(path)) or is_kept_in_the_file(name)
+    assert stored_in(path) != before
+    assert "paints the fence" not in str(stored_in(path)) or is_kept_in_the_file(name)
     assert len(contents(cli, path)) == len(FOUR_TEXTS) - 1
     # The second run does nothing, and what left does not come back by itself.
     with nobody_writes(path):
         assert cli(*run).json[phase][left] == []
     assert cli("recall", "--archived", path, "fence paints", "--json").json["hits"]
     undone = cli("undo", path, done.json[phase]["run"])
-    assert (undone.code, held(path)) == (0, before), undone.err
+    assert (undone.code, stored_in(path)) == (0, before), undone.err
     assert cli("check", path).code == 0
 
 
 @pytest.mark.parametrize("name", FEW_WRITERS)
-def test_a_restored_memory_has_its_time_again(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_a_restored_memory_does_not_expire_again(name: str, tmp_path: Path, cli: Cli) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
     (gone,) = cli(*run).json["expire"]["expired"]
     cli("undo", path, gone["id"]).ends(0)
-    assert "paints the fence" in str(held(path))
+    assert "paints the fence" in str(stored_in(path))
     again = cli(*run)
     assert (again.code, again.json["expire"]["expired"]) == (0, [])
     assert len(contents(cli, path)) == len(FOUR_TEXTS)
@@ -91,10 +92,10 @@ def test_a_restored_memory_has_its_time_again(name: str, tmp_path: Path, cli: Cl
 @pytest.mark.parametrize("name", ["mcp-server-memory", "markdown", "hermes"])
 def test_a_text_written_again_after_expiry_is_active(name: str, tmp_path: Path, cli: Cli) -> None:
     path, run = aged(name, tmp_path / "agent", cli)
-    told = path.read_bytes()
+    before = path.read_bytes()
     cli(*run)
     # An agent that had the file in memory writes it back whole.
-    path.write_bytes(told)
+    path.write_bytes(before)
     cli(*run).ends(0)
     assert any("paints the fence" in content for content in contents(cli, path))
     assert rows(mirror_of(path), "SELECT count(*) AS n FROM memories WHERE status = 'active'") == [
@@ -103,9 +104,9 @@ def test_a_text_written_again_after_expiry_is_active(name: str, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", FEW_WRITERS)
-def test_all_phases_are_undone_one_by_one(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_phases_are_undone_individually(name: str, tmp_path: Path, cli: Cli) -> None:
     path, _ = aged(name, tmp_path / "agent", cli)
-    with unchanged(held, path):
+    with unchanged(stored_in, path):
         done = cli("maintain", path, "--phase", "all", setting("retain", "keep=30d"), "--limit", 2,
                    "--format", format_of(name), "--json")  # fmt: skip
         assert done.code == 0, done.err
@@ -114,7 +115,7 @@ def test_all_phases_are_undone_one_by_one(name: str, tmp_path: Path, cli: Cli) -
             assert cli("undo", path, done.json[phase]["run"]).code == 0
 
 
-def test_what_its_agent_deletes_after_archiving_stays_deleted(tmp_path: Path, cli: Cli) -> None:
+def test_a_memory_deleted_after_archiving_is_not_restored(tmp_path: Path, cli: Cli) -> None:
     path, run = aged("mcp-memory-service", tmp_path / "agent", cli, "limit")
     run_id = cli(*run).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")

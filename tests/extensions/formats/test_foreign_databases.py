@@ -1,31 +1,28 @@
-"""Databases of other agents: rows are hidden and brought back, and nothing else is touched."""
+"""Databases of other agents: rows are hidden and restored, and nothing else is changed."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import consolidated
+from agents_files import consolidate, recorded
 from cli_calls import Cli
-from disturbed import assert_kills_leave_all_or_nothing
 from nights import each_adding_something, execute, more_of_it, rows, unchanged
-from places import FORMATS
 
 from slowwave.extensions.formats.known_formats import recognised
 
 TABLES = {"mcp-memory-service": "memories", "langgraph": "store"}
-# What its agent finds.
 VISIBLE = {
-    "mcp-memory-service": "SELECT content AS said FROM memories WHERE deleted_at IS NULL "
+    "mcp-memory-service": "SELECT content AS text FROM memories WHERE deleted_at IS NULL "
     "AND coalesce(superseded_by, '') = '' ORDER BY id",
-    "langgraph": "SELECT CAST(value AS text) AS said FROM store WHERE prefix LIKE 'memories.%' "
+    "langgraph": "SELECT CAST(value AS text) AS text FROM store WHERE prefix LIKE 'memories.%' "
     "OR prefix LIKE 'profiles.%' ORDER BY prefix, key",
 }
+
 DELETED = {
     "mcp-memory-service": "UPDATE memories SET deleted_at = 1 WHERE content LIKE '%9090%'",
     "langgraph": "DELETE FROM store WHERE CAST(value AS text) LIKE '%8080%'",
@@ -36,38 +33,44 @@ DELETED = {
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     """Provide the name of a format, and a database as its package leaves it."""
     name = str(request.param)
-    path = tmp_path / "agent.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
-    return name, path
-
-
-of_langgraph, of_memory_service = (
-    pytest.mark.parametrize("sample", [name], indirect=True)
-    for name in ("langgraph", "mcp-memory-service")
-)
+    return name, recorded(name, tmp_path / "agent.db")
 
 
 def table(name: str, path: Path) -> list[dict[str, Any]]:
     return rows(path, f"SELECT * FROM {TABLES[name]} ORDER BY 1, 2")
 
 
-def said(name: str, path: Path) -> list[str]:
-    return [row["said"] for row in rows(path, VISIBLE[name])]
+def visible_texts(name: str, path: Path) -> list[str]:
+    """Return the texts that its agent finds."""
+    return [row["text"] for row in rows(path, VISIBLE[name])]
 
 
-def test_only_its_own_format_takes_a_database(sample: tuple[str, Path], tmp_path: Path) -> None:
+@pytest.fixture
+def langgraph(tmp_path: Path) -> Path:
+    """Provide a database of LangGraph's."""
+    return recorded("langgraph", tmp_path / "agent.db")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Path:
+    """Provide a database of mcp-memory-service's."""
+    return recorded("mcp-memory-service", tmp_path / "agent.db")
+
+
+def test_only_its_own_format_recognizes_a_database(
+    sample: tuple[str, Path], tmp_path: Path
+) -> None:
     name, path = sample
-    assert [item.name for item in recognised(path)] == [name]
+    assert [format.name for format in recognised(path)] == [name]
     execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     assert recognised(tmp_path / "other.db") == []
 
 
 def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    before, visible = table(name, path), said(name, path)
-    consolidated(cli, name, path)
-    assert set(said(name, path)) < set(visible)
+    before, texts = table(name, path), visible_texts(name, path)
+    consolidate(cli, name, path)
+    assert set(visible_texts(name, path)) < set(texts)
     assert len(table(name, path)) == len(before)
     hiding = {"mcp-memory-service": "superseded_by", "langgraph": "prefix"}[name]
     by_content = {item.get("content_hash") or item["key"]: item for item in table(name, path)}
@@ -76,114 +79,101 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
         assert {**now, hiding: None} == {**item, hiding: None}
 
 
-@of_langgraph
-def test_langgraph_profiles_are_left_alone(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    execute(path, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
-    consolidated(cli, name, path)
-    left = {(item["prefix"], item["key"]) for item in table(name, path)}
-    kept = {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")}
-    assert kept < left
+def test_langgraph_profiles_and_expiring_rows_are_left_alone(langgraph: Path, cli: Cli) -> None:
+    execute(langgraph, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
+    consolidate(cli, "langgraph", langgraph)
+    left = {(row["prefix"], row["key"]) for row in table("langgraph", langgraph)}
+    assert {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")} < left
 
 
-def put(path: Path, key: str, text: str, day: str) -> None:
-    """Tell something as LangGraph's put does."""
+def put(path: Path, key: str, text: str, day: int) -> None:
+    """Put a memory as LangGraph does."""
     value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
     columns = "prefix, key, value, created_at, updated_at"
     insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
-    execute(path, insert, key, value, f"{day} 09:00:00")
+    execute(path, insert, key, value, f"2026-02-{day:02d} 09:00:00")
 
 
 def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
-    """Tell a text a day, under the name of its day."""
+    """Put a text a day, with the day in its key."""
     for day, text in enumerate(texts, first_day):
-        put(path, f"h{day}", text, f"2026-02-{day:02d}")
+        put(path, f"h{day}", text, day)
 
 
-@of_langgraph
-def test_of_langgraph_a_store_without_vectors_takes_new_texts_and_gives_the_rows_back(
-    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
+def visible_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of LangGraph's that are not superseded."""
+    return [row for row in table("langgraph", path) if row["prefix"] == "memories.helvi"]
+
+
+def test_langgraph_without_vectors_gets_new_rows_and_undo_deletes_them(
+    langgraph: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    name, path = sample
-    execute(path, "DELETE FROM store")
+    execute(langgraph, "DELETE FROM store")
     texts = each_adding_something()
-    put_in_turn(path, texts)
-    before = table(name, path)
-    run = consolidated(cli, name, path, *scripted)
-    (made,) = [item for item in table(name, path) if item["prefix"] == "memories.helvi"]
-    assert made["created_at"] == f"2026-02-{len(texts):02d} 09:00:00"
-    assert json.loads(made["value"]).keys() == {"content"}
-    assert rows(path, "SELECT typeof(value) AS kind FROM store WHERE key LIKE 'slowwave-%'") == [
-        {"kind": "blob"}
-    ]
-    assert cli("maintain", path, "--json", *scripted).json["proposals"] == []
-    put_in_turn(path, more_of_it()[:1], len(texts) + 1)
-    more = consolidated(cli, name, path, *scripted)
-    for item in (more, run):
-        assert cli("log", path, item, "--json").json["proposals"]
-        assert cli("undo", path, item).code == 0
-    left = [item for item in table(name, path) if item["key"] != f"h{len(texts) + 1}"]
+    put_in_turn(langgraph, texts)
+    before = table("langgraph", langgraph)
+    runs = [consolidate(cli, "langgraph", langgraph, *scripted)]
+    (new,) = visible_rows(langgraph)
+    assert new["created_at"] == f"2026-02-{len(texts):02d} 09:00:00"
+    assert json.loads(new["value"]).keys() == {"content"}
+    assert isinstance(new["value"], bytes)
+    assert cli("maintain", langgraph, "--json", *scripted).json["proposals"] == []
+    put_in_turn(langgraph, more_of_it()[:1], len(texts) + 1)
+    runs.append(consolidate(cli, "langgraph", langgraph, *scripted))
+    for run in reversed(runs):
+        assert cli("log", langgraph, run, "--json").json["proposals"]
+        assert cli("undo", langgraph, run).code == 0
+    left = [row for row in table("langgraph", langgraph) if row["key"] != f"h{len(texts) + 1}"]
     assert left == before
 
 
-@of_langgraph
-def test_a_langgraph_key_may_be_superseded_twice(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    execute(path, "DELETE FROM store")
-    put(path, "first", "The api listens on port 8080.", "2026-02-03")
-    put(path, "again", "The api listens on port 8080.", "2026-02-04")
-    runs = [consolidated(cli, name, path)]
-    (gone,) = {"first", "again"} - {
-        item["key"] for item in table(name, path) if item["prefix"] == "memories.helvi"
-    }
-    put(path, gone, "The api listens on port 8080.", "2026-02-05")
-    with unchanged(table, name, path):
-        runs.append(consolidated(cli, name, path))
-        assert len([item for item in table(name, path) if item["prefix"] == "memories.helvi"]) == 1
-        assert cli("undo", path, runs[1]).code == 0
+def test_a_langgraph_key_may_be_superseded_twice(langgraph: Path, cli: Cli) -> None:
+    execute(langgraph, "DELETE FROM store")
+    text = "The api listens on port 8080."
+    put(langgraph, "first", text, 3)
+    put(langgraph, "again", text, 4)
+    consolidate(cli, "langgraph", langgraph)
+    (gone,) = {"first", "again"} - {row["key"] for row in visible_rows(langgraph)}
+    put(langgraph, gone, text, 5)
+    with unchanged(table, "langgraph", langgraph):
+        run = consolidate(cli, "langgraph", langgraph)
+        assert len(visible_rows(langgraph)) == 1
+        assert cli("undo", langgraph, run).code == 0
 
 
-@of_langgraph
-def test_of_langgraph_a_store_with_vectors_takes_no_new_texts(
-    sample: tuple[str, Path], cli: Cli, scripted: tuple[str, ...]
+def test_langgraph_with_unknown_vectors_gets_no_new_rows(
+    langgraph: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    name, path = sample
-    execute(path, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
-    execute(path, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
-    execute(path, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
-    put_in_turn(path, each_adding_something())
-    done = cli("maintain", path, "--format", name, "--json", *scripted).json
+    execute(langgraph, "CREATE TABLE store_vectors (prefix, key, field_name, embedding)")
+    execute(langgraph, "INSERT INTO store_vectors VALUES ('memories.ravi', 'm0', '$', x'00')")
+    execute(langgraph, "DELETE FROM store WHERE prefix <> 'memories.helvi'")
+    put_in_turn(langgraph, each_adding_something())
+    done = cli("maintain", langgraph, "--format", "langgraph", "--json", *scripted).json
     assert {proposal["operation"] for proposal in done["proposals"]} <= {"merge"}
-    assert not [item for item in table(name, path) if item["key"].startswith("slowwave-")]
+    assert not [row for row in table("langgraph", langgraph) if row["key"].startswith("slowwave-")]
 
 
-@of_memory_service
-def test_a_row_that_lacks_its_vector_replaces_nothing(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    execute(path, "UPDATE memories SET embedding_pending = 1")
-    assert cli("maintain", path, "--format", name, "--json").json["proposals"] == []
+def test_a_row_without_its_vector_replaces_nothing(service: Path, cli: Cli) -> None:
+    execute(service, "UPDATE memories SET embedding_pending = 1")
+    ended = cli("maintain", service, "--format", "mcp-memory-service", "--json")
+    assert ended.json["proposals"] == []
 
 
-@of_memory_service
-def test_the_winner_exists_and_protected_tags_stay(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    execute(path, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
-    consolidated(cli, name, path)
-    hidden = rows(path, "SELECT content, superseded_by FROM memories WHERE superseded_by <> ''")
-    assert len(hidden) == 1
-    assert "8080" in hidden[0]["content"]
-    winner = "SELECT content FROM memories WHERE content_hash = ? AND superseded_by IS NULL"
-    assert "8080" in rows(path, winner, hidden[0]["superseded_by"])[0]["content"]
+def test_a_hidden_row_names_its_successor_and_protected_tags_stay(service: Path, cli: Cli) -> None:
+    execute(service, "UPDATE memories SET tags = 'critical,t' WHERE content LIKE 'Refunds%'")
+    consolidate(cli, "mcp-memory-service", service)
+    (hidden,) = rows(service, "SELECT * FROM memories WHERE superseded_by <> ''")
+    assert "8080" in hidden["content"]
+    successor = "SELECT content FROM memories WHERE content_hash = ? AND superseded_by IS NULL"
+    assert "8080" in rows(service, successor, hidden["superseded_by"])[0]["content"]
 
 
-@of_memory_service
-def test_a_file_that_others_follow_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
-    execute(path, "DROP TABLE IF EXISTS sync_events")
-    execute(path, "CREATE TABLE sync_events (id INTEGER)")
-    execute(path, "INSERT INTO sync_events VALUES (1)")
-    with unchanged(table, name, path):
-        cli("maintain", path, "--format", name).ends(10, "replicas")
+def test_a_replicated_database_is_refused(service: Path, cli: Cli) -> None:
+    execute(service, "DROP TABLE IF EXISTS sync_events")
+    execute(service, "CREATE TABLE sync_events (id INTEGER)")
+    execute(service, "INSERT INTO sync_events VALUES (1)")
+    with unchanged(table, "mcp-memory-service", service):
+        cli("maintain", service, "--format", "mcp-memory-service").ends(10, "replicas")
 
 
 NEWER = {
@@ -217,7 +207,7 @@ def test_an_unknown_layout_is_refused(sample: tuple[str, Path], cli: Cli) -> Non
 
 def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
     name, path = sample
-    consolidated(cli, name, path)
+    consolidate(cli, name, path)
     execute(path, DELETED[name])
     with unchanged(table, name, path):
         assert cli("maintain", path).code == 0
@@ -225,24 +215,12 @@ def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], c
     assert gone
 
 
-def test_a_database_that_its_agent_is_writing_to_is_waited_for_and_then_told(
+def test_maintain_exits_11_for_a_locked_database(
     sample: tuple[str, Path], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, path = sample
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
-    with unchanged(table, name, path):
-        with closing(sqlite3.connect(path, isolation_level=None)) as agent:
-            agent.execute("BEGIN IMMEDIATE")
-            ended = cli("maintain", path, "--format", name)
-            agent.execute("ROLLBACK")
-        assert ended.code == 11
-
-
-def test_a_kill_at_any_step_leaves_a_whole_database_and_the_next_run_finishes(
-    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
-) -> None:
-    name, path = sample
-    if name != "langgraph" and rounds(1, 0):
-        pytest.skip("in make test-long")
-    command = ["maintain", str(path), "--format", name, "--json"]
-    assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(name, path), rounds)
+    with unchanged(table, name, path), closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert cli("maintain", path, "--format", name).code == 11
+        db.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""Files of other agents: killed at any touch, no room, no permission, another file meanwhile."""
+"""Files of other agents: kills and disk faults at any write, missing permissions, live agents."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ from pathlib import Path
 
 import live_agent
 import pytest
+from agents_files import RECORDED, recorded, texts_in
 from cli_calls import Cli
 from disturbed import undo_all
 from figures import Figures
 from nights import of_one_thing
-from places import FORMATS
 from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
 from reliability.disk import Fault, What, linked_library
 from reliability.test_storage import is_told
 from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
-from test_format_conformance import FILES
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.extensions.formats.known_formats import format_named
 
 Rounds = Callable[[int, int], int]
 needs_a_disk = pytest.mark.skipif(
@@ -36,10 +34,15 @@ needs_a_disk = pytest.mark.skipif(
 )
 VECTORS = "mcp-memory-service, vectors"
 FAULTS: tuple[What, ...] = ("kill", "tear", "full", "error")
-# With vectors, so that texts are added and rows are deleted.
-SAMPLES = {name: file for name, file in FILES.items() if name != "claude-mem"} | {
-    VECTORS: "sqlite_vec.db"
-}
+# The last one has vectors, so that texts are added and rows are deleted.
+KINDS = [*(name for name in RECORDED if name != "claude-mem"), VECTORS]
+# Each fault once: with two databases, a folder and a file.
+OFTEN = dict(
+    zip(("langgraph", "claude-code", "mcp-memory-service", "markdown"), FAULTS, strict=True)
+)
+# A file, a folder and a database.
+FEW = ("markdown", "claude-code", "langgraph")
+
 # Each fault once: with a file, a folder and two databases.
 OFTEN = dict(
     zip(("markdown", "claude-code", "mcp-memory-service", "langgraph"), FAULTS, strict=True)
@@ -49,7 +52,7 @@ FEW = ("markdown", "claude-code", "langgraph")
 
 
 @dataclass(frozen=True)
-class Other:
+class AgentFile:
     """The memory file of another agent, in a folder of its own."""
 
     name: str
@@ -59,39 +62,33 @@ class Other:
 
     @property
     def format(self) -> str:
-        """Its format's name."""
+        """The name of its format."""
         return self.name.partition(",")[0]
 
     @property
     def folder(self) -> Path:
-        """The folder whose touches are counted: that of the file, which is the mirror's, too."""
+        """The folder whose writes are counted: that of the file and of its mirror."""
         return self.path.parent
 
     def renew(self) -> None:
-        """Let the folder hold the file as its agent left it, and nothing else."""
+        """Restore the file as its agent left it, and delete everything else in the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        sample = FORMATS / SAMPLES[self.name]
         if self.made:
             self.path.write_bytes(self.made)
-        elif sample.suffix == ".sql":
-            with closing(sqlite3.connect(self.path)) as db:
-                db.executescript(sample.read_text("utf-8"))
-        elif sample.is_dir():
-            shutil.copytree(sample, self.path)
         else:
-            shutil.copy2(sample, self.path)
+            recorded(self.name, self.path)
 
     def content(self) -> object:
         """Return what its agent reads."""
         if self.path.is_dir():
             texts = {item.name: item.read_text() for item in sorted(self.path.iterdir())}
-            # After a kill, its lines may stand in another order.
+            # After a kill, its lines may be in another order.
             return texts | {"MEMORY.md": sorted(texts["MEMORY.md"].splitlines())}
         if not self.name.startswith(("mcp-memory", "langgraph")):
             return self.path.read_bytes()
         if self.name == VECTORS:
-            # New rows come in any order, and their numbers are theirs alone.
+            # New rows come in any order, with any numbers.
             texts = visible(self.path)
             check_search_tables(self.path)
             return sorted(texts), len(vectors_in(self.path))
@@ -99,118 +96,116 @@ class Other:
             assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             return sorted(db.iterdump())
 
-    def night(self, fault: Fault | None = None, unprivileged: bool = False) -> Ended:
-        """Maintain it, with something going wrong."""
-        command = ("maintain", str(self.path), "--format", self.format, "--quiet")
-        fault = fault or Fault(str(self.folder))
-        return run(Job(command, fault, unprivileged=unprivileged))
+    def night(self, *more: str, fault: Fault | None = None, unprivileged: bool = False) -> Ended:
+        """Maintain it, with a fault of the disk."""
+        command = ("maintain", str(self.path), "--format", self.format, "--quiet", *more)
+        return run(Job(command, fault or Fault(str(self.folder)), unprivileged=unprivileged))
 
 
-@pytest.fixture(params=SAMPLES)
-def other(request: pytest.FixtureRequest, tmp_path: Path, embedder: SentenceEmbedder) -> Other:
+@pytest.fixture(params=KINDS)
+def agent_file(
+    request: pytest.FixtureRequest, tmp_path: Path, embedder: SentenceEmbedder
+) -> AgentFile:
     """Provide a file of each format."""
     name = str(request.param)
-    sample = Path(SAMPLES[name])
+    # Hermes' files are recognized by their folder.
+    folder, made = tmp_path / "memories", b""
     if name == VECTORS:
         request.getfixturevalue("long_only")
-        path = tmp_path / sample.name
+        path = tmp_path / "sqlite_vec.db"
         make_memory_service(path, dated_rows(*of_one_thing(), *UPDATED), embedder.encode)
-        made = Other(name, tmp_path / "memories" / sample.name, path.read_bytes())
-        made.renew()
-        return made
-    file = "agent.db" if sample.suffix == ".sql" else sample.name
-    # Hermes' files are known by the folder that they lie in.
-    made = Other(name, tmp_path / "memories" / file)
-    made.renew()
-    return made
+        made = path.read_bytes()
+    file = Path(RECORDED.get(name, "agent.sql"))
+    given = AgentFile(name, folder / (file.name.replace(".sql", ".db")), made)
+    given.renew()
+    return given
 
 
 @pytest.fixture
-def of_few(other: Other, rounds: Rounds) -> Other:
+def of_few(agent_file: AgentFile, rounds: Rounds) -> AgentFile:
     """Provide a file of each format in make test-long, otherwise of few of them."""
-    if other.name not in FEW and rounds(1, 0):
+    if agent_file.name not in FEW and rounds(1, 0):
         pytest.skip("in make test-long: here a file, a folder and a database")
-    return other
+    return agent_file
 
 
-def moments(touches: int, count: int) -> list[int]:
-    """Return touches spread over a run, the last ones among them: they write the other file."""
-    early = range(1, touches, max(1, touches // max(1, count // 2)))
-    late = range(max(1, touches - 30), touches + 1, max(1, 60 // count))
+def moments(writes: int, count: int) -> list[int]:
+    """Return writes spread over a run, the last ones among them: those to the agent's file."""
+    early = range(1, writes, max(1, writes // max(1, count // 2)))
+    late = range(max(1, writes - 30), writes + 1, max(1, 60 // count))
     return sorted({*early, *late})
 
 
 @needs_a_disk
 @pytest.mark.parametrize("what", FAULTS)
-def test_whatever_happens_to_the_disk_the_next_run_ends_where_it_should(
-    other: Other, what: What, cli: Cli, rounds: Rounds, figures: Figures
+def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
+    agent_file: AgentFile, what: What, cli: Cli, rounds: Rounds, figures: Figures
 ) -> None:
-    if OFTEN.get(other.name) != what and rounds(1, 0):
+    if OFTEN.get(agent_file.name) != what and rounds(1, 0):
         pytest.skip("each fault with each format: in make test-long")
-    before = other.content()
-    touches = other.night().touches
-    after = other.content()
+    before = agent_file.content()
+    touches = agent_file.night().touches
+    after = agent_file.content()
     assert after != before
     for at in moments(touches, rounds(1, 10)):
-        other.renew()
-        ended = other.night(Fault(str(other.folder), what, at, lasting=what == "full"))
+        agent_file.renew()
+        fault = Fault(str(agent_file.folder), what, at, lasting=what == "full")
+        ended = agent_file.night(fault=fault)
         if what in ("kill", "tear"):
             assert ended.code == -9
         elif ended.code:
             is_told(ended, 1, 3, 10)
-        if not other.path.is_dir():
-            assert other.content() in (before, after)
-        cli("maintain", other.path, "--format", other.format, "--quiet").ends(0)
-        assert other.content() == after, at
-        undo_all(cli, other.path)
-        assert other.content() == before, at
+        if not agent_file.path.is_dir():
+            assert agent_file.content() in (before, after)
+        cli("maintain", agent_file.path, "--format", agent_file.format, "--quiet").ends(0)
+        assert agent_file.content() == after, at
+        undo_all(cli, agent_file.path)
+        assert agent_file.content() == before, at
         figures.add("faults beside other agents' files survived")
 
 
 @needs_a_disk
-def test_a_read_only_folder_is_reported(of_few: Other, tmp_path: Path, cli: Cli) -> None:
-    other, before, files = of_few, of_few.content(), sorted(of_few.folder.iterdir())
-    folders = [other.folder, *([other.path] if other.path.is_dir() else [])]
-    elsewhere = ("--format", other.format, "--state", str(tmp_path / "state.db"))
+def test_a_read_only_folder_is_reported(of_few: AgentFile, tmp_path: Path) -> None:
+    before, files = of_few.content(), sorted(of_few.folder.iterdir())
+    folders = [of_few.folder, *([of_few.path] if of_few.path.is_dir() else [])]
     try:
         for folder in folders:
             folder.chmod(0o555)
-        is_told(other.night(unprivileged=True), 1, 10)
-        for more, codes in ((("--dry-run",), (0,)), (elsewhere, (1,))):
-            command = ("maintain", str(other.path), "--quiet", *more)
-            ended = run(Job(command, Fault(str(other.folder)), unprivileged=True))
-            assert ended.code in codes, ended
-        assert other.path.name in ended.err
-        assert sorted(other.folder.iterdir()) == files
+        is_told(of_few.night(unprivileged=True), 1, 10)
+        ended = of_few.night("--dry-run", unprivileged=True)
+        assert ended.code == 0, ended
+        ended = of_few.night("--state", str(tmp_path / "state.db"), unprivileged=True)
+        assert (ended.code, of_few.path.name in ended.err) == (1, True), ended
+        assert sorted(of_few.folder.iterdir()) == files
     finally:
         for folder in folders:
             folder.chmod(0o755)
-    assert other.content() == before
+    assert of_few.content() == before
 
 
 @needs_a_disk
-def test_a_file_that_is_read_only_is_told_and_nothing_is_changed(of_few: Other, cli: Cli) -> None:
-    other, before = of_few, of_few.content()
-    other.path.chmod(0o555 if other.path.is_dir() else 0o444)
-    is_told(other.night(unprivileged=True), 1, 10)
-    assert other.content() == before
-    other.path.chmod(0o755 if other.path.is_dir() else 0o644)
-    assert cli("maintain", other.path, "--format", other.format).code == 0
-    assert other.content() != before
+def test_a_read_only_file_is_reported(of_few: AgentFile, cli: Cli) -> None:
+    before, is_folder = of_few.content(), of_few.path.is_dir()
+    of_few.path.chmod(0o555 if is_folder else 0o444)
+    is_told(of_few.night(unprivileged=True), 1, 10)
+    assert of_few.content() == before
+    of_few.path.chmod(0o755 if is_folder else 0o644)
+    assert cli("maintain", of_few.path, "--format", of_few.format).code == 0
+    assert of_few.content() != before
 
 
-def test_an_agent_that_keeps_writing_loses_nothing(other: Other, cli: Cli, rounds: Rounds) -> None:
-    if other.name not in ("markdown", "langgraph") and rounds(1, 0):
+def test_an_agent_that_keeps_writing_loses_nothing(
+    agent_file: AgentFile, cli: Cli, rounds: Rounds
+) -> None:
+    if agent_file.name not in ("markdown", "langgraph") and rounds(1, 0):
         pytest.skip("in make test-long: here a file and a database")
-    night = ("maintain", other.path, "--format", other.format, "--quiet")
-    command = [sys.executable, live_agent.__file__, other.format, str(other.path)]
+    night = ("maintain", agent_file.path, "--format", agent_file.format, "--quiet")
+    command = [sys.executable, live_agent.__file__, agent_file.format, str(agent_file.path)]
     with subprocess.Popen(command) as agent:
         while agent.poll() is None:
             assert cli(*night).code in (0, 3, 11)
     assert agent.returncode == 0
     assert cli(*night).code == 0
-    with format_named(other.format).opened(other.path, writes=False) as file:
-        sheds = [
-            record.text.rstrip(".") for record in file.records if record.text.startswith("Shed ")
-        ]
-    assert sorted(sheds) == sorted(map(live_agent.thing, range(live_agent.THINGS)))
+    texts = [text.rstrip(".") for text in texts_in(agent_file.name, agent_file.path)]
+    sheds = [text for text in texts if text.startswith("Shed ")]
+    assert sorted(sheds) == sorted(map(live_agent.fact_about_shed, range(live_agent.COUNT)))

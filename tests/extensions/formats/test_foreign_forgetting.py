@@ -1,4 +1,4 @@
-"""What is forgotten leaves the other agent's file, hidden rows included, and the mirror."""
+"""Forget deletes a text from an agent's file, from hidden rows, and from the mirror."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from agents_files import consolidated, format_of, made, told_in
+from agents_files import consolidate, format_of, make_file, texts_in
 from cli_calls import Cli
 from nights import rows
 
@@ -30,24 +30,24 @@ def left_of(folder: Path, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_forgotten_text_leaves_both_files(name: str, tmp_path: Path, cli: Cli) -> None:
+def test_forget_deletes_a_text_from_both_files(name: str, tmp_path: Path, cli: Cli) -> None:
     folder = tmp_path / "agent"
-    path = made(name, folder, (KEPT, SAFE, *TWINS))
-    consolidated(cli, format_of(name), path)
+    path = make_file(name, folder, (KEPT, SAFE, *TWINS))
+    consolidate(cli, format_of(name), path)
     assert left_of(folder, "5150-Kestrel")
     for text in ("5150-Kestrel", "Zubrowka"):
         cli("forget", path, "--matching", text, "--yes", "--json").ends(0)
         assert not left_of(folder, text)
-    assert told_in(name, path) == [KEPT]
+    assert texts_in(name, path) == [KEPT]
     assert cli("check", path).code == 0
     assert not rows(default_state(path), "SELECT * FROM links WHERE key LIKE '{%'")
     assert cli("maintain", path, "--json").json["proposals"] == []
 
 
-def test_a_forgotten_text_that_its_agent_rewrites_is_kept(tmp_path: Path, cli: Cli) -> None:
-    path = made("markdown", tmp_path / "agent", (KEPT, SAFE, *TWINS))
+def test_a_forgotten_text_that_its_agent_writes_again_is_kept(tmp_path: Path, cli: Cli) -> None:
+    path = make_file("markdown", tmp_path / "agent", (KEPT, SAFE, *TWINS))
     before = path.read_text("utf-8")
-    consolidated(cli, "markdown", path)
+    consolidate(cli, "markdown", path)
     assert cli("forget", path, "--matching", "kestrel", "--yes").code == 0
     assert "omit" not in cli("maintain", path, "--dry-run").err
     path.write_text(before, "utf-8")
@@ -56,7 +56,7 @@ def test_a_forgotten_text_that_its_agent_rewrites_is_kept(tmp_path: Path, cli: C
     assert left_of(path.parent, SAFE) == [str(path)]
 
 
-def test_what_is_left_in_headings_and_prose_is_named(tmp_path: Path, cli: Cli) -> None:
+def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     lines = [
         "# Memory of Maria Keller",

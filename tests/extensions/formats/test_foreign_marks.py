@@ -1,4 +1,4 @@
-"""What an agent noted about a memory goes to the one that stands for it, and back with an undo."""
+"""An agent's marks of a memory move to its successor, and back with an undo."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from agents_files import consolidated, content
+from agents_files import consolidate, content, write_note
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
 from nights import of_one_thing, unchanged
@@ -50,10 +50,6 @@ CONSOLIDATED = """\
 """
 
 
-def proposals(cli: Cli, path: Path, run: str) -> list[str]:
-    return [proposal["id"] for proposal in cli("log", path, run, "--json").json["proposals"]]
-
-
 @pytest.fixture
 def promoted(tmp_path: Path) -> Path:
     """Provide a MEMORY.md with OpenClaw's marks."""
@@ -62,8 +58,8 @@ def promoted(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_bullet_that_stays_has_the_marks_of_those_that_went(promoted: Path, cli: Cli) -> None:
-    run = consolidated(cli, "markdown", promoted)
+def test_the_kept_bullet_has_the_marks_of_removed_ones(promoted: Path, cli: Cli) -> None:
+    run = consolidate(cli, "markdown", promoted)
     assert promoted.read_text() == CONSOLIDATED
     assert cli("maintain", promoted, "--json").json["proposals"] == []
     assert promoted.read_text() == CONSOLIDATED
@@ -75,31 +71,31 @@ def test_undo_in_any_order_moves_marks(tmp_path: Path, cli: Cli, scripted: tuple
     path = tmp_path / "MEMORY.md"
     marks = [" <!-- trigger: pager -->", "", "", " <!-- importance: 6 -->", "", "", "", ""]
     bullets = zip(of_one_thing(), marks, strict=True)
-    told = "".join(f"- {text}{mark}\n" for text, mark in bullets)
-    path.write_text(told)
-    run = consolidated(cli, "markdown", path, *scripted)
+    text = "".join(f"- {fact}{mark}\n" for fact, mark in bullets)
+    path.write_text(text)
+    run = consolidate(cli, "markdown", path, *scripted)
     (line,) = path.read_text().splitlines()
     assert line.endswith(" <!-- importance: 6 --> <!-- trigger: pager -->")
-    for proposal in reversed(proposals(cli, path, run)):
-        assert cli("undo", path, proposal).code == 0
-    assert path.read_text() == told
+    for proposal in reversed(cli("log", path, run, "--json").json["proposals"]):
+        assert cli("undo", path, proposal["id"]).code == 0
+    assert path.read_text() == text
 
 
 @pytest.mark.parametrize("latest_first", [True, False])
 def test_marks_return_night_by_night(tmp_path: Path, cli: Cli, latest_first: bool) -> None:
     path = tmp_path / "MEMORY.md"
-    told = (
+    text = (
         "- Billing listens on port 8080. <!-- importance: 7 --> <!-- trigger: billing -->\n"
         "- Billing listens on port 8080\n"
         "* Billing listens on port 8080! <!-- importance: 9 -->\n"
         "- The billing listens on port 8080. <!-- trigger: port -->\n"
     )
     again = "- Billing listens on port 8080. <!-- importance: 10 --> <!-- trigger: listens -->\n"
-    path.write_text(told)
-    first = consolidated(cli, "markdown", path)
+    path.write_text(text)
+    first = consolidate(cli, "markdown", path)
     once = path.read_text()
     path.write_text(once + again)
-    second = consolidated(cli, "markdown", path)
+    second = consolidate(cli, "markdown", path)
     (line,) = path.read_text().splitlines()
     assert "importance: 10" in line
     assert all(word in line for word in ("port,", "billing,", "listens -->"))
@@ -108,10 +104,10 @@ def test_marks_return_night_by_night(tmp_path: Path, cli: Cli, latest_first: boo
     if latest_first:
         assert path.read_text() == once + again
     assert cli("undo", path, runs[1]).code == 0
-    assert sorted(path.read_text().splitlines()) == sorted((told + again).splitlines())
+    assert sorted(path.read_text().splitlines()) == sorted((text + again).splitlines())
 
 
-def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, cli: Cli) -> None:
+def test_text_that_dreaming_promoted_twice_is_merged(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     nights = [
         f"## Promoted From Short-Term Memory (2026-04-0{day})\n\n"
@@ -119,23 +115,19 @@ def test_what_dreaming_promoted_on_several_nights_is_told_once(tmp_path: Path, c
         f"- Billing listens on port 8080{end} [score=0.8{day} source=memory/day.md:5-7]\n"
         for day, end in ((3, "."), (4, ""))
     ]
-    before = "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n" + "\n".join(
-        nights
-    )
-    path.write_text(before)
-    run = consolidated(cli, "markdown", path)
-    after = path.read_text()
-    assert after.count("Billing listens on port 8080") == 2
-    assert after.count("openclaw-memory-promotion") == after.count("## Promoted") == 2
-    assert after.startswith(
-        "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n## "
-    )
-    assert cli("undo", path, run).code == 0
-    assert path.read_text() == before
+    notes = "# Long-Term Memory\n\n## Notes\n\n- Billing listens on port 8080\n\n"
+    path.write_text(notes + "\n".join(nights))
+    with unchanged(path.read_text):
+        run = consolidate(cli, "markdown", path)
+        after = path.read_text()
+        assert after.count("Billing listens on port 8080") == 2
+        assert after.count("openclaw-memory-promotion") == after.count("## Promoted") == 2
+        assert after.startswith(f"{notes}## ")
+        assert cli("undo", path, run).code == 0
 
 
-def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path, cli: Cli) -> None:
-    run = consolidated(cli, "markdown", promoted)
+def test_undo_leaves_marks_that_the_agent_changed_since(promoted: Path, cli: Cli) -> None:
+    run = consolidate(cli, "markdown", promoted)
     promoted.write_text(promoted.read_text().replace("importance: 8", "importance: 10"))
     assert cli("undo", promoted, run).code == 0
     now = promoted.read_text()
@@ -144,14 +136,14 @@ def test_marks_that_the_agent_changed_since_are_left_as_they_are(promoted: Path,
     assert now.splitlines()[-3:] == PROMOTED.splitlines()[-3:]
 
 
-def test_restore_brings_a_bullet_back_with_its_marks_to_its_place(promoted: Path, cli: Cli) -> None:
-    consolidated(cli, "markdown", promoted)
+def test_undo_of_a_memory_restores_its_marks_and_place(promoted: Path, cli: Cli) -> None:
+    consolidate(cli, "markdown", promoted)
     for gone in cli("list", promoted, "--status", "superseded", "--json").json["memories"]:
         assert cli("undo", promoted, gone["id"]).code == 0
     assert promoted.read_text() == PROMOTED
 
 
-def test_a_kill_moves_all_once(promoted: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
+def test_a_kill_moves_no_half(promoted: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     command = ["maintain", str(promoted), "--format", "markdown", "--json"]
     assert_kills_leave_all_or_nothing(cli, command, promoted, promoted.read_text, rounds)
 
@@ -170,25 +162,22 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide a memory folder of Claude Code's, the last file with a key of somebody's own."""
+    """Provide a memory folder of Claude Code, the last files with a key of the user's own."""
     path = tmp_path / "memory"
     path.mkdir()
     for day, (name, body) in enumerate(FILES.items(), start=1):
         own = "owner: Helvi\n" if name.startswith("tabs") else ""
-        (path / f"{name}.md").write_text(
-            f"---\nname: {name}\ndescription: a rule\n{own}metadata:\n  type: feedback\n"
-            f"  modified: 2026-02-0{day}T09:00:00.000Z\n---\n\n{body}\n"
-        )
+        write_note(path, name, day, body, "a rule", own)
     listed = "".join(f"- [{name}]({name}.md) — a rule\n" for name in FILES)
     (path / "MEMORY.md").write_text(listed)
     return path
 
 
-def test_equal_facts_with_other_reasons_are_left_to_a_model(folder: Path, cli: Cli) -> None:
+def test_equal_facts_with_different_reasons_are_left_to_a_model(folder: Path, cli: Cli) -> None:
     with unchanged(content, folder):
-        consolidated(cli, "claude-code", folder)
+        consolidate(cli, "claude-code", folder)
 
 
-def test_a_file_with_a_key_of_somebodys_own_stays(folder: Path, cli: Cli) -> None:
-    consolidated(cli, "claude-code", folder)
+def test_a_file_with_a_key_of_the_users_own_stays(folder: Path, cli: Cli) -> None:
+    consolidate(cli, "claude-code", folder)
     assert {"tabs.md", "tabs-2.md"} < content(folder).keys()

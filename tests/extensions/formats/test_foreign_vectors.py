@@ -1,4 +1,4 @@
-"""Databases with vectors get new texts, with vectors that the real sqlite-vec finds them by."""
+"""New texts in databases with vectors: the real sqlite-vec finds them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agents_files import consolidated
+from agents_files import consolidate, recorded
 from cli_calls import Cli
 from nights import execute, of_one_thing, rows, unchanged
 from numpy.typing import NDArray
-from places import FORMATS
 from real_vec0 import make_memory_service, store_like_the_package, with_extension
 from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 
@@ -51,31 +50,39 @@ def nearest(path: Path, vector: NDArray[np.float32], count: int = 5) -> list[str
         return [text for (text,) in db.execute(sql, (vector.tobytes(), 4096))][:count]
 
 
-def put_in_langgraph(
+def langgraph_with(
     path: Path, key: str, value: dict[str, Any], day: str, fields: dict[str, NDArray[np.float32]]
-) -> None:
-    """Put a value with its vectors as LangGraph's store does."""
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS store_vectors (prefix text NOT NULL, key text NOT NULL, "
+) -> Path:
+    """Put a value with its vectors as LangGraph's store does, which is created at first."""
+    is_new = not path.exists()
+    if is_new:
+        recorded("langgraph", path)
+        execute(path, "DELETE FROM store")
+        execute(
+            path,
+            "CREATE TABLE store_vectors (prefix text NOT NULL, key text NOT NULL, "
             "field_name text NOT NULL, embedding BLOB NOT NULL, "
             "created_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
             "updated_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP, "
             "PRIMARY KEY (prefix, key, field_name), "
-            "FOREIGN KEY (prefix, key) REFERENCES store(prefix, key) ON DELETE CASCADE)"
+            "FOREIGN KEY (prefix, key) REFERENCES store(prefix, key) ON DELETE CASCADE)",
         )
-        row = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        db.execute(
-            "INSERT INTO store (prefix, key, value, created_at, updated_at) "
-            "VALUES ('memories.helvi', ?1, ?2, ?3, ?3)",
-            [key, row, f"{day} 09:00:00"],
-        )
-        for field, vector in fields.items():
-            db.execute(
-                "INSERT INTO store_vectors (prefix, key, field_name, embedding) "
-                "VALUES ('memories.helvi', ?, ?, ?)",
-                [key, field, vector.tobytes()],
-            )
+    row = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    columns = "prefix, key, value, created_at, updated_at"
+    insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
+    execute(path, insert, key, row, f"{day} 09:00:00")
+    columns = "prefix, key, field_name, embedding"
+    for field, vector in fields.items():
+        insert = f"INSERT INTO store_vectors ({columns}) VALUES ('memories.helvi', ?, ?, ?)"
+        execute(path, insert, key, field, vector.tobytes())
+    return path
+
+
+def langgraph_tables(path: Path) -> list[Any]:
+    return [
+        rows(path, f"SELECT * FROM {table} ORDER BY 1, 2, 3")
+        for table in ("store", "store_vectors")
+    ]
 
 
 def everything(path: Path) -> list[dict[str, Any]]:
@@ -85,7 +92,7 @@ def everything(path: Path) -> list[dict[str, Any]]:
 Model = tuple[str, ...]
 
 
-def test_vectors_equal_the_extensions(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
+def test_vectors_equal_sqlite_vecs(tmp_path: Path, rounds: Callable[[int, int], int]) -> None:
     chance = random.Random(20261125)  # noqa: S311 - which rows come and go
     path = tmp_path / "vectors.db"
     columns = "content_embedding FLOAT[4] distance_metric=cosine, store TEXT partition key"
@@ -144,54 +151,50 @@ def real_remove(db: Any) -> Callable[[int], object]:
     return lambda row: db.execute("DELETE FROM v WHERE rowid = ?", (row,))
 
 
-def cosine(one: bytes, other: bytes) -> float:
-    left, right = (np.frombuffer(blob, "<f4").astype(float) for blob in (one, other))
-    return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
+def cosine(left: bytes, right: bytes) -> float:
+    first, second = (np.frombuffer(blob, "<f4").astype(float) for blob in (left, right))
+    return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
 
 
-def test_a_layout_of_vectors_that_is_not_known_is_not_touched(tmp_path: Path) -> None:
+def test_an_unknown_layout_of_vectors_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "vectors.db"
+    columns = ("content_embedding FLOAT[4]", "content_embedding INT8[8], s TEXT partition key")
     with with_extension(path) as db:
-        db.execute("CREATE VIRTUAL TABLE a USING vec0(content_embedding FLOAT[4])")
-        db.execute(
-            "CREATE VIRTUAL TABLE b USING vec0(content_embedding INT8[8], s TEXT partition key)"
-        )
-        db.execute(
-            "CREATE VIRTUAL TABLE c USING vec0(content_embedding FLOAT[4], s TEXT partition key)"
-        )
+        layouts = (*columns, f"{columns[0]}, s TEXT partition key")
+        for name, layout in zip("abc", layouts, strict=True):
+            db.execute(f"CREATE VIRTUAL TABLE {name} USING vec0({layout})")
         db.execute("UPDATE c_info SET value = 99 WHERE key = 'CREATE_VERSION_MINOR'")
     with closing(sqlite3.connect(path)) as db:
         assert [vec0_table(db, name, "content_embedding") for name in "abcd"] == [None] * 4
 
 
-def test_a_new_text_is_found_by_its_vector_and_its_words_and_undo_gives_every_row_back(
+def test_a_new_text_is_found_by_its_vector_and_undo_restores_all_tables(
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     before, vectors = everything(service), vectors_in(service)
     asking = ("maintain", service, "--json", *scripted)
-    plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
-    assert everything(service) == before
-    run = consolidated(cli, "mcp-memory-service", service, *scripted)
-    assert {item["operation"] for item in plan} >= {"synthesize", "update"}
-    made = [item for item in everything(service) if "slowwave" in (item["metadata"] or "")]
-    assert made
-    for item in made:
-        (vector,) = embedder.encode([item["content"]])
-        assert nearest(service, vector, 1) == [item["content"]]
-        assert np.allclose(np.frombuffer(vectors_in(service)[item["id"]], "<f4"), vector, atol=1e-6)
+    with unchanged(everything, service):
+        plan = cli(*asking, "--dry-run", "--ask").json["proposals"]
+    run = consolidate(cli, "mcp-memory-service", service, *scripted)
+    assert {proposal["operation"] for proposal in plan} >= {"synthesize", "update"}
+    new = [row for row in everything(service) if "slowwave" in (row["metadata"] or "")]
+    assert new
+    for row in new:
+        (vector,) = embedder.encode([row["content"]])
+        assert nearest(service, vector, 1) == [row["content"]]
+        assert np.allclose(np.frombuffer(vectors_in(service)[row["id"]], "<f4"), vector, atol=1e-6)
     check_search_tables(service)
     with unchanged(everything, service):
         assert cli(*asking).json["proposals"] == []
     assert cli("undo", service, run).code == 0
-    assert everything(service) == before
-    assert vectors_in(service) == vectors
+    assert (everything(service), vectors_in(service)) == (before, vectors)
     check_search_tables(service)
 
 
-def test_a_value_that_another_replaced_may_be_told_again(
+def test_a_text_that_was_replaced_may_be_stored_again(
     service: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
-    consolidated(cli, "mcp-memory-service", service, *scripted)
+    consolidate(cli, "mcp-memory-service", service, *scripted)
     assert not {UPDATED[0], UPDATED[1]} & set(visible(service))
     gone = rows(service, "SELECT * FROM memories WHERE content = ?", UPDATED[0])
     assert gone[0]["deleted_at"] is not None
@@ -200,11 +203,11 @@ def test_a_value_that_another_replaced_may_be_told_again(
         db.execute("DELETE FROM memories WHERE content = ?", (UPDATED[0],))
         (memory,) = dated_rows(UPDATED[0], first=40)
         store_like_the_package(db, memory, embedder.encode([UPDATED[0]])[0])
-    consolidated(cli, "mcp-memory-service", service, *scripted)
+    consolidate(cli, "mcp-memory-service", service, *scripted)
     assert any("02:30" in item for item in visible(service))
 
 
-def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
+def test_a_database_with_vectors_of_another_model_gets_only_merges(
     tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
     path = tmp_path / "sqlite_vec.db"
@@ -214,17 +217,16 @@ def test_vectors_of_another_model_are_seen_and_only_merges_are_done(
         return np.roll(embedder.encode(texts), 1, axis=1)
 
     make_memory_service(path, dated_rows(*of_one_thing(), *twins), turned)
-    before, vectors = everything(path), vectors_in(path)
-    options = ("--format", "mcp-memory-service", "--json", *scripted)
-    ended = cli("maintain", path, *options).ends(0)
+    count = len(everything(path))
+    with unchanged(vectors_in, path):
+        options = ("--format", "mcp-memory-service", "--json", *scripted)
+        ended = cli("maintain", path, *options)
+        ended.ends(0, "merges only", "not those of all-MiniLM-L6-v2")
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
-    assert "merges only" in ended.err
-    assert "not those of all-MiniLM-L6-v2" in ended.err
-    assert len(everything(path)) == len(before)
-    assert vectors_in(path) == vectors
+    assert len(everything(path)) == count
 
 
-def test_vectors_pass_with_a_lent_model(service: Path, embedder: SentenceEmbedder) -> None:
+def test_a_lent_model_has_no_faults(service: Path, embedder: SentenceEmbedder) -> None:
     format = format_named("mcp-memory-service")
     format.model = LentModel(embedder.name, embedder.encode)
     assert format.no_new_texts_reason(service) is None
@@ -232,50 +234,37 @@ def test_vectors_pass_with_a_lent_model(service: Path, embedder: SentenceEmbedde
 
 
 @pytest.mark.parametrize("field", ["$", "content"])
-def test_a_store_of_langgraph_with_vectors_gets_new_texts_with_the_same_fields(
+def test_a_new_text_in_langgraph_has_vectors_of_the_same_fields(
     field: str, tmp_path: Path, cli: Cli, scripted: Model, embedder: SentenceEmbedder
 ) -> None:
+    def vector_of(text: str) -> NDArray[np.float32]:
+        whole = json.dumps({"content": text}, sort_keys=True, ensure_ascii=False)
+        return embedder.encode([whole if field == "$" else text])[0]
+
     path = tmp_path / "store.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))
-    execute(path, "DELETE FROM store")
     for at, text in enumerate(of_one_thing()):
-        value = {"content": text}
-        said = json.dumps(value, sort_keys=True, ensure_ascii=False) if field == "$" else text
-        vector = embedder.encode([said])[0]
-        put_in_langgraph(path, f"h{at}", value, f"2026-02-{at + 1:02d}", {field: vector})
-
-    def tables() -> list[Any]:
-        return [
-            rows(path, f"SELECT * FROM {item} ORDER BY 1, 2, 3")
-            for item in ("store", "store_vectors")
-        ]
-
-    before = tables()
-    run = consolidated(cli, "langgraph", path, *scripted)
-    (made,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
-    (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", made["key"])
-    text = json.loads(made["value"])["content"]
-    said = json.dumps({"content": text}, ensure_ascii=False) if field == "$" else text
-    assert vector["field_name"] == field
-    assert np.allclose(
-        np.frombuffer(vector["embedding"], "<f4"), embedder.encode([said])[0], atol=1e-6
-    )
-    assert cli("undo", path, run).code == 0
-    assert tables() == before
+        day, value = f"2026-02-{at + 1:02d}", {"content": text}
+        langgraph_with(path, f"h{at}", value, day, {field: vector_of(text)})
+    with unchanged(langgraph_tables, path):
+        run = consolidate(cli, "langgraph", path, *scripted)
+        (new,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")
+        (vector,) = rows(path, "SELECT * FROM store_vectors WHERE key = ?", new["key"])
+        expected = vector_of(json.loads(new["value"])["content"])
+        assert vector["field_name"] == field
+        assert np.allclose(np.frombuffer(vector["embedding"], "<f4"), expected, atol=1e-6)
+        assert cli("undo", path, run).code == 0
 
 
 def test_rows_of_earlier_versions_come_back(tmp_path: Path, embedder: SentenceEmbedder) -> None:
-    path = tmp_path / "store.db"
-    with closing(sqlite3.connect(path)) as db:
-        db.executescript((FORMATS / "langgraph.sql").read_text("utf-8"))
-    execute(path, "DELETE FROM store")
-    vector = embedder.encode(["Feeds the cat."])[0]
-    put_in_langgraph(
-        path, "slowwave-1", {"content": "Feeds the cat."}, "2026-02-01", {"content": vector}
+    text = "Feeds the cat."
+    (vector,) = embedder.encode([text])
+    path = langgraph_with(
+        tmp_path / "store.db", "slowwave-1", {"content": text}, "2026-02-01", {"content": vector}
     )
-    tables = [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")]
-    with format_named("langgraph").opened(path, writes=True) as store:
+    with (
+        unchanged(langgraph_tables, path),
+        format_named("langgraph").opened(path, writes=True) as store,
+    ):
         assert isinstance(store, OpenDatabase)
         (record,) = store.records
         image = store.retire(Leaving(record.key, None))
@@ -284,4 +273,3 @@ def test_rows_of_earlier_versions_come_back(tmp_path: Path, embedder: SentenceEm
         image["vectors"] = [[*place, *kept] for kept in image["vectors"]]
         assert store.bring_back(image) == record.key
         store.commit()
-    assert [rows(path, f"SELECT * FROM {table}") for table in ("store", "store_vectors")] == tables

@@ -1,13 +1,11 @@
-"""The trial that a format has to stand: ours stand it, and it finds what is wrong with others."""
+"""The check of formats: ours pass, and it finds the faults of others."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from places import FORMATS
+from agents_files import RECORDED, recorded
 
 from slowwave.extensions.formats.base import New
 from slowwave.extensions.formats.conformance import faults
@@ -15,30 +13,15 @@ from slowwave.extensions.formats.document import Block, Document, Entry
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.text_file import TextFormat
 
-FILES = {
-    "mcp-server-memory": "mcp-server-memory/memory.jsonl",
-    "hermes": "hermes/memories/MEMORY.md",
-    "markdown": "markdown/MEMORY.md",
-    "claude-code": "claude-code/memory",
-    "mcp-memory-service": "mcp-memory-service.sql",
-    "langgraph": "langgraph.sql",
-    "claude-mem": "claude-mem.sql",
-}
 
-
-@pytest.mark.parametrize("name", FILES)
-def test_our_own_formats_stand_the_trial(name: str, tmp_path: Path) -> None:
-    path = FORMATS / FILES[name]
-    if path.suffix == ".sql":
-        made = tmp_path / "agent.db"
-        with closing(sqlite3.connect(made)) as db:
-            db.executescript(path.read_text("utf-8"))
-        path = made
+@pytest.mark.parametrize("name", RECORDED)
+def test_our_own_formats_have_no_faults(name: str, tmp_path: Path) -> None:
+    path = recorded(name, tmp_path / Path(RECORDED[name]).name)
     assert list(faults(format_named(name), path)) == []
 
 
 class Lines(TextFormat):
-    """A memory a line, and each mistake that one may make of it."""
+    """A memory a line."""
 
     name = "lines"
     about = "notes.txt"
@@ -55,12 +38,12 @@ class Lines(TextFormat):
         return new.text
 
 
-class Shouting(Lines):
+class Uppercase(Lines):
     def spell(self, new: New, document: Document) -> str:
         return new.text.upper()
 
 
-class Shy(Lines):
+class RecognizesNothing(Lines):
     def recognises(self, path: Path) -> bool:
         return False
 
@@ -82,12 +65,12 @@ def test_a_sound_format_has_no_faults(notes: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "said"), [(Shy(), "not recognized"), (Empty(), "nothing is found")]
+    ("format", "message"), [(RecognizesNothing(), "not recognized"), (Empty(), "nothing is found")]
 )
-def test_what_is_wrong_with_a_format_is_said(notes: Path, format: Lines, said: str) -> None:
-    assert any(said in fault for fault in faults(format, notes))
+def test_a_fault_of_a_format_is_named(notes: Path, format: Lines, message: str) -> None:
+    assert any(message in fault for fault in faults(format, notes))
 
 
-def test_a_text_that_is_spelled_otherwise_than_it_reads_is_refused(notes: Path) -> None:
+def test_a_text_that_is_read_back_differently_is_refused(notes: Path) -> None:
     with pytest.raises(Exception, match="cannot store"):
-        list(faults(Shouting(), notes))
+        list(faults(Uppercase(), notes))

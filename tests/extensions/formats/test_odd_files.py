@@ -1,24 +1,21 @@
-"""Files that are not as usual: undone to the byte, read as their agents read them, or refused."""
+"""Unusual files: undone to the byte, read as their agents read them, or refused."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
-from agents_files import held, made, told_in
+from agents_files import make_file, stored_in, texts_in
 from cli_calls import Cli
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute, unchanged
 
-from slowwave.extensions.formats.known_formats import format_named, recognised
+from slowwave.extensions.formats.known_formats import recognised
 
 _TWINS = ("The pantry key hangs on the left hook.", "The pantry key hangs on the left hook")
 _TEXTS = (*_TWINS, "Ravi waters the ferns.", "Lena bakes rye bread.", "The attic smells of tar.")
@@ -58,7 +55,7 @@ _MAKERS: dict[str, tuple[str, Callable[[list[list[str]], str, bool, bool], str]]
 _PARTS = st.lists(st.lists(st.sampled_from(_TEXTS), min_size=1, max_size=6), min_size=1, max_size=3)
 
 
-def test_the_first_of_spaced_observations_leaves_no_space(tmp_path: Path, cli: Cli) -> None:
+def test_removing_the_first_observation_leaves_no_space(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.jsonl"
     head = '{"type": "entity", "name": "Ann", "entityType": "person", "observations": ['
     path.write_text(f'{head}"Likes tea.", "likes tea", "Sings."]}}\n')
@@ -100,7 +97,7 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
             path = Path(folder) / file
             path.write_bytes(before)
             run = cli("maintain", path, "--format", name, "--json").ends(0).json
-            texts = told_in(name, path)
+            texts = texts_in(name, path)
             assert set(texts) <= {text for part in parts for text in part}
             if name == "hermes" and sum(part.count(_TWINS[0]) for part in parts) > 1:
                 assert len(texts) < sum(map(len, parts))
@@ -112,7 +109,7 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
     undone()
 
 
-def test_an_undo_may_leave_a_file_above_its_limit(tmp_path: Path, cli: Cli) -> None:
+def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
     assert len(before) > _HERMES_LIMIT
@@ -140,11 +137,9 @@ _TIMES = {
 
 
 @pytest.mark.parametrize("time", _TIMES.values(), ids=_TIMES)
-def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli) -> None:
-    path = made("mcp-memory-service", tmp_path / "agent", _TEXTS)
-    odd = "UPDATE memories SET created_at = ? WHERE content = ?"
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute(odd, [time, _TEXTS[2]])
+def test_an_invalid_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli) -> None:
+    path = make_file("mcp-memory-service", tmp_path / "agent", _TEXTS)
+    execute(path, "UPDATE memories SET created_at = ? WHERE content = ?", time, _TEXTS[2])
     ended = cli("maintain", path, "--format", "mcp-memory-service", "--json").ends(0)
     assert f"undated: '{_TEXTS[2]}'" in ended.err
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
@@ -169,17 +164,17 @@ def test_an_odd_time_is_undated_and_named(time: object, tmp_path: Path, cli: Cli
         ),
     }.items(),
 )
-def test_an_odd_row_does_not_end_a_night(
+def test_an_invalid_row_does_not_end_a_run(
     name: str, damage: tuple[str, ...], tmp_path: Path, cli: Cli
 ) -> None:
-    path = made(name, tmp_path / "agent", _TEXTS)
+    path = make_file(name, tmp_path / "agent", _TEXTS)
     for statement in damage:
         execute(path, statement)
     ended = cli("maintain", path, "--format", name, "--json").ends(0)
     assert [each["operation"] for each in ended.json["proposals"]] == ["merge"]
 
 
-def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> None:
+def test_a_damaged_memory_jsonl_is_recognized_and_refused(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.jsonl"
     whole = entity(list(_TEXTS), spaced=False, is_reversed=False)
     for content, why in {
@@ -196,7 +191,7 @@ def test_a_broken_memory_jsonl_is_named_as_that(tmp_path: Path, cli: Cli) -> Non
     assert path.read_text("utf-8") == f"{whole}\n[]\n"
 
 
-def test_a_file_without_memories_says_where_they_would_be(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_without_memories_has_a_hint_where_they_belong(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "GEMINI.md"
     path.write_text("# Style\n\n- Use tabs.\n")
     command = ("maintain", path, "--format", "markdown", "--dry-run")
@@ -206,20 +201,14 @@ def test_a_file_without_memories_says_where_they_would_be(tmp_path: Path, cli: C
 
 
 @pytest.mark.parametrize("name", ["hermes", "markdown"])
-def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_path: Path) -> None:
+def test_crlf_and_a_byte_order_mark_are_not_part_of_texts(name: str, tmp_path: Path) -> None:
     file, spell = _MAKERS[name]
     path = tmp_path / file
-    several = "Lena bakes rye bread.\r\nRavi slices it." if name == "hermes" else _TEXTS[3]
-    text = spell([[_TEXTS[2], several, _TEXTS[4]]], "\r\n", False, False)
+    second = "Lena bakes rye bread.\r\nRavi slices it." if name == "hermes" else _TEXTS[3]
+    text = spell([[_TEXTS[2], second, _TEXTS[4]]], "\r\n", False, False)
     path.write_bytes(f"{_MARK}{text}".encode())
     assert [format.name for format in recognised(path)] == [name]
-    with format_named(name).opened(path, writes=False) as opened:
-        records: Any = opened.records
-    assert [record.text for record in records] == [
-        _TEXTS[2],
-        several.replace("\r\n", "\n"),
-        _TEXTS[4],
-    ]
+    assert texts_in(name, path) == [_TEXTS[2], second.replace("\r\n", "\n"), _TEXTS[4]]
 
 
 @pytest.mark.parametrize(
@@ -230,13 +219,13 @@ def test_crlf_and_a_byte_order_mark_are_read_as_agents_read_them(name: str, tmp_
         "BEGIN UPDATE memories SET deleted_at = 1 WHERE content LIKE 'The attic%'; END",
     }.items(),
 )
-def test_a_write_that_loses_is_refused(name: str, loses: str, tmp_path: Path, cli: Cli) -> None:
-    path = made(name, tmp_path / "agent", _TEXTS)
+def test_a_deleting_trigger_is_refused(name: str, loses: str, tmp_path: Path, cli: Cli) -> None:
+    path = make_file(name, tmp_path / "agent", _TEXTS)
     execute(path, f"CREATE TRIGGER loses AFTER {loses}")
-    with unchanged(held, path):
+    with unchanged(stored_in, path):
         ended = cli("maintain", path, "--format", name)
         assert ended.code != 0
         assert f"lose 1 of its memories, such as '{_TEXTS[4]}'" in " ".join(ended.err.split())
     execute(path, "DROP TRIGGER loses")
     assert cli("maintain", path, "--format", name).code == 0
-    assert len(told_in(name, path)) == len(_TEXTS) - 1
+    assert len(texts_in(name, path)) == len(_TEXTS) - 1

@@ -1,6 +1,6 @@
 """The real Claude Code and OpenClaw, with a model that plays a script: make test-agents.
 
-They read, write, edit and delete memories by their own tools, before a night, beside it and after.
+They read, write, edit and delete memories with their own tools, before, during and after a run.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import consolidated
+from agents_files import consolidate, texts_in
 from cli_calls import Cli
 from disturbed import run_nights_beside, undo_all
 from model_nights import GATE
 from model_server import Asked, honest
 from nights import unchanged
-from peer_programs import THINGS, TWICE, run
+from peer_programs import FACTS, TWICE, run
 from peers.scripted_model import DONE, Call, Play, ScriptedModel, scripted_model
 from places import FORMATS, ROOT
 
-MOST_SECONDS = 600
+MAX_SECONDS = 600
 PROMPT = "Look after your memory."
 ASKED = "Answer this question: "
 
 
-def questions_in(told: str) -> list[dict[str, Any]]:
+def questions_in(output: str) -> list[dict[str, Any]]:
     """Return the questions that 'slowwave questions' printed."""
-    return [json.loads(line) for line in told.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
 
 
-def answer_in(told: str) -> dict[str, Any]:
+def answer_in(output: str) -> dict[str, Any]:
     """Return the answer that a subagent gave."""
-    answer: dict[str, Any] = json.JSONDecoder().raw_decode(told[told.index("{") :])[0]
+    answer: dict[str, Any] = json.JSONDecoder().raw_decode(output[output.index("{") :])[0]
     return answer
 
 
@@ -72,7 +72,7 @@ class Program(ABC):
         self.memory = memory
 
     def environment(self, model: ScriptedModel) -> dict[str, str]:
-        """Return all that it finds of the machine's."""
+        """Return all environment variables of the program."""
         return {"HOME": str(self.home), "PATH": self.path}
 
     @abstractmethod
@@ -85,22 +85,22 @@ class Program(ABC):
         """Where it works."""
 
     def session(self, *script: Call, prompt: str = PROMPT, **options: Any) -> ScriptedModel:
-        """Let it do what a script says, and return what it sent; options: of `ScriptedModel`."""
+        """Run a script, and return what the program sent; options: of `ScriptedModel`."""
         with scripted_model(script, **options) as model:
-            told = self.run(*self.arguments(model, prompt), model=model)
+            output = self.run(*self.arguments(model, prompt), model=model)
         assert len(model.results) == model.before + len(model.script), model.results
-        assert DONE in told
+        assert DONE in output
         return model
 
     def run(self, *words: object, model: ScriptedModel | None = None) -> str:
-        """Run a command of it, and return what it prints."""
+        """Run a command of the program, and return its output."""
         ended = subprocess.run(
             [*self.command, *map(str, words)],
             cwd=self.folder,
             env=self.environment(model or ScriptedModel([])),
             capture_output=True,
             text=True,
-            timeout=MOST_SECONDS,
+            timeout=MAX_SECONDS,
             check=False,
         )
         assert ended.returncode == 0, (ended.stdout, ended.stderr)
@@ -149,11 +149,8 @@ class Program(ABC):
         return Call(self.shell, {"command": command, "description": "Look after the memory"})
 
     def texts(self) -> list[str]:
-        """Return what its memory says, by slowwave's own reading."""
-        from slowwave.extensions.formats.known_formats import format_named
-
-        with format_named(self.format).opened(self.memory, writes=False) as opened:
-            return [record.text for record in opened.records]
+        """Return the texts of its memory."""
+        return texts_in(self.format, self.memory)
 
     def content(self) -> dict[str, tuple[bytes, int]]:
         """Return each file of its memory, with its time."""
@@ -281,11 +278,11 @@ def openclaw(peers: Path, tmp_path: Path) -> OpenClaw:
     return OpenClaw([node, packages / "openclaw" / "openclaw.mjs"], tmp_path, memory)
 
 
-def test_claude_code_is_shown_what_stays_and_nothing_else(claude: ClaudeCode, cli: Cli) -> None:
-    before = claude.session().told
-    told, files = claude.texts(), {path.name for path in claude.memory.glob("*.md")}
-    run_id = consolidated(cli, claude.format, claude.memory)
-    assert [text for text in told if text not in claude.texts()]
+def test_claude_code_loads_only_what_is_left(claude: ClaudeCode, cli: Cli) -> None:
+    before = claude.session().sent
+    old_texts, files = claude.texts(), {path.name for path in claude.memory.glob("*.md")}
+    run_id = consolidate(cli, claude.format, claude.memory)
+    assert [text for text in old_texts if text not in claude.texts()]
     names = sorted(path.name for path in claude.memory.glob("*.md"))
     # Which of two equal texts stays depends on the times of their files.
     removed = {f"({name})" for name in files.difference(names)}
@@ -293,25 +290,25 @@ def test_claude_code_is_shown_what_stays_and_nothing_else(claude: ClaudeCode, cl
     assert all(name in before for name in removed)
     after = claude.session(*(claude.read(name) for name in names))
     index = (claude.memory / "MEMORY.md").read_text().splitlines()
-    assert all(line in after.told for line in index)
-    assert not any(name in after.told for name in removed)
+    assert all(line in after.sent for line in index)
+    assert not any(name in after.sent for name in removed)
     lines = [line for text in claude.texts() for line in text.splitlines()]
     assert all(any(line in result for result in after.results) for line in lines)
     assert cli("undo", claude.memory, run_id).code == 0
-    restored = claude.session().told
+    restored = claude.session().sent
     assert all(name in restored for name in removed)
 
 
 def test_claude_code_continues_to_write(claude: ClaudeCode, cli: Cli) -> None:
-    told = claude.texts()
-    first = consolidated(cli, claude.format, claude.memory)
+    old_texts = claude.texts()
+    first = consolidate(cli, claude.format, claude.memory)
     gone = "Refunds need a second signature"
-    assert gone in told
+    assert gone in old_texts
     assert gone not in claude.texts()
     old = "---\n\nUser prefers dark mode"
     claude.session(
         claude.write("tuba", "Plays the tuba on Thursdays."),
-        claude.write("told-again", gone, "feedback"),
+        claude.write("again", gone, "feedback"),
         claude.read("dark-mode.md"),
         claude.edit("dark-mode.md", old, old.replace("dark", "light")),
         claude.delete("second-reader.md"),
@@ -328,15 +325,17 @@ def test_claude_code_continues_to_write(claude: ClaudeCode, cli: Cli) -> None:
     undo_all(cli, claude.memory)
     assert cli("log", claude.memory, first, "--json").json["run"]["outcome"] == "undone"
     texts = claude.texts()
-    assert [text for text in texts if "8080" in text] == [text for text in told if "8080" in text]
+    assert [text for text in texts if "8080" in text] == [
+        text for text in old_texts if "8080" in text
+    ]
     assert texts.count(gone) == 2
     assert "Plays the tuba on Thursdays." in texts
     assert not any("second person" in text for text in texts)
 
 
-def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw, cli: Cli) -> None:
+def test_openclaw_loads_only_what_is_left(openclaw: OpenClaw, cli: Cli) -> None:
     with unchanged(openclaw.memory.read_bytes):
-        run_id = consolidated(cli, openclaw.format, openclaw.memory)
+        run_id = consolidate(cli, openclaw.format, openclaw.memory)
         after = openclaw.session(openclaw.read())
         assert after.results == [openclaw.memory.read_text()]
         prompt = json.dumps(after.requests[0], ensure_ascii=False)
@@ -345,8 +344,8 @@ def test_openclaw_is_told_what_stays_and_not_what_was_retired(openclaw: OpenClaw
 
 
 def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
-    told = openclaw.texts()
-    consolidated(cli, openclaw.format, openclaw.memory)
+    old_texts = openclaw.texts()
+    consolidate(cli, openclaw.format, openclaw.memory)
     (bullet,) = [
         line for line in openclaw.memory.read_text().splitlines() if "prefers dark mode" in line
     ]
@@ -364,29 +363,31 @@ def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
         assert cli("maintain", openclaw.memory, "--json").json["proposals"] == []
     undo_all(cli, openclaw.memory)
     texts = openclaw.texts()
-    # Told twice at first, and once more since.
+    # Twice at first, and once more since.
     assert len([text for text in texts if "8080" in text]) == 3
     assert not any("Tampere" in text for text in texts)
-    assert len(texts) > len(told) - 1
+    assert len(texts) > len(old_texts) - 1
 
 
-def test_openclaw_finds_each_thing_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
+def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
     def found(what: str) -> int:
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
-        told = run(*command, "search", what, "--json", HOME=str(openclaw.home))
-        snippets = [result["snippet"] for result in json.loads(told[told.index("{") :])["results"]]
+        output = run(*command, "search", what, "--json", HOME=str(openclaw.home))
+        snippets = [
+            result["snippet"] for result in json.loads(output[output.index("{") :])["results"]
+        ]
         return sum(snippet.count("User prefers dark mode in every editor") for snippet in snippets)
 
     before = found("dark mode in every editor")
-    run_id = consolidated(cli, openclaw.format, openclaw.memory)
+    run_id = consolidate(cli, openclaw.format, openclaw.memory)
     assert found("dark mode in every editor") == before - 1
     assert cli("undo", openclaw.memory, run_id).code == 0
     assert found("dark mode in every editor") == before
 
 
 def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
-    """Run nights all the while a program writes, then two more; return what is told then."""
+    """Run nights as long as a program writes, then two more; return the facts about kilns."""
     night = ("maintain", program.memory, "--format", program.format, "--quiet")
     run_nights_beside(lambda: program.session(*script), cli, *night)
     with unchanged(program.content):
@@ -394,15 +395,15 @@ def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[st
     return sorted(text.rstrip(".") for text in program.texts() if "kiln" in text)
 
 
-def test_claude_code_that_writes_beside_nights_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
+def test_claude_code_that_writes_during_runs_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
     script = [claude.write(f"shed-{at}", text) for at, text in enumerate(TWICE)]
-    assert nights_beside(claude, script, cli) == sorted(THINGS)
+    assert nights_beside(claude, script, cli) == sorted(FACTS)
 
 
-def test_openclaw_that_writes_beside_nights_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
+def test_openclaw_that_writes_during_runs_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
     at = "- Works from Tampere on Mondays\n"
     script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
-    assert nights_beside(openclaw, script, cli) == sorted(THINGS)
+    assert nights_beside(openclaw, script, cli) == sorted(FACTS)
 
 
 def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:
@@ -410,13 +411,13 @@ def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli
     claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
     claude.run("plugin", "install", "slowwave@slowwave")
-    before, told = claude.content(), claude.texts()
+    before, old_texts = claude.content(), claude.texts()
     preview = claude.session(
         claude.command_line("slowwave formats --find"),
         claude.command_line(f"slowwave maintain {claude.memory} --dry-run"),
         prompt="/dream",
     )
-    assert "Continue only after a yes" in preview.told
+    assert "Continue only after a yes" in preview.sent
     assert f"claude-code        {claude.memory}" in preview.results[0]
     assert claude.content() == before
     dreamt = claude.session(
@@ -424,20 +425,20 @@ def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli
     )
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
     assert "Agent" in {call.tool for call in dreamt.script}
-    assert f"Consolidation of {claude.memory} is due: {len(told)} memories" in dreamt.told
-    gone = [text for text in told if text not in claude.texts()]
+    assert f"Consolidation of {claude.memory} is due: {len(old_texts)} memories" in dreamt.sent
+    gone = [text for text in old_texts if text not in claude.texts()]
     assert gone
     assert cli("check", claude.memory).code == 0
     assert cli("undo", claude.memory, "--yes").code == 0
     assert claude.content().keys() == before.keys()
-    assert sorted(claude.texts()) == sorted(told)
+    assert sorted(claude.texts()) == sorted(old_texts)
 
 
-def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, cli: Cli) -> None:
+def test_openclaw_installs_the_plugin_and_dreams(openclaw: OpenClaw, cli: Cli) -> None:
     openclaw.has_slowwave()
     words = ("plugins", "install", ROOT / "plugins" / "slowwave")
     openclaw.run(*words, "--force", "--accept-capabilities")
-    told = openclaw.texts()
+    old_texts = openclaw.texts()
     openclaw.memory.write_text(
         openclaw.memory.read_text() + "".join(f"- {text}\n" for text in GATE)
     )
@@ -455,7 +456,7 @@ def test_openclaw_installs_the_plugin_and_dreams_to_the_end(openclaw: OpenClaw, 
     assert openclaw.content() == before
     dreamt = openclaw.session(prompt="Yes, dream.", play=openclaw.dream())
     assert "slowwave undo" in dreamt.results[-2], dreamt.results
-    assert [text for text in told if text not in openclaw.texts()]
+    assert [text for text in old_texts if text not in openclaw.texts()]
     assert cli("check", openclaw.memory).code == 0
     assert cli("undo", openclaw.memory, "--yes").code == 0
     assert {name: file for name, (file, _) in openclaw.content().items()} == {

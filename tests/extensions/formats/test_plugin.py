@@ -1,4 +1,4 @@
-"""The folder that Claude Code, Codex and OpenClaw install: its files, and what its hooks say."""
+"""The plugin of Claude Code, Codex and OpenClaw: its files, hooks, and the memories it finds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import made
+from agents_files import make_file
 from cli_calls import Cli, Ended, in_a_process
 from nights import daily, fill, unchanged
 from places import FORMATS, ROOT
@@ -105,7 +105,7 @@ def session(tmp_path: Path) -> Session:
 def claude(session: Session, tmp_path: Path) -> Session:
     """Provide a session of Claude Code with twelve memories."""
     session.memory.parent.mkdir(parents=True)
-    shutil.move(made("claude-code", tmp_path / "made", DOZEN), session.memory)
+    shutil.move(make_file("claude-code", tmp_path / "made", DOZEN), session.memory)
     return session
 
 
@@ -130,13 +130,13 @@ def test_a_marketplace_names_the_folder_of_the_plugin(name: str) -> None:
     assert (ROOT / path).resolve() == PLUGIN
 
 
-def test_the_skill_is_short_and_named_like_its_folder() -> None:
+def test_the_skill_is_short_and_has_the_name_of_its_folder() -> None:
     _, front, body = SKILL.split("---\n", 2)
     assert "name: dream\n" in front
     assert len(body.strip().splitlines()) <= 10
 
 
-def test_every_command_that_the_plugin_names_exists_with_its_options() -> None:
+def test_every_command_of_the_plugin_exists_with_its_options() -> None:
     known = every_command()
     named = commands_named()
     assert {words[0] for words in named} >= {"formats", "maintain", "questions", "answer", "mcp"}
@@ -156,18 +156,18 @@ def test_a_hook_is_silent_without_a_memory_or_slowwave(session: Session) -> None
 
 
 @pytest.mark.parametrize("given", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
-def test_a_hook_ends_with_0_whatever_the_harness_sends(given: str, claude: Session) -> None:
+def test_a_hook_exits_0_for_any_input(given: str, claude: Session) -> None:
     (command,) = commands_of("SessionStart")
     assert claude.run(command, input=given).code == 0
 
 
-def test_a_hook_does_not_wait_for_a_harness_that_sends_nothing() -> None:
+def test_a_hook_does_not_wait_for_input() -> None:
     command = [sys.executable, "-m", "slowwave.cli", "formats", "--hook", "session-start"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         assert process.wait(timeout=60) == 0
 
 
-def test_a_session_begins_with_what_is_due_and_then_pending(claude: Session, cli: Cli) -> None:
+def test_a_hook_names_due_runs_and_pending_proposals(claude: Session, cli: Cli) -> None:
     before = claude.files()
     for event in HOOKS:
         assert f"{len(DOZEN)} memories are new" in claude.hear(event)
@@ -182,12 +182,12 @@ def test_a_session_begins_with_what_is_due_and_then_pending(claude: Session, cli
     assert claude.files() == before
 
 
-def test_a_night_that_is_switched_off_is_not_due(claude: Session) -> None:
+def test_a_disabled_file_is_not_due(claude: Session) -> None:
     (claude.memory.parent / "slowwave.toml").write_text("enabled = false\n")
     assert claude.hear("SessionStart") == ""
 
 
-def test_a_damaged_memory_does_not_hide_another(claude: Session) -> None:
+def test_a_damaged_memory_does_not_hide_a_second_one(claude: Session) -> None:
     (claude.project / "memory.jsonl").write_bytes(b"\x00\xff")
     (claude.project / "memory.db").write_bytes(b"SQLite format 3\x00" + bytes(100))
     assert "memories are new" in claude.hear("SessionStart")

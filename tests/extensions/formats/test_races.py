@@ -1,12 +1,11 @@
-"""An agent that writes at any step of a run loses nothing, and what it deleted stays deleted."""
+"""An agent that writes at any step of a run: nothing is lost, and deletions stay."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
@@ -15,10 +14,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from agents_files import edit_text, format_of, made, told_in
+from agents_files import edit_text, format_of, make_file, texts_in
 from builders import NOW, a_run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from nights import execute
 
 from benchmarks.quality.formats import WRITERS
 from slowwave.consolidation.proposals import Draft, Proposal, Result
@@ -41,7 +41,7 @@ _SEPARATOR = "\n§\n"
 _STEPS = ("pulled", "planned", "applied", "opening", "prepared", "written")
 
 
-def telling(fact: int, note: int) -> str:
+def fact_of_shed(fact: int, note: int) -> str:
     return f"Shed {fact} stores a tuba, as note {note:03} says."
 
 
@@ -50,7 +50,7 @@ def facts_in(texts: list[str]) -> set[str]:
 
 
 def rewritten(name: str, path: Path, change: Callable[[list[str]], list[str]]) -> None:
-    """Rewrite a text file completely, as its agent does."""
+    """Rewrite a text file completely, as its agent does; change: of its texts."""
     text = path.read_text("utf-8")
     if name == "mcp-server-memory":
         entity = json.loads(text)
@@ -65,11 +65,6 @@ def rewritten(name: str, path: Path, change: Callable[[list[str]], list[str]]) -
         path.write_text(f"{head}\n\n{''.join(f'- {line}' + chr(10) for line in left)}", "utf-8")
 
 
-def executed(path: Path, sql: str, *values: object) -> None:
-    with closing(sqlite3.connect(path, timeout=0)) as db, db:
-        db.execute(sql, values)
-
-
 def add(name: str, path: Path, text: str) -> None:
     digest = sha256(text.lower().encode()).hexdigest()
     if path.is_dir():
@@ -77,11 +72,11 @@ def add(name: str, path: Path, text: str) -> None:
         (path / f"{digest[:12]}.md").write_text(f"---\n{front}\n---\n\n{text}\n", "utf-8")
     elif name == "mcp-memory-service":
         columns = "content_hash, content, created_at"
-        executed(path, f"INSERT INTO memories ({columns}) VALUES (?, ?, 1)", digest, text)
+        execute(path, f"INSERT INTO memories ({columns}) VALUES (?, ?, 1)", digest, text)
     elif is_database(path):
         columns, value = "prefix, key, value, created_at", json.dumps({"content": text}).encode()
         sql = f"INSERT INTO store ({columns}) VALUES ('memories', ?, ?, '2026-02-20')"
-        executed(path, sql, digest, value)
+        execute(path, sql, digest, value)
     else:
         rewritten(name, path, lambda texts: [*texts, text])
 
@@ -92,10 +87,10 @@ def delete(name: str, path: Path, text: str) -> None:
             if text in part.read_text("utf-8") and part.name != "MEMORY.md":
                 part.unlink()
     elif name == "mcp-memory-service":
-        executed(path, "UPDATE memories SET deleted_at = 1 WHERE content = ?", text)
+        execute(path, "UPDATE memories SET deleted_at = 1 WHERE content = ?", text)
     elif is_database(path):
         sql = "DELETE FROM store WHERE prefix = 'memories' AND instr(CAST(value AS text), ?)"
-        executed(path, sql, text)
+        execute(path, sql, text)
     else:
         rewritten(name, path, lambda texts: [each for each in texts if each != text])
 
@@ -119,11 +114,11 @@ class Agent:
         if not action:
             return
         del self.plan[self.night, step]
-        before = told_in(self.name, self.path)
+        before = texts_in(self.name, self.path)
         self.former = sorted({*self.former, *before})
         self.written += 1
         self._act(action, number, before)
-        now = facts_in(told_in(self.name, self.path))
+        now = facts_in(texts_in(self.name, self.path))
         self.facts = (self.facts - (facts_in(before) - now)) | now
 
     def _act(self, action: str, number: int, before: list[str]) -> None:
@@ -131,7 +126,7 @@ class Agent:
         if action == "retell" and gone and self.name != "mcp-memory-service":
             add(self.name, self.path, gone[number % len(gone)])
         elif action in ("delete", "edit") and before:
-            text, new = before[number % len(before)], telling(self.written, self.written)
+            text, new = before[number % len(before)], fact_of_shed(self.written, self.written)
             if action == "edit" and self.name not in ("mcp-memory-service", "langgraph, vectors"):
                 edit_text(self.path, text, new)
             else:
@@ -139,7 +134,7 @@ class Agent:
                 if action == "edit":
                     add(self.name, self.path, new)
         else:
-            add(self.name, self.path, telling(self.written, self.written))
+            add(self.name, self.path, fact_of_shed(self.written, self.written))
 
 
 class _Interrupted(OpenFile):
@@ -242,28 +237,28 @@ _GROUPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(2, 4)
 def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], int]) -> None:
     @settings(max_examples=rounds(3, 300), suppress_health_check=list(HealthCheck), database=None)
     @given(
-        tellings=st.lists(st.integers(1, 4), min_size=2, max_size=8),
+        facts=st.lists(st.integers(1, 4), min_size=2, max_size=8),
         plan=st.dictionaries(
             st.tuples(st.integers(0, 1), st.sampled_from(_STEPS)), _ACTIONS, max_size=4
         ),
         nights=st.tuples(_GROUPS, _GROUPS),
     )
     def race(
-        tellings: list[int],
+        facts: list[int],
         plan: dict[tuple[int, str], tuple[str, int]],
         nights: tuple[list[tuple[bool, int, int]], ...],
     ) -> None:
         with TemporaryDirectory() as folder:
-            texts = tuple(telling(fact, at) for at, fact in enumerate(tellings))
-            path = made(name, Path(folder) / "memories", texts)
+            texts = tuple(fact_of_shed(fact, at) for at, fact in enumerate(facts))
+            path = make_file(name, Path(folder) / "memories", texts)
             agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)))
             format = interrupted(format_named(format_of(name)), agent)
             format.model = LentModel("gte", _encode())
             mirror = Mirror(path, format, Path(folder) / "mirror.db")
             for agent.night, groups in enumerate(nights):
                 a_night(mirror, agent, groups)
-                assert facts_in(told_in(name, path)) == agent.facts
+                assert facts_in(texts_in(name, path)) == agent.facts
             mirror.settle(NOW)
-            assert facts_in(told_in(name, path)) == agent.facts
+            assert facts_in(texts_in(name, path)) == agent.facts
 
     race()

@@ -1,4 +1,4 @@
-"""Tables of the user's own: rows are only marked, undo restores them, odd tables are refused."""
+"""Tables of the user's own: rows are only marked, and unsuitable tables are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from agents_files import consolidated
+from agents_files import consolidate
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
 from model_nights import served, told_once
@@ -63,7 +63,7 @@ def table(path: Path) -> list[str]:
     return sorted(repr(sorted(row.items())) for row in rows(path, f"SELECT * {TABLE}"))
 
 
-def test_a_table_of_any_shape_stands_the_trial_of_a_format(sample: tuple[str, Path]) -> None:
+def test_a_table_of_any_shape_has_no_faults(sample: tuple[str, Path]) -> None:
     name, path = sample
     assert list(faults(format_named(name), path)) == []
 
@@ -76,36 +76,35 @@ def test_a_duplicate_is_marked_and_options_are_kept(sample: tuple[str, Path], cl
     changed = table(path)
     assert len(changed) == len(before)
     assert len(set(before) - set(changed)) == 1
-    assert len(cli("list", path, "--json").json["memories"]) == 2
-    assert cli("maintain", path, "--json").json["proposals"] == []
-    for command in (("recall", path, "port"), ("log", path), ("check", path), ("review", path)):
-        assert cli(*command).code == 0
-    assert table(path) == changed
+    with unchanged(table, path):
+        assert len(cli("list", path, "--json").json["memories"]) == 2
+        assert cli("maintain", path, "--json").json["proposals"] == []
+        for command in (("recall", path, "port"), ("log", path), ("check", path), ("review", path)):
+            assert cli(*command).code == 0
     assert cli("undo", path).code == 0
     assert table(path) == before
 
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "of two columns"])
-def test_a_text_of_a_model_gets_a_row_that_an_undo_deletes(
+def test_a_text_of_a_model_gets_a_row_that_undo_deletes(
     shape: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = tmp_path / "my.db"
     name = made(path, shape, tuple(each_adding_something()))
     before = table(path)
-    runs = [consolidated(cli, name, path, *scripted)]
-    assert len(table(path)) == len(before) + 1
+    first = consolidate(cli, name, path, *scripted)
+    derived = table(path)
+    assert len(derived) == len(before) + 1
     assert len(cli("list", path, "--json").json["memories"]) == 1
     assert cli("maintain", path, "--json", *scripted).json["proposals"] == []
-    made_once = table(path)
     ids = {"texts": "(id, said) VALUES ('new', ?)", "without rowid": "VALUES (?, 99, 1)"}
     columns = ids.get(shape, "(said) VALUES (?)")
     execute(path, f'INSERT INTO "my notes" {columns}', more_of_it()[0])
-    grown = table(path)
-    runs.append(consolidated(cli, name, path, *scripted))
-    assert cli("undo", path, runs[1]).code == 0
-    assert table(path) == grown
-    assert set(made_once) < set(grown)
-    assert cli("undo", path, runs[0]).code == 0
+    with unchanged(table, path):
+        second = consolidate(cli, name, path, *scripted)
+        assert cli("undo", path, second).code == 0
+    assert set(derived) < set(table(path))
+    assert cli("undo", path, first).code == 0
     assert set(before) < set(table(path))
     assert len(table(path)) == len(before) + 1
 
@@ -141,10 +140,7 @@ def test_without_a_column_for_deleted_rows_a_table_is_read_only(tmp_path: Path, 
     before = path.read_bytes()
     spec = "notes:said,date=day,tenant=whose"
     assert len(cli("maintain", path, "--table", spec, "--dry-run", "--json").json["proposals"]) == 1
-    assert (
-        "until --table ends with deleted=COLUMN"
-        in cli("maintain", path, "--table", spec, "--dry-run").err
-    )
+    cli("maintain", path, "--table", spec, "--dry-run").ends(0, "until --table ends with deleted=")
     cli("maintain", path, "--table", spec).ends(2, f"import OWN.db {path} --from table:{spec}")
     assert cli("import", tmp_path / "own.db", path, "--from", f"table:{spec}").code == 0
     memories = cli("list", tmp_path / "own.db", "--json").json["memories"]
@@ -155,7 +151,7 @@ def test_without_a_column_for_deleted_rows_a_table_is_read_only(tmp_path: Path, 
     assert not Path(f"{path}.slowwave.db").exists()
 
 
-def test_a_database_of_texts_is_described_with_a_preview(tmp_path: Path, cli: Cli) -> None:
+def test_an_unknown_database_has_a_hint_to_preview_a_table(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE numbers (id INTEGER PRIMARY KEY)")
     execute(path, "CREATE TABLE things (name TEXT, said TEXT, at DATETIME)")
@@ -182,7 +178,9 @@ def test_a_database_of_texts_is_described_with_a_preview(tmp_path: Path, cli: Cl
         ("things:said,deleted=said", "specifies a column twice"),
     ],
 )
-def test_unknown_table_or_column_is_named(spec: str, part: str, tmp_path: Path, cli: Cli) -> None:
+def test_unsuitable_tables_and_columns_are_named(
+    spec: str, part: str, tmp_path: Path, cli: Cli
+) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE things (id TEXT PRIMARY KEY, said TEXT, n AS (length(said)))")
     execute(path, "CREATE VIEW seen AS SELECT said FROM things")
@@ -190,9 +188,9 @@ def test_unknown_table_or_column_is_named(spec: str, part: str, tmp_path: Path, 
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> None:
+def test_a_mirrored_table_cannot_be_described_differently(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
-    consolidated(cli, made(path, "without a key", SAME), path)
+    consolidate(cli, made(path, "without a key", SAME), path)
     before = "was mirrored as table:my notes:said,deleted=gone before"
     cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone").ends(2, before)
     cli("maintain", path, "--table", "my note:said,deleted=gone").ends(2, "no table 'my note'")
@@ -213,7 +211,9 @@ def test_another_description_of_a_table_is_refused(tmp_path: Path, cli: Cli) -> 
         ),
     ],
 )
-def test_a_table_without_marks_is_refused(column: str, more: str, tmp_path: Path, cli: Cli) -> None:
+def test_tables_that_ignore_marks_are_refused(
+    column: str, more: str, tmp_path: Path, cli: Cli
+) -> None:
     path = tmp_path / "my.db"
     execute(path, f"CREATE TABLE notes (said TEXT, {column})")
     for text in SAME:
@@ -226,7 +226,7 @@ def test_a_table_without_marks_is_refused(column: str, more: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("column", ["vector BLOB DEFAULT x'00'", "label TEXT NOT NULL"])
-def test_a_row_that_needs_more_than_a_text_is_never_added(
+def test_no_row_is_added_to_a_table_that_requires_more_than_a_text(
     column: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = tmp_path / "my.db"
@@ -238,7 +238,7 @@ def test_a_row_that_needs_more_than_a_text_is_never_added(
         assert column.split()[0] in ended.err + ended.out
 
 
-def test_a_refused_row_makes_it_stale(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
+def test_a_rejected_row_is_stale(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
     for text in each_adding_something():
@@ -249,7 +249,9 @@ def test_a_refused_row_makes_it_stale(tmp_path: Path, cli: Cli, scripted: tuple[
     assert cli("maintain", path).code == 0
 
 
-def test_a_new_row_has_shared_values(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
+def test_a_new_row_has_the_values_that_its_sources_share(
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
@@ -258,24 +260,24 @@ def test_a_new_row_has_shared_values(tmp_path: Path, cli: Cli, scripted: tuple[s
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
-    consolidated(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
+    consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
     (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
     assert new == {"kind": "pager", "n": None, "at": 3 * 86400.5, "gone": 0}
 
 
-def test_a_column_of_times_gets_a_time_in_its_unit(tmp_path: Path, cli: Cli) -> None:
+def test_a_mark_is_a_time_in_the_unit_of_its_column(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, deleted_at INTEGER)")
     execute(path, "INSERT INTO notes VALUES ('The boat is green.', 1750000000000)")
     for text in SAME:
         execute(path, "INSERT INTO notes VALUES (?, NULL)", text)
-    consolidated(cli, "table:notes:said,deleted=deleted_at", path)
+    consolidate(cli, "table:notes:said,deleted=deleted_at", path)
     (latest,) = rows(path, "SELECT max(deleted_at) AS at FROM notes")
     assert latest["at"] > 1_750_000_000_000
     assert len(cli("list", path, "--json").json["memories"]) == 1
 
 
-def test_a_tenant_is_shown_unless_the_text_has_it_as_a_word(tmp_path: Path, cli: Cli) -> None:
+def test_a_tenant_is_shown_unless_the_text_contains_it(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, whose TEXT)")
     for text in ("The annual report is due.", "ANN's freezer hums."):
@@ -284,7 +286,7 @@ def test_a_tenant_is_shown_unless_the_text_has_it_as_a_word(tmp_path: Path, cli:
     shown.says("row 1: ann: The annual report is due.", "row 2: ANN's freezer hums.")
 
 
-def test_a_locked_table_is_held(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_locked_table_exits_11(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "my.db"
     name = made(path, "integers", SAME)
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)

@@ -1,4 +1,4 @@
-"""What a whole organisation shares: published by who may, never rewritten, as it was on any day."""
+"""Facts that an organization shares: authors, an append-only log, and what held on any day."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, open_writing
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
-# The columns of the log behind its number, and its key set to that of another row.
+# The columns of the log after its number, and the key of another row.
 OF_LOG = (
     "at, operation, subject, version, content, author, kind, seniority, reason, memory_id, digest"
 )
@@ -37,12 +37,15 @@ KEY_OF_LOG = "subject = 'architect', version = 1"
 MARCH = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 
+FOUNDED = "2026-01-05T09:00:00+00:00"
+
+
 @pytest.fixture(scope="module")
 def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a file in which a human and two agents share knowledge, made once."""
+    """Provide a file in which a human and two agents share facts, made once."""
     path = tmp_path_factory.mktemp("org") / "memory.db"
     create_file(path)
-    request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
+    request = WriteRequest("aino", FOUNDED)
     with open_writing(path) as file:
         admit(file, request, "aino", "human", None)
         admit(file, request, "architect", "agent", 5)
@@ -54,15 +57,23 @@ org = copied("founded")
 
 
 class Run:
-    """Runs the command on one file."""
+    """Runs the command on a file, and returns its JSON or its error."""
 
     def __init__(self, path: Path, cli: Cli) -> None:
         self._path, self._cli = path, cli
 
     def __call__(self, *arguments: str, by: str, code: int = 0) -> Any:
-        ended = self._cli("shared", self._path, *arguments, "--author", by, "--json")
-        assert ended.code == code, ended.err
-        return ended.json if code == 0 else ended.err
+        ended = self._cli("shared", self._path, *arguments, "--author", by, "--json").ends(code)
+        return ended.err if code else ended.json
+
+    def publish(self, *texts: str, fact: str = "port", by: str = "coder") -> list[Any]:
+        """Publish versions of a fact."""
+        return [self("publish", fact, text, by=by) for text in texts]
+
+
+@pytest.fixture
+def run(org: Path, cli: Cli) -> Run:
+    return Run(org, cli)
 
 
 def facts(path: Path, cli: Cli, *more: object) -> dict[str, str]:
@@ -81,68 +92,50 @@ def active(path: Path) -> list[dict[str, Any]]:
 # ---- publish, retract, and what held when ----
 
 
-def test_a_fact_is_a_memory_of_the_shared_tenant_with_a_version(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    assert run("publish", "billing/port", PORT, by="coder")["entry"]["version"] == 1
-    again = run("publish", "billing/port", PORT, by="coder")
-    assert (again["changed"], again["entry"]["version"]) == (False, 1)
-    assert run("publish", "billing/port", MOVED, by="coder")["entry"]["version"] == 2
+def test_a_fact_is_a_memory_with_a_version(org: Path, run: Run, cli: Cli) -> None:
+    first, again, second = run.publish(PORT, PORT, MOVED)
+    assert [found["entry"]["version"] for found in (first, again, second)] == [1, 1, 2]
+    assert again["changed"] is False
     assert active(org) == [{"content": MOVED, "origin": "agent", "pinned": 1}]
     (earlier,) = rows(org, "SELECT * FROM memories WHERE content = ?", PORT)
     assert earlier["status"] == "superseded"
     assert cli("check", org).code == 0
 
 
-def test_a_retracted_fact_holds_no_longer_and_its_log_stays(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "billing/port", PORT, by="coder")
-    run("retract", "billing/port", "--reason", "shut down", by="coder")
+def test_a_retracted_fact_no_longer_holds_and_its_log_stays(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT)
+    run("retract", "port", "--reason", "shut down", by="coder")
     assert (facts(org, cli), active(org)) == ({}, [])
-    entries = cli("shared", org, "log", "billing/port", "--json").json["entries"]
-    assert [(entry["operation"], entry["version"]) for entry in entries] == [
-        ("publish", 1),
-        ("retract", 2),
-    ]
-    assert entries[1]["reason"] == "shut down"
-    assert "no current fact" in run("retract", "billing/port", by="coder", code=1)
-    assert run("publish", "billing/port", MOVED, by="coder")["entry"]["version"] == 3
+    published, retracted = cli("shared", org, "log", "port", "--json").json["entries"]
+    assert (published["operation"], published["version"]) == ("publish", 1)
+    assert (retracted["operation"], retracted["version"]) == ("retract", 2)
+    assert retracted["reason"] == "shut down"
+    assert "no current fact" in run("retract", "port", by="coder", code=1)
+    assert run.publish(MOVED)[0]["entry"]["version"] == 3
     assert cli("check", org).code == 0
 
 
-def test_what_held_on_a_day_is_shown(org: Path, cli: Cli) -> None:
-    # Each fact is written as of its day, in a log of its own days.
+def test_facts_and_authors_as_of_a_day_are_shown(org: Path, cli: Cli) -> None:
     with open_writing(org) as file:
         start = datetime.fromisoformat(read_log(file)[-1].at)
-        for days, text in ((1, PORT), (3, MOVED)):
-            publish(
-                file, WriteRequest("aino", (start + timedelta(days=days)).isoformat()), "port", text
-            )
-        retract(file, WriteRequest("aino", (start + timedelta(days=5)).isoformat()), "port")
-    held = [facts(org, cli, "--as-of", (start + timedelta(days=day)).date()) for day in range(0, 7)]
-    assert held[0] == held[5] == held[6] == {}
-    assert held[1] == held[2] == {"port": PORT}
-    assert held[3] == held[4] == {"port": MOVED}
-
-
-def test_who_could_write_on_a_day_is_shown(org: Path, cli: Cli) -> None:
-    with open_writing(org) as file:
-        start = datetime.fromisoformat(read_log(file)[-1].at)
-        dismiss(file, WriteRequest("aino", (start + timedelta(days=2)).isoformat()), "coder")
-
-    def named(day: int) -> list[str]:
-        moment = (start + timedelta(days=day)).date()
-        found = cli("shared", org, "authors", "--as-of", moment, "--json").json["authors"]
-        return [item["name"] for item in found]
-
-    assert (named(-1), set(named(0)) - set(named(2))) == ([], {"coder"})
-    assert "aino" in named(2)
+        later = [(start + timedelta(days=day)).isoformat() for day in range(7)]
+        publish(file, WriteRequest("aino", later[1]), "port", PORT)
+        dismiss(file, WriteRequest("aino", later[2]), "coder")
+        publish(file, WriteRequest("aino", later[3]), "port", MOVED)
+        retract(file, WriteRequest("aino", later[5]), "port")
+    as_of = [("--as-of", (start + timedelta(days=day)).date()) for day in range(-1, 7)]
+    old, new = {"port": PORT}, {"port": MOVED}
+    assert [facts(org, cli, *day) for day in as_of] == [{}, {}, old, old, new, new, {}, {}]
+    listed = [cli("shared", org, "authors", *day, "--json").json["authors"] for day in as_of]
+    names = [{author["name"] for author in authors} for authors in listed]
+    assert (names[0], names[1] - names[-1]) == (set(), {"coder"})
+    assert "aino" in names[-1]
     none = cli("shared", org, "authors", "--as-of", "2001-01-01").out
     assert none.endswith(": there are no authors as of 2001-01-01.\n")
-    admitted = cli("shared", org, "log", "aino").out
-    assert "admit aino, version 1: a human" in admitted
+    assert "admit aino, version 1: a human" in cli("shared", org, "log", "aino").out
 
 
-def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
+def test_a_clock_that_was_set_back_does_not_rewrite_history(org: Path) -> None:
     with open_writing(org) as file:
         before = read_log(file)[-1].at
         entry, _ = publish(file, WriteRequest("aino", "2001-01-01T00:00:00+00:00"), "port", PORT)
@@ -165,31 +158,25 @@ def test_a_clock_that_was_set_back_rewrites_no_history(org: Path) -> None:
         ("coder", "stranger", False),
     ],
 )
-@pytest.mark.parametrize("action", ["publish", "retract"])
-def test_a_fact_is_changed_by_its_author_or_who_is_above_them(
-    org: Path, cli: Cli, first: str, second: str, may: bool, action: str
+@pytest.mark.parametrize("change", [("publish", "port", MOVED), ("retract", "port")])
+def test_only_its_author_or_a_senior_changes_a_fact(
+    org: Path, run: Run, cli: Cli, first: str, second: str, may: bool, change: tuple[str, ...]
 ) -> None:
-    run = Run(org, cli)
     run("admit", "peer", "--seniority", "2", by="aino")
-    run("publish", "port", PORT, by=first)
-    arguments = ("port", MOVED) if action == "publish" else ("port",)
-    output = run(action, *arguments, by=second, code=0 if may else 1)
-    if may:
-        assert facts(org, cli) == ({"port": MOVED} if action == "publish" else {})
-    else:
-        assert "may not" in output
-        assert facts(org, cli) == {"port": PORT}
+    run.publish(PORT, by=first)
+    output = run(*change, by=second, code=0 if may else 1)
+    assert may or "may not" in output
+    changed = {"port": MOVED} if change[0] == "publish" else {}
+    assert facts(org, cli) == (changed if may else {"port": PORT})
 
 
-def test_what_a_human_retracted_is_not_published_again_by_an_agent(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "port", PORT, by="coder")
+def test_an_agent_cannot_publish_what_a_human_retracted(run: Run) -> None:
+    run.publish(PORT)
     run("retract", "port", by="aino")
     assert "may not publish" in run("publish", "port", PORT, by="coder", code=1)
 
 
-def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
+def test_only_a_human_admits_and_the_last_human_stays(org: Path, run: Run, cli: Cli) -> None:
     assert "only a human" in run("admit", "friend", "--seniority", "9", by="architect", code=1)
     assert "last human" in run("dismiss", "aino", by="aino", code=1)
     assert "last human" in run("admit", "aino", "--seniority", "3", by="aino", code=1)
@@ -199,22 +186,21 @@ def test_only_a_human_admits_and_the_last_one_stays(org: Path, cli: Cli) -> None
     assert [author["name"] for author in authors] == ["aino", "architect"]
 
 
-def test_the_first_author_creates_the_log(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+def test_check_names_each_missing_part_of_a_log(memory_file: Path, cli: Cli) -> None:
     log = "SELECT type, name FROM sqlite_schema WHERE name LIKE 'shared_%'"
     assert rows(memory_file, log) == []
     Run(memory_file, cli)("admit", "aino", "--human", by="aino")
     parts = rows(memory_file, log)
     assert len(parts) == 14
     for number, part in enumerate(parts):
-        copy = copy_of(memory_file, tmp_path / f"{number}.db")
+        copy = copy_of(memory_file, memory_file.with_name(f"{number}.db"))
         execute(copy, f"DROP {part['type']} {part['name']}")
         problems = cli("check", copy, "--json").json["problems"]
-        assert f"{part['type']} {part['name']} is missing" in [
-            problem["detail"] for problem in problems
-        ]
+        missing = f"{part['type']} {part['name']} is missing"
+        assert missing in [problem["detail"] for problem in problems]
 
 
-def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:
+def test_the_first_author_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli) -> None:
     run = Run(memory_file, cli)
     for arguments in (["bot", "--seniority", "9"], ["other", "--human"]):
         assert "first" in run("admit", *arguments, by="bot", code=1)
@@ -222,7 +208,7 @@ def test_the_first_is_a_human_who_admits_themselves(memory_file: Path, cli: Cli)
     assert cli("shared", memory_file, "log", "--json").json["entries"] == []
 
 
-def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: Cli) -> None:
+def test_a_tenant_with_unpublished_memories_is_not_taken_over(memory_file: Path, cli: Cli) -> None:
     execute(memory_file, "INSERT INTO memories (content, tenant) VALUES ('x', 'shared')")
     output = Run(memory_file, cli)("admit", "aino", "--human", by="aino", code=1)
     assert "were not published" in output
@@ -231,7 +217,7 @@ def test_a_tenant_that_others_filled_is_not_taken_over(memory_file: Path, cli: C
 # ---- nothing else gets in or out ----
 
 
-def test_unpublished_facts_are_refused(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+def test_other_commands_write_no_shared_facts(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     text, lines = tmp_path / "chat.txt", tmp_path / "lines.jsonl"
     text.write_text("User: I live in Oslo.\nAssistant: Fine.\nUser: Yes.\n")
     lines.write_text('{"content": "a"}\n{"content": "b", "tenant": "shared"}\n')
@@ -276,38 +262,36 @@ STATEMENTS = [
 ]
 
 
-def test_no_statement_gets_past_the_log(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "port", PORT, by="coder")
-    run("publish", "port", MOVED, by="coder")
+def test_no_sql_statement_changes_shared_facts(org: Path, run: Run) -> None:
+    run.publish(PORT, MOVED)
     fill(org, ["A memory of the agent's own."])
-    before = picture(org, ("memories", "shared_log"))
-    for sql in STATEMENTS:
-        with pytest.raises(sqlite3.IntegrityError, match="shared knowledge"):
-            execute(org, sql)
-        assert picture(org, ("memories", "shared_log")) == before, sql
+    with unchanged(picture, org, ("memories", "shared_log")):
+        for sql in STATEMENTS:
+            with (
+                unchanged(picture, org, ("memories", "shared_log")),
+                pytest.raises(sqlite3.IntegrityError, match="shared knowledge"),
+            ):
+                execute(org, sql)
 
 
-def test_a_fact_that_ended_does_not_come_back_as_a_row_inserted_anew(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "port", PORT, by="coder")
-    (ended,) = rows(org, "SELECT id, content FROM memories WHERE tenant = 'shared'")
-    run("publish", "port", MOVED, by="coder")
+def test_an_ended_fact_cannot_be_inserted_again(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT)
+    (ended,) = rows(org, "SELECT id FROM memories WHERE tenant = 'shared'")
+    run.publish(MOVED)
     execute(org, "DELETE FROM memories WHERE id = ?", ended["id"])
     again = "INSERT INTO memories (id, content, tenant, status) VALUES (?, ?, 'shared', ?)"
     with pytest.raises(sqlite3.IntegrityError, match="shared knowledge: what ended"):
         execute(org, again, ended["id"], PORT, "active")
     execute(org, again, ended["id"], PORT, "archived")
-    assert [item["content"] for item in active(org)] == [MOVED]
+    assert [fact["content"] for fact in active(org)] == [MOVED]
     assert cli("check", org).code == 0
 
 
-def test_a_log_of_an_older_file_is_kept_from_statements_that_replace_rows(tmp_path: Path) -> None:
+def test_no_statement_replaces_rows_of_a_log_in_an_older_file(tmp_path: Path) -> None:
     path = of_version(9, tmp_path)
     with open_writing(path) as file:
-        request = WriteRequest("aino", "2026-01-05T09:00:00+00:00")
-        admit(file, request, "aino", "human", None)
-        publish(file, request, "port", PORT)
+        admit(file, WriteRequest("aino", FOUNDED), "aino", "human", None)
+        publish(file, WriteRequest("aino", FOUNDED), "port", PORT)
     with unchanged(picture, path, ("memories", "shared_log")):
         for sql in (
             f"REPLACE INTO shared_log SELECT 3, {OF_LOG} FROM shared_log WHERE sequence = 2",
@@ -318,16 +302,16 @@ def test_a_log_of_an_older_file_is_kept_from_statements_that_replace_rows(tmp_pa
                 execute(path, sql)
 
 
-def test_what_ages_memories_passes_over_a_fact_that_holds(org: Path, cli: Cli) -> None:
-    Run(org, cli)("publish", "port", PORT, by="coder")
+def test_archiving_all_memories_spares_current_facts(org: Path, run: Run) -> None:
+    run.publish(PORT)
     fill(org, ["A memory of the agent's own."])
     execute(org, "UPDATE memories SET status = 'archived'")
     assert rows(org, "SELECT content FROM memories WHERE status = 'active'") == [{"content": PORT}]
 
 
-def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: SentenceEmbedder) -> None:
+def test_runs_spare_shared_facts(org: Path, run: Run, cli: Cli, embedder: SentenceEmbedder) -> None:
     for number, text in enumerate(of_one_thing()):
-        Run(org, cli)("publish", f"oncall/{number}", text, by="aino")
+        run.publish(text, fact=f"oncall/{number}", by="aino")
     fill(org, daily(of_one_thing(), "own"))
     shared = "SELECT * FROM memories WHERE tenant = 'shared' ORDER BY id"
     with unchanged(rows, org, shared):
@@ -337,42 +321,34 @@ def test_a_night_leaves_the_tenant_alone(org: Path, cli: Cli, embedder: Sentence
     assert cli("recall", org, "database pager", "--tenant", "shared", "--json").json["hits"]
 
 
-def test_ageing_counts_nothing_of_the_shared_tenant(org: Path, cli: Cli) -> None:
-    Run(org, cli)("publish", "port", PORT, by="coder")
-    Run(org, cli)("publish", "port", MOVED, by="coder")
+def test_ageing_does_not_count_shared_facts(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT, MOVED)
     fill(org, [f"Room {number} has {number * 3} chairs." for number in range(4)])
-    asked = (
-        "maintain",
-        org,
-        "--phase",
-        "decay,limit,expire",
-        setting("max_active", 2),
-        setting("retain", "keep=400d"),
-    )
-    planned = cli(*asked, "--dry-run", "--json").json
-    done = cli(*asked, "--json").json
+    settings = (setting("max_active", 2), setting("retain", "keep=400d"))
+    command = ("maintain", org, "--phase", "decay,limit,expire", *settings, "--json")
+    planned, done = cli(*command, "--dry-run").json, cli(*command).json
     assert (planned["before"], planned["after"]) == (done["before"], done["after"])
     assert (done["before"]["active"], done["after"]["active"]) == (4, 2)
-    assert [item["memories"] for item in done["decay"]] == [4]
+    assert [tenant["memories"] for tenant in done["decay"]] == [4]
     assert done["expire"]["kept"] == {}
 
 
-def test_ended_facts_are_not_in_the_archive(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "port", PORT, by="coder")
-    run("publish", "port", MOVED, by="coder")
-    (earlier,) = rows(org, "SELECT id FROM memories WHERE content = ?", PORT)
-    cli("undo", org, earlier["id"]).ends(1, "earlier version")
+def test_ended_facts_are_not_in_the_archive(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT, MOVED)
+
+    def undo(text: str, error: str) -> None:
+        (fact,) = rows(org, "SELECT id FROM memories WHERE content = ?", text)
+        cli("undo", org, fact["id"]).ends(1, error)
+
+    undo(PORT, "earlier version")
     run("retract", "port", by="coder")
-    found = cli("recall", "--archived", org, "billing port", "--json").json
-    assert found["hits"] == []
-    for content in (PORT, MOVED):
-        (ended,) = rows(org, "SELECT id FROM memories WHERE content = ?", content)
-        cli("undo", org, ended["id"]).ends(1, f"with 'slowwave shared {org}'")
+    assert cli("recall", "--archived", org, "billing port", "--json").json["hits"] == []
+    for text in (PORT, MOVED):
+        undo(text, f"with 'slowwave shared {org}'")
 
 
-def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli) -> None:
-    Run(org, cli)("publish", "port", PORT, by="aino")
+def test_a_log_that_was_tampered_with_is_refused(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT, by="aino")
     (trigger,) = rows(org, "SELECT sql FROM sqlite_schema WHERE name = 'shared_log_stays'")
     execute(org, "DROP TRIGGER shared_log_stays")
     execute(
@@ -380,29 +356,28 @@ def test_a_log_that_was_tampered_with_is_believed_in_nothing(org: Path, cli: Cli
         "UPDATE shared_log SET author = 'coder', kind = 'agent', seniority = 1 "
         "WHERE operation = 'publish'",
     )
-    named = [found["name"] for found in cli("check", org, "--json").json["problems"]]
+    named = [problem["name"] for problem in cli("check", org, "--json").json["problems"]]
     assert named == ["changed schema", "damaged log"]
     execute(org, trigger["sql"])
     for arguments in (["list"], ["publish", "port", MOVED, "--author", "coder"]):
-        ended = cli("shared", org, *arguments).ends(10, "entry 4")
+        # The advice, which saves current facts without the damage.
+        advice = f"'slowwave export {org}', without --all"
+        cli("shared", org, *arguments).ends(10, "entry 4", advice)
     assert "damaged log" in cli("check", org).out
-    # As it is advised there: what holds is saved, and the damage is not.
-    assert f"'slowwave export {org}', without --all" in ended.err
-    lines = org.with_name("lines.jsonl")
+    lines, saved = org.with_name("lines.jsonl"), org.with_name("saved.db")
     lines.write_text(cli("export", org).out)
-    saved = org.with_name("saved.db")
     assert cli("import", saved, lines).code == cli("check", saved).code == 0
-    assert [item["content"] for item in active(saved)] == [PORT]
+    assert [fact["content"] for fact in active(saved)] == [PORT]
 
 
-def test_export_all_carries_the_log(org: Path, tmp_path: Path, cli: Cli) -> None:
-    Run(org, cli)("publish", "port", PORT, by="coder")
-    lines = cli("export", org, "--all").out
-    (tmp_path / "lines.jsonl").write_text(lines, "utf-8")
-    assert cli("import", tmp_path / "other.db", tmp_path / "lines.jsonl").code == 0
-    assert picture(tmp_path / "other.db", ("shared_log",)) == picture(org, ("shared_log",))
-    assert facts(tmp_path / "other.db", cli) == {"port": PORT}
-    assert cli("check", tmp_path / "other.db").code == 0
+def test_export_all_contains_the_log(org: Path, run: Run, tmp_path: Path, cli: Cli) -> None:
+    run.publish(PORT)
+    lines, copy = tmp_path / "lines.jsonl", tmp_path / "copy.db"
+    lines.write_text(cli("export", org, "--all").out, "utf-8")
+    assert cli("import", copy, lines).code == 0
+    assert picture(copy, ("shared_log",)) == picture(org, ("shared_log",))
+    assert facts(copy, cli) == {"port": PORT}
+    assert cli("check", copy).code == 0
 
 
 @pytest.mark.parametrize(
@@ -427,51 +402,49 @@ def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> N
 
 
 @pytest.mark.parametrize("name", ["", " port", "a\nb", "x" * 201])
-def test_a_name_that_nobody_could_type_again_is_refused(org: Path, name: str) -> None:
+def test_an_untypable_name_of_a_fact_is_refused(org: Path, name: str) -> None:
     with open_writing(org) as file, pytest.raises(StoreError, match="name of a fact"):
         publish(file, WriteRequest("aino", MARCH.isoformat()), name, PORT)
 
 
-def test_of_two_at_once_the_second_sees_what_the_first_wrote(org: Path) -> None:
-    with open_writing(org) as item, open_writing(org) as second:
-        publish(item, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
+def test_a_concurrent_writer_sees_the_first_fact(org: Path) -> None:
+    with open_writing(org) as first, open_writing(org) as second:
+        publish(first, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
         with pytest.raises(NotAllowed):
             publish(second, WriteRequest("coder", MARCH.isoformat()), "port", MOVED)
 
 
-def test_a_shared_fact_is_nothing_new_that_a_night_waits_for(org: Path, cli: Cli) -> None:
-    cli("shared", org, "publish", "billing-port", PORT, "--author", "aino")
+def test_a_shared_fact_does_not_count_as_new(org: Path, run: Run, cli: Cli) -> None:
+    run.publish(PORT, by="aino")
     assert cli("maintain", org, setting("min_new", "1"), "--json").json["gate"]["found"] == 0
 
 
-def test_shared_facts_are_recalled_after_an_agents_own(org: Path, cli: Cli) -> None:
-    run = Run(org, cli)
-    run("publish", "billing/port", PORT, "--tag", "deploy", by="aino")
+def test_shared_facts_are_recalled_after_an_agents_own(org: Path, run: Run, cli: Cli) -> None:
     published = ("publish", "billing/port", PORT)
+    run(*published, "--tag", "deploy", by="aino")
     assert not run(*published, by="aino")["changed"]
     assert run(*published, "--tag", "prod", by="aino")["changed"]
+    question = "Where does billing listen?"
     with AgentMemory(org, "support") as memory:
         memory.add(PORT)
-        own, shared = memory.recall("Where does billing listen?")
+        own, shared = memory.recall(question)
         assert (own.memory.tenant, shared.memory.tenant) == ("support", "shared")
         assert (own.is_shared, shared.is_shared) == (False, True)
         assert own.relevance == pytest.approx(shared.relevance)
-        (alone,) = memory.recall("Where does billing listen?", shared=False)
+        (alone,) = memory.recall(question, shared=False)
         assert alone.memory == own.memory
         assert memory.recall("billing", tags=["billing"])[0].memory.tags == ("billing", "prod")
-        assert f"[working] {PORT}" in memory.block("Where does billing listen?").text
+        assert f"[working] {PORT}" in memory.block(question).text
     with AgentMemory(org, "sales") as memory:
-        line = memory.block("Where does billing listen?").lines[0]
+        line = memory.block(question).lines[0]
         assert (line.label, line.text) == ("shared", f"[shared fact, billing, prod] {PORT}")
-    found = ("recall", org, "billing port", "--tenant", "support")
-    assert "shared stable" in cli(*found, "--shared").out
-    assert "shared" not in cli(*found).out
+    recall = ("recall", org, "billing port", "--tenant", "support")
+    assert "shared stable" in cli(*recall, "--shared").out
+    assert "shared" not in cli(*recall).out
 
 
-def test_a_tenant_of_that_name_without_published_facts_is_nobody_elses(tmp_path: Path) -> None:
-    path = tmp_path / "memory.db"
-    create_file(path)
+def test_a_tenant_named_shared_is_private_without_published_facts(memory_file: Path) -> None:
     for tenant in ("shared", "support"):
-        execute(path, "INSERT INTO memories (content, tenant) VALUES (?, ?)", PORT, tenant)
-    with AgentMemory(path, "support") as memory:
+        execute(memory_file, "INSERT INTO memories (content, tenant) VALUES (?, ?)", PORT, tenant)
+    with AgentMemory(memory_file, "support") as memory:
         assert [hit.memory.tenant for hit in memory.recall("billing port")] == ["support"]

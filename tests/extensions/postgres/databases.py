@@ -37,6 +37,14 @@ SET embedding = EXCLUDED.embedding,
 """
 
 Embed = Callable[[list[str]], Any]
+# Two duplicates, each twice, and a memory of something else.
+TWINS = [
+    "Billing listens on port 8080.",
+    "Billing listens on port 8080",
+    "Refunds need a second signature.",
+    "Refunds need a second signature",
+    "Ravi prefers tea.",
+]
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,7 @@ class Database:
         ]
 
     def mirrors(self) -> list[tuple[Any, ...]]:
-        """Return all that slowwave keeps, but for who has what leased."""
+        """Return all that slowwave keeps, except for leases."""
         return self.rows("SELECT tenant, mirror, version FROM slowwave_mirrors ORDER BY 1")
 
     def in_mirror(self, tenant: str, sql: str) -> list[tuple[Any, ...]]:
@@ -111,7 +119,7 @@ class Database:
         return [value["content"] for (value,) in rows]
 
     def put(self, tenant: str, key: str, value: dict[str, Any], embed: Embed | None = None) -> None:
-        """Tell something as the package does; with vectors of the text and of the whole value."""
+        """Put a value as the package does, with vectors of its text and of the whole value."""
         with closing(psycopg.connect(self.url, autocommit=True)) as db:
             db.execute(_PUT, [tenant, key, json.dumps(value)])
             if embed is not None:

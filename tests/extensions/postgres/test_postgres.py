@@ -1,4 +1,4 @@
-"""Memories in PostgreSQL: a night of a namespace of LangGraph's store, and its rows given back."""
+"""LangGraph's store in PostgreSQL: rows and vectors, leases, kills, and passwords in URLs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +21,7 @@ import pytest
 from answerers import answers_to, told_once_by
 from cli_calls import Cli
 from commands import setting
-from databases import Database, Server, database, empty_database, server
+from databases import TWINS, Database, Server, database, empty_database, server
 from model_nights import Agent, told_once
 from model_server import answering, approval
 from nights import each_adding_something, more_of_it, of_one_thing, rows, unchanged
@@ -37,13 +38,6 @@ from slowwave.store.errors import FileHeld, StoreError
 __all__ = ["database", "empty_database", "server"]  # fixtures, asked for by name
 
 RAVI = "memories.ravi"
-TWINS = [
-    "Billing listens on port 8080.",
-    "Billing listens on port 8080",
-    "Refunds need a second signature.",
-    "Refunds need a second signature",
-    "Ravi prefers tea.",
-]
 NIGHT = ("maintain", "--format", "langgraph", "--json")
 PROFILE = {"name": "Ravi", "content": {"likes": ["tea"]}}
 
@@ -66,37 +60,16 @@ def mirror_of(database: Database) -> TenantMirror:
     return TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore())
 
 
-def test_a_forgotten_text_is_in_no_row_and_no_mirror(filled: Database, cli: Cli) -> None:
-    night(cli, filled.of(RAVI))
-    other = filled.texts("memories.eva")
-    assert b"port 8080" in filled.mirrors()[0][1]
-    forget = ("forget", filled.of(RAVI), "--matching", "port 8080")
-    assert len(cli(*forget, "--dry-run", "--json").json["memories"]) == 2
-    assert cli(*forget, "--yes").code == 0
-    assert not filled.rows(
-        "SELECT 1 FROM store WHERE value::text LIKE '%8080%' AND prefix LIKE '%ravi'"
-    )
-    assert b"port 8080" not in filled.mirrors()[0][1]
-    assert filled.texts("memories.eva") == other == [TWINS[0]]
-    assert cli("check", filled.of(RAVI)).code == 0
+def test_nested_contents_are_merged_and_profiles_are_not(filled: Database, cli: Cli) -> None:
+    with unchanged(filled.store):
+        done = night(cli, filled.of(RAVI))
+        assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 3
+        left = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
+        assert (len(left), left["profile"]) == (4, PROFILE)
+        assert cli("undo", filled.of(RAVI), done["run"]).code == 0
 
 
-def test_duplicates_are_merged_and_undo_restores_every_row(filled: Database, cli: Cli) -> None:
-    before = filled.store()
-    done = night(cli, filled.of(RAVI))
-    assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 3
-    left = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
-    assert len(left) == 4
-    assert left["profile"] == PROFILE
-    assert filled.texts("memories.eva") == [TWINS[0]]
-    after, mirrors = filled.store(), filled.mirrors()
-    assert night(cli, filled.of(RAVI))["proposals"] == []
-    assert (filled.store(), filled.mirrors()) == (after, mirrors)
-    assert cli("undo", filled.of(RAVI), done["run"]).code == 0
-    assert filled.store() == before
-
-
-def test_the_mirror_keeps_an_agents_rounds(filled: Database, tmp_path: Path, cli: Cli) -> None:
+def test_the_mirror_keeps_an_agents_answers(filled: Database, tmp_path: Path, cli: Cli) -> None:
     filled.tell(RAVI, *TWINS, *each_adding_something())
     before, url, answers = filled.store(), filled.of(RAVI), tmp_path / "answers.jsonl"
     found = cli("questions", url, "--json").json
@@ -107,22 +80,12 @@ def test_the_mirror_keeps_an_agents_rounds(filled: Database, tmp_path: Path, cli
         answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
         found = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0).json
     assert kinds[:2] == ["write", "check"]
-    assert found["night"]["run"] is not None
     assert cli("undo", url, found["night"]["run"]).code == 0
     assert filled.store() == before
 
 
-def test_dry_runs_agree_and_leave_nothing_in_the_database(filled: Database, cli: Cli) -> None:
-    with unchanged(filled.store):
-        first, second = (cli("maintain", filled.of(RAVI), "--dry-run", "--json") for _ in "12")
-        assert first.out == second.out
-        planned = [proposal["id"] for proposal in first.json["proposals"]]
-    assert filled.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
-    assert [proposal["id"] for proposal in night(cli, filled.of(RAVI))["proposals"]] == planned
-
-
-# The table of mirrors as it was when LangGraph's memories were all that lay in it.
-EARLIER = """
+# The table of mirrors as it was when it contained LangGraph's memories only.
+EARLIER_TABLE = """
 CREATE TABLE newer AS TABLE slowwave_mirrors;
 DROP TABLE slowwave_mirrors;
 CREATE TABLE slowwave_mirrors (
@@ -134,11 +97,11 @@ DROP TABLE newer
 """
 
 
-def test_a_night_migrates_an_earlier_table_of_mirrors(filled: Database, cli: Cli) -> None:
+def test_maintain_migrates_an_earlier_table_of_mirrors(filled: Database, cli: Cli) -> None:
     before = filled.store()
     done = night(cli, filled.of(RAVI))
     after, mirrors = filled.store(), filled.mirrors()
-    filled.execute(EARLIER)
+    filled.execute(EARLIER_TABLE)
     for reading in (("log", filled.of(RAVI)), (*NIGHT, filled.of(RAVI), "--dry-run")):
         cli(*reading).ends(
             10, "is of an earlier version", "slowwave maintain URL --format langgraph"
@@ -150,19 +113,19 @@ def test_a_night_migrates_an_earlier_table_of_mirrors(filled: Database, cli: Cli
     assert filled.store() == before
 
 
-def test_a_fleet_migrates_tables_of_mirrors(filled: Database, cli: Cli, tmp_path: Path) -> None:
+def test_a_fleet_migrates_earlier_mirrors(filled: Database, cli: Cli, tmp_path: Path) -> None:
     fleet = ("fleet", "maintain", filled.url, "--format", "langgraph", "--json")
     options = ("--workers", 1, "--receipts", tmp_path)
     cli(*fleet, *options)
     after, mirrors = filled.store(), filled.mirrors()
-    filled.execute(EARLIER)
+    filled.execute(EARLIER_TABLE)
     assert cli(*fleet, *options).json["became"] == {"nothing": 2}
     assert (filled.store(), filled.mirrors()) == (after, mirrors)
 
 
-def test_an_earlier_table_without_its_store_is_refused(filled: Database, cli: Cli) -> None:
+def test_earlier_mirrors_without_their_store_are_refused(filled: Database, cli: Cli) -> None:
     night(cli, filled.of(RAVI))
-    filled.execute(EARLIER)
+    filled.execute(EARLIER_TABLE)
     filled.execute("DROP TABLE store CASCADE")
     filled.execute(Path(__file__).with_name("mem0.sql").read_text("utf-8"))
     payload = {"user_id": "ann", "data": "Ann likes rye.", "created_at": "2026-03-01T00:00:00Z"}
@@ -173,19 +136,19 @@ def test_an_earlier_table_without_its_store_is_refused(filled: Database, cli: Cl
     cli(*command).ends(10, "DROP TABLE slowwave_mirrors")
 
 
-def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
+def test_a_new_row_has_the_vectors_that_langgraph_would_compute(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *each_adding_something(), embed=embedder.encode)
     before = database.store()
     done = night(cli, database.of(RAVI), *scripted)
-    ((name, value, created),) = database.rows(
+    ((key, value, created),) = database.rows(
         "SELECT key, value, created_at FROM store WHERE prefix = %s", RAVI
     )
     assert value.keys() == {"content"}
     assert created == max(row[3] for row in before if len(row) == 7)
     stored = dict(
-        database.rows("SELECT field_name, embedding::text FROM store_vectors WHERE key = %s", name)
+        database.rows("SELECT field_name, embedding::text FROM store_vectors WHERE key = %s", key)
     )
     whole = json.dumps(value, sort_keys=True, ensure_ascii=False)
     for field, text in {"$": whole, "content": value["content"]}.items():
@@ -197,35 +160,34 @@ def test_a_new_text_has_the_vectors_that_the_package_computes_of_it(
     assert database.store() == before
 
 
-def test_what_a_later_night_adds_is_given_back_night_by_night(
+def test_a_row_that_a_later_run_extends_gets_a_new_vector(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *of_one_thing(), embed=embedder.encode)
     night(cli, database.of(RAVI), *scripted)
     for number, text in enumerate(more_of_it()):
         database.put(RAVI, f"n{number}", {"content": text}, embedder.encode)
-    told, grown = database.store(), "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
-    (ours,) = database.rows(grown)
-    second = night(cli, database.of(RAVI), *scripted)
-    # It grew in its row, and its vectors with it.
-    assert database.rows(grown) == [ours]
-    assert len(database.texts(RAVI)) == 1
-    vectors = "SELECT embedding::text FROM store_vectors WHERE key = %s AND field_name = 'content'"
-    ((vector,),) = database.rows(vectors, *ours)
-    (expected,) = embedder.encode(database.texts(RAVI))
-    assert json.loads(vector) == pytest.approx(expected.tolist(), abs=1e-6)
-    assert cli("undo", database.of(RAVI), second["run"]).code == 0
-    assert database.store() == told
+    own_rows = "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
+    with unchanged(database.store):
+        (key,) = database.rows(own_rows)
+        second = night(cli, database.of(RAVI), *scripted)
+        assert database.rows(own_rows) == [key]
+        ((vector,),) = database.rows(
+            "SELECT embedding::text FROM store_vectors WHERE key = %s AND field_name = 'content'",
+            *key,
+        )
+        (expected,) = embedder.encode(database.texts(RAVI))
+        assert json.loads(vector) == pytest.approx(expected.tolist(), abs=1e-6)
+        assert cli("undo", database.of(RAVI), second["run"]).code == 0
 
 
-def test_a_store_with_vectors_of_another_model_gets_merges_only(
+def test_a_store_with_vectors_of_another_model_gets_only_merges(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
-
-    def of_another_model(texts: list[str]) -> Any:
+    def encode_otherwise(texts: list[str]) -> Any:
         return -embedder.encode(texts)[:, ::-1]
 
-    database.tell(RAVI, *of_one_thing(), *TWINS, embed=of_another_model)
+    database.tell(RAVI, *of_one_thing(), *TWINS, embed=encode_otherwise)
     ended = cli(*NIGHT, database.of(RAVI), *scripted)
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
@@ -233,42 +195,36 @@ def test_a_store_with_vectors_of_another_model_gets_merges_only(
 
 
 def test_concurrent_writes_stay(database: Database, cli: Cli, embedder: SentenceEmbedder) -> None:
-    """Rows are put, edited and deleted all the while, and none of it is lost or brought back."""
     database.tell(RAVI, *TWINS, embed=embedder.encode)
-    ended = threading.Event()
     put: dict[str, str] = {}
-    failed: list[BaseException] = []
+    ended = threading.Event()
 
     def write() -> None:
+        number = 0
+        while not ended.is_set():
+            number += 1
+            key, text = f"w{number % 7}", f"Shed {number} holds the lamps of pier {number}."
+            database.put(RAVI, key, {"content": text})
+            put[key] = text
+
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
         try:
-            number = 0
-            while not ended.is_set():
-                number += 1
-                key, text = f"w{number % 7}", f"Shed {number} holds the lamps of pier {number}."
-                database.put(RAVI, key, {"content": text})
-                put[key] = text
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        codes = {
-            cli("maintain", "--format", "langgraph", "--quiet", database.of(RAVI)).code
-            for _ in range(3)
-        }
-    finally:
-        ended.set()
-        writer.join()
-    assert failed == []
+            codes = {
+                cli("maintain", "--format", "langgraph", "--quiet", database.of(RAVI)).code
+                for _ in range(3)
+            }
+        finally:
+            ended.set()
+        writer.result()
     assert codes <= {0, 3}
-    there = database.texts(RAVI)
+    texts = database.texts(RAVI)
     assert put.keys() == {f"w{number}" for number in range(7)}
-    assert set(put.values()) <= set(there)
-    assert len([item for item in there if item.startswith("Billing")]) == 1
+    assert set(put.values()) <= set(texts)
+    assert len([text for text in texts if text.startswith("Billing")]) == 1
 
 
-def test_a_source_changed_before_the_end_makes_it_stale(database: Database, agent: Agent) -> None:
+def test_a_source_changed_late_makes_a_proposal_stale(database: Database, agent: Agent) -> None:
     agent.server.responder = answering(told_once, approval)
     database.tell(RAVI, *each_adding_something())
     mirror, now = mirror_of(database), datetime.now(UTC)
@@ -280,16 +236,15 @@ def test_a_source_changed_before_the_end_makes_it_stale(database: Database, agen
     assert database.store() == before
 
 
-def test_a_second_night_of_a_leased_tenant_is_refused(filled: Database, cli: Cli) -> None:
-    before = filled.store()
+def test_a_leased_tenant_is_refused_until_it_is_released(filled: Database, cli: Cli) -> None:
     with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
-        assert "has leased" in json.loads(cli(*NIGHT, filled.of(RAVI)).ends(11).err)["error"]
-        assert filled.store() == before
+        with unchanged(filled.store):
+            assert "has leased" in json.loads(cli(*NIGHT, filled.of(RAVI)).ends(11).err)["error"]
         assert cli(*NIGHT, filled.of("memories.eva")).code == 0
     assert cli(*NIGHT, filled.of(RAVI)).code == 0
 
 
-def test_no_row_is_locked_while_a_night_runs(filled: Database) -> None:
+def test_a_run_locks_no_rows_while_it_lasts(filled: Database) -> None:
     with mirror_of(filled).held(datetime.now(UTC)), closing(psycopg.connect(filled.url)) as agent:
         agent.execute("SET lock_timeout = '10ms'")
         agent.execute("SELECT 1 FROM store FOR UPDATE")
@@ -313,13 +268,10 @@ def test_a_lease_does_not_wait_forever(filled: Database, monkeypatch: pytest.Mon
     lease = Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
     with lease.held():
         pass
-    with closing(psycopg.connect(filled.url)) as other:
-        other.execute("LOCK TABLE slowwave_mirrors IN EXCLUSIVE MODE")
+    with closing(psycopg.connect(filled.url)) as locking:
+        locking.execute("LOCK TABLE slowwave_mirrors IN EXCLUSIVE MODE")
         with pytest.raises(FileHeld, match="is locked by another program"), lease.held():
             pass
-
-
-LEASED = "UPDATE slowwave_mirrors SET lease_owner = 'another', leased_until = now() + %s::interval"
 
 
 def test_a_lost_lease_is_final(filled: Database, cli: Cli, embedder: SentenceEmbedder) -> None:
@@ -327,7 +279,10 @@ def test_a_lost_lease_is_final(filled: Database, cli: Cli, embedder: SentenceEmb
     before = filled.store()
     with mirror.held(now):
         a_night(mirror.state, embedder)
-        filled.execute(LEASED, "-1 second")
+        filled.execute(
+            "UPDATE slowwave_mirrors SET lease_owner = 'another', "
+            "leased_until = now() - interval '1 second'"
+        )
         with pytest.raises(FileHeld, match="taken over"):
             mirror.settle(now)
     assert filled.store() == before
@@ -335,82 +290,65 @@ def test_a_lost_lease_is_final(filled: Database, cli: Cli, embedder: SentenceEmb
     assert filled.store() != before
 
 
-def test_a_lease_is_renewed_in_a_night(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lease_is_renewed_during_a_run(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_S", 0.6)
-    ours, other = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
-    with ours.held():
+    lease, rival = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
+    with lease.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")
         while filled.rows("SELECT leased_until FROM slowwave_mirrors") == [began]:
             threading.Event().wait(0.02)
         while filled.rows("SELECT 1 FROM slowwave_mirrors WHERE now() < %s", *began):
             threading.Event().wait(0.02)
-        with pytest.raises(FileHeld), other.held():
+        with pytest.raises(FileHeld), rival.held():
             pass
     assert filled.rows("SELECT 1 FROM slowwave_mirrors") == []
 
 
-def test_reading_commands_take_the_url_and_hide_the_password(filled: Database, cli: Cli) -> None:
+def test_reading_commands_accept_a_url_and_hide_its_password(filled: Database, cli: Cli) -> None:
     url = filled.of(RAVI)
     done = night(cli, url)
     (first, *_) = done["proposals"]
     (gone,) = set(first["sources"]) - {first["survivor"]}
     commands: list[tuple[object, ...]] = [
-        ("conflicts", url),
+        *((name, url) for name in ("conflicts", "log", "check", "list")),
         ("show", "--lineage", url, first["survivor"]),
         ("show", url, first["survivor"]),
-        ("log", url),
         ("log", url, done["run"]),
-        ("check", url),
         ("export", url, "--all"),
-        ("list", url),
         ("log", "--stats", url),
         ("undo", url, done["run"], "--dry-run"),
-        ("undo", url, gone),
     ]
-    told = json.dumps(done)
-    for command in commands:
-        for json_too in ((), ("--json",)):
-            if command[-1] == gone and json_too:
-                continue
-            ended = cli(*command, *json_too).ends(0)
-            told += ended.out + ended.err
-    assert "sesame" not in told
-    assert f"/{filled.name}?host=" in told
+    commands += [(*command, "--json") for command in commands]
+    output = json.dumps(done)
+    for command in (*commands, ("undo", url, gone)):
+        ended = cli(*command).ends(0)
+        output += ended.out + ended.err
+    assert "sesame" not in output
+    assert f"/{filled.name}?host=" in output
     assert all(b"sesame" not in bytes(mirror) for _, mirror, _ in filled.mirrors())
 
 
-def test_a_tenants_pages_are_for_their_owner(filled: Database, cli: Cli, tmp_path: Path) -> None:
+def test_only_the_owner_may_read_pages(filled: Database, cli: Cli, tmp_path: Path) -> None:
     report, wiki = tmp_path / "night.html", tmp_path / "wiki"
     cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki).ends(0)
-    written = [report, *(item for item in wiki.rglob("*.md"))]
-    assert len(written) > 3
-    assert {stat.S_IMODE(item.stat().st_mode) for item in written} == {0o600}
-    assert not [item for item in written if "sesame" in item.read_text()]
+    pages = [report, *wiki.rglob("*.md")]
+    assert len(pages) > 3
+    assert {stat.S_IMODE(page.stat().st_mode) for page in pages} == {0o600}
+    assert not [page for page in pages if "sesame" in page.read_text()]
 
 
-def test_a_new_row_with_the_same_key_prevents_undo(filled: Database, cli: Cli) -> None:
-    done = night(cli, filled.of(RAVI))
-    ((gone,), *_) = filled.rows("SELECT key FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1")
-    filled.put(RAVI, gone, {"content": "The lamps of the pier are green."})
-    before, mirrors = filled.store(), filled.mirrors()
-    ended = cli("undo", filled.of(RAVI), done["run"])
-    assert ended.code != 0
-    assert "another" in ended.err
-    assert (filled.store(), filled.mirrors()) == (before, mirrors)
-
-
-def test_a_text_under_one_name_can_be_superseded_repeatedly(filled: Database, cli: Cli) -> None:
+def test_a_row_that_was_put_again_can_be_superseded_again(filled: Database, cli: Cli) -> None:
     night(cli, filled.of(RAVI))
     archive = "SELECT key FROM store WHERE prefix = 'slowwave_superseded.memories.ravi' ORDER BY 1"
-    gone = filled.rows(archive)
-    ((name, value), *_) = filled.rows(
+    archived = filled.rows(archive)
+    ((key, value), *_) = filled.rows(
         "SELECT key, value FROM store WHERE prefix LIKE 'slowwave_s%%' ORDER BY 1"
     )
-    filled.put(RAVI, name, value)
+    filled.put(RAVI, key, value)
     with unchanged(filled.store):
         again = night(cli, filled.of(RAVI))
         assert [proposal["state"] for proposal in again["proposals"]] == ["applied"]
-        assert len(filled.rows(archive)) == len(gone) + 1
+        assert len(filled.rows(archive)) == len(archived) + 1
         assert cli("undo", filled.of(RAVI), again["run"]).code == 0
 
 
@@ -419,7 +357,7 @@ def test_file_may_be_a_url(filled: Database, cli: Cli, monkeypatch: pytest.Monke
     assert cli("maintain", "--dry-run", "--json").json["proposals"]
 
 
-def test_of_several_tenants_one_must_be_named(filled: Database, cli: Cli) -> None:
+def test_a_url_must_name_one_of_several_tenants(filled: Database, cli: Cli) -> None:
     ended = cli("maintain", filled.url, "--dry-run").ends(2)
     assert f"{RAVI}." in ended.err or f"{RAVI}," in ended.err
     assert "sesame" not in ended.err
@@ -428,14 +366,14 @@ def test_of_several_tenants_one_must_be_named(filled: Database, cli: Cli) -> Non
     assert ended.json["file"].endswith(f"#{RAVI}")
 
 
-def test_the_first_run_that_writes_has_to_name_the_format(filled: Database, cli: Cli) -> None:
+def test_the_first_run_that_writes_must_name_the_format(filled: Database, cli: Cli) -> None:
     cli("maintain", filled.of(RAVI)).ends(2, "--format langgraph")
     night(cli, filled.of(RAVI))
     assert cli("maintain", filled.of(RAVI)).code == 0
     assert cli("maintain", filled.of(RAVI), "--format", "hermes").code == 2
 
 
-UNUSABLE: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
+UNUSABLE_URLS: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
     "no such database": (
         lambda server, _: server.url("nowhere") + "#a",
         'database "nowhere" does not exist',
@@ -465,17 +403,17 @@ UNUSABLE: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
 }
 
 
-@pytest.mark.parametrize("case", UNUSABLE)
+@pytest.mark.parametrize("case", UNUSABLE_URLS)
 def test_errors_hide_the_password(case: str, server: Server, filled: Database, cli: Cli) -> None:
-    url_of, said, code = UNUSABLE[case]
+    url_of, message, code = UNUSABLE_URLS[case]
     for dry_run in ((), ("--dry-run",)):
-        ended = cli(*NIGHT[:-1], url_of(server, filled), *dry_run).ends(code, said)
+        ended = cli(*NIGHT[:-1], url_of(server, filled), *dry_run).ends(code, message)
         assert "sesame" not in ended.err
         assert "ame-7" not in ended.err
     assert filled.rows("SELECT count(*) FROM store")[0] == (8,)
 
 
-def test_a_refused_password_is_not_shown(server: Server, filled: Database, cli: Cli) -> None:
+def test_a_rejected_password_is_not_shown(server: Server, filled: Database, cli: Cli) -> None:
     rules = server.folder / "pg_hba.conf"
     before = rules.read_text()
     filled.execute("CREATE ROLE warden LOGIN PASSWORD 'right-one'")
@@ -510,7 +448,7 @@ def guest(filled: Database) -> Any:
     filled.execute("DROP ROLE guest")
 
 
-def test_hidden_rows_are_not_taken_for_deleted(filled: Database, guest: str, cli: Cli) -> None:
+def test_row_level_security_is_refused(filled: Database, guest: str, cli: Cli) -> None:
     filled.execute("ALTER TABLE store ENABLE ROW LEVEL SECURITY")
     filled.execute("GRANT CREATE ON SCHEMA public TO guest")
     filled.execute("CREATE POLICY most ON store USING (key <> 'm0')")
@@ -519,13 +457,13 @@ def test_hidden_rows_are_not_taken_for_deleted(filled: Database, guest: str, cli
             cli(*NIGHT, guest, *dry_run).ends(1, "row security")
 
 
-def test_a_user_without_create_rights_is_told(filled: Database, guest: str, cli: Cli) -> None:
+def test_a_user_without_create_rights_may_preview(filled: Database, guest: str, cli: Cli) -> None:
     with unchanged(filled.store):
         assert cli(*NIGHT, guest, "--dry-run").code == 0
         cli(*NIGHT, guest).ends(1, "permission denied")
 
 
-def test_a_read_only_database_is_refused_but_readable(filled: Database, cli: Cli) -> None:
+def test_a_read_only_database_can_only_be_previewed(filled: Database, cli: Cli) -> None:
     filled.execute(f"ALTER DATABASE {filled.name} SET default_transaction_read_only = on")
     try:
         assert cli(*NIGHT, filled.of(RAVI), "--dry-run").code == 0
@@ -540,9 +478,8 @@ def test_a_read_only_database_is_refused_but_readable(filled: Database, cli: Cli
 
 def test_without_psycopg_the_error_has_a_hint(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    ended = cli("maintain", "postgresql://h/db#a", "--dry-run")
-    assert ended.code == 1
-    assert "pip install --require-hashes --no-deps -r locks/postgres.txt" in ended.err
+    install = "pip install --require-hashes --no-deps -r locks/postgres.txt"
+    cli("maintain", "postgresql://h/db#a", "--dry-run").ends(1, install)
 
 
 def test_a_memory_that_is_a_url_is_stored_verbatim(memory_file: Path, cli: Cli) -> None:
@@ -558,7 +495,7 @@ def test_a_memory_that_is_a_url_is_stored_verbatim(memory_file: Path, cli: Cli) 
     assert {match["tags"] for match in found} == {json.dumps([texts[0]])}
 
 
-ASTRAY: list[tuple[str, ...]] = [
+MISPLACED_URLS: list[tuple[str, ...]] = [
     ("import", "--empty", "URL"),
     ("add", "URL", "A text."),
     ("list", "own.db", "--state", "URL"),
@@ -572,8 +509,8 @@ ASTRAY: list[tuple[str, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("command", ASTRAY, ids=" ".join)
-def test_a_url_where_no_database_is_taken_is_refused_and_its_password_not_shown(
+@pytest.mark.parametrize("command", MISPLACED_URLS, ids=" ".join)
+def test_a_misplaced_url_is_refused_without_its_password(
     command: tuple[str, ...], cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -611,7 +548,7 @@ def test_a_lost_connection_changes_nothing(filled: Database, embedder: SentenceE
     assert filled.rows("SELECT 1 FROM slowwave_mirrors") == []
 
 
-def test_a_url_is_shown_without_what_is_secret_and_goes_to_other_processes_with_it() -> None:
+def test_a_url_hides_secrets_when_shown_and_keeps_them_when_pickled() -> None:
     text = "postgresql://ann:s3cret@h1:1,h2:2/db?sslmode=require&password=x&ssl%70assword=y#a%20b"
     url = DatabaseUrl.parse(text)
     assert str(url) == "postgresql://ann@h1:1,h2:2/db?sslmode=require#a%20b"
@@ -633,7 +570,7 @@ def killed(at: int, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
+def test_a_kill_at_any_statement_leaves_consistent_rows_and_mirror(
     part: int,
     database: Database,
     cli: Cli,
@@ -641,7 +578,7 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     scripted: tuple[str, ...],
     rounds: Callable[[int, int], int],
 ) -> None:
-    """A few of them, and with --long every sixth: in parts, which several processes share."""
+    """Kill at a late statement, with --long at every sixth, in parts that run in parallel."""
     if part and rounds(1, 0):
         pytest.skip("in make test-long")
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
@@ -652,9 +589,9 @@ def test_a_kill_before_or_after_any_statement_leaves_rows_and_mirror_that_fit(
     after, texts = database.store(), database.texts(RAVI)
     assert before != after
     assert database.fits_its_mirror(RAVI)
-    # Before the commit.
-    few = [steps - 5]
-    for at in few if rounds(1, 0) else range(1 + part, steps + 1, 6 * _PARTS):
+    before_the_commit = [steps - 5]
+    every_sixth = range(1 + part, steps + 1, 6 * _PARTS)
+    for at in before_the_commit if rounds(1, 0) else every_sixth:
         database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
         database.execute("DELETE FROM store")
         database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)

@@ -49,7 +49,7 @@ class Piece:
 
 @dataclass
 class Shown:
-    """A screen as a picture, and what stood there."""
+    """A screen as a picture, and its messages."""
 
     svg: str
     # What was said in passing.
@@ -57,7 +57,7 @@ class Shown:
 
     @property
     def pieces(self) -> list[Piece]:
-        """What stands there, from the top."""
+        """The letters, from the top."""
         looks = dict(re.findall(r"\.terminal-\d+-(r\d+) \{ (.*?) \}", self.svg))
         texts = re.findall(
             r'<text class="terminal-\d+-(r\d+)" x="([\d.]+)" y="[\d.]+" textLength="[\d.]+" '
@@ -169,8 +169,8 @@ def _without_network(svg: str) -> str:
     return re.sub(r"\s*@font-face \{.*?\}", "", svg, flags=re.DOTALL)
 
 
-def waiting_file(path: Path) -> Path:
-    """Make a file of the nine memories of the README, of which three proposals wait."""
+def pending_file(path: Path) -> Path:
+    """Make a file of the nine memories of the README, with three pending proposals."""
     from model_nights import SMOKE, every_night_asks, write_smoke
     from model_server import answering, approval
     from nights import NOW
@@ -193,7 +193,7 @@ PICTURES = {"start": (), "update": ("n", "n"), "lineage": ("n", "n", "l"), "reas
 
 def pictures(folder: Path, embedder: Embedder) -> dict[str, Shown]:
     """Return the screens that are compared with pictures."""
-    path = waiting_file(folder / "memory.db")
+    path = pending_file(folder / "memory.db")
     return {name: drive(path, embedder, keys) for name, keys in PICTURES.items()}
 
 

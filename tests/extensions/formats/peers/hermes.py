@@ -1,4 +1,4 @@
-"""Talks to the real store of Hermes: python hermes.py CALLS; prints what each gives, as JSON."""
+"""Talks to the real store of Hermes: python hermes.py CALLS. Prints the results as JSON."""
 
 import json
 import sys

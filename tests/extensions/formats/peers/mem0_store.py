@@ -1,4 +1,4 @@
-"""Talks to the real mem0: python mem0_store.py URL CALLS. Prints what each call gives.
+"""Talks to the real mem0: python mem0_store.py CALLS URL. Prints the results.
 
 `tell` takes who, an id, a text and its vector, and writes what Memory.add writes once its models
 have answered; the others are the calls of the same name, of a Memory whose models are never asked.
@@ -19,7 +19,7 @@ from mem0.memory.storage import SQLiteManager
 from mem0.utils.lemmatization import lemmatize_for_bm25
 from mem0.vector_stores.pgvector import PGVector
 
-url, calls = sys.argv[1:]
+calls, url = sys.argv[1:]
 nobody = dict.fromkeys(("dbname", "user", "password", "host", "port"))
 store = PGVector(
     **nobody,
@@ -46,32 +46,30 @@ memory.embedding_model = Embedder()
 memory.db = SQLiteManager(":memory:")
 memory._entity_store = None
 for name, *arguments in json.loads(calls):
+    result = None
     if name == "pause":
         time.sleep(*arguments)
-        print("null")
     elif name == "tell":
         ids, known, text, vector = arguments
-        told = datetime.now(UTC).isoformat()
+        now = datetime.now(UTC).isoformat()
         payload = {
             **ids,
             "data": text,
             "text_lemmatized": lemmatize_for_bm25(text),
             "hash": md5(text.encode(), usedforsecurity=False).hexdigest(),
-            "created_at": told,
-            "updated_at": told,
+            "created_at": now,
+            "updated_at": now,
         }
         store.insert(vectors=[vector], ids=[known], payloads=[payload])
-        print("null")
     elif name == "update":
         known, text, vector = arguments
         memory._update_memory(known, text, {text: vector})
-        print("null")
     elif name == "delete":
         memory._delete_memory(*arguments)
-        print("null")
     elif name == "get_all":
-        print(json.dumps(memory._get_all_from_vector_store(arguments[0], 1000)))
+        result = memory._get_all_from_vector_store(arguments[0], 1000)
     elif name == "search":
         query, vector, filters = arguments
         memory.embedding_model.vector = vector
-        print(json.dumps(memory._search_vector_store(query, filters, 10)))
+        result = memory._search_vector_store(query, filters, 10)
+    print(json.dumps(result))

@@ -1,7 +1,7 @@
 """A model on loopback that plays a script: it has an agent call its own tools, one after another.
 
 It speaks Anthropic's messages API and OpenAI's chat API, each as a stream where that is asked for.
-Which step comes next is told by how many results of tools a request holds.
+The number of tool results in a request says which step comes next.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class ScriptedModel:
     requests: list[dict[str, Any]] = field(default_factory=list)
 
     @property
-    def told(self) -> str:
-        """All that the agent has sent: what it loaded, and what its tools gave."""
+    def sent(self) -> str:
+        """All that the agent has sent: what it loaded, and the results of its tools."""
         return json.dumps(self.requests, ensure_ascii=False)
 
     @property
     def results(self) -> list[str]:
-        """What its tools gave, as the fullest request has it."""
+        """The results of its tools in the longest request."""
         found = [_results(request) for request in self.requests]
         return max(found, key=len, default=[])
 
@@ -206,12 +206,12 @@ def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[Scri
                 )
 
         def _send(self, kind: str, text: str) -> None:
-            told = text.encode()
+            body = text.encode()
             self.send_response(200)
             self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(told)))
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.wfile.write(told)
+            self.wfile.write(body)
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
         thread = threading.Thread(target=server.serve_forever)
