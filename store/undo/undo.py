@@ -85,16 +85,21 @@ def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> N
         _undo_run(file, run_id, now)
 
 
-def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Undo an applied proposal in a savepoint of the caller's transaction.
+def withdraw_proposal(
+    file: MemoryFile, run_id: str, key: str, state: str, why: str, now: str
+) -> None:
+    """Undo an applied proposal in a savepoint of the caller's transaction, which nobody asked for.
 
-    Raises `ChangedSince`, with nothing changed by it.
+    state, why: what the ledger records instead of "undone". Raises `ChangedSince`, with nothing
+    changed by it.
     """
     conn = file.conn
     conn.execute("SAVEPOINT undoing")
     try:
         _reverse(file, run_id, [key])
         _mark_undone(file, run_id, [key], now)
+        sql = "UPDATE proposals SET state = ?, why = ? WHERE run_id = ? AND key = ?"
+        conn.execute(sql, [state, why, run_id, key])
     except ChangedSince:
         conn.execute("ROLLBACK TO undoing")
         raise

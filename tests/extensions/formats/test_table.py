@@ -126,6 +126,25 @@ def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, c
     assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
 
 
+def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    texts = ("Oksana is on call this week.", *each_adding_something())
+    command = ("maintain", path, "--format", made(path, "integers", texts))
+
+    def answer(asked: Asked) -> Answer:
+        execute(path, 'DELETE FROM "my notes" WHERE id = 1')
+        return told_once(asked)
+
+    with served(answering(answer, approval)) as options:
+        first = cli(*command, "--json", *options).json
+        (run,) = cli("log", path, "--json").json["runs"]
+        assert run["states"] == run["report"]["states"] == {"stale": 1}
+        assert (run["before"], run["after"]) == (first["before"], first["after"])
+        (again,) = cli(*command, "--json", *options).json["proposals"]
+    assert again["state"] == "applied"
+    assert len(again["sources"]) == len(texts) - 1
+
+
 @pytest.mark.usefixtures("long_only")
 def test_a_killed_run_resumes(tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     path = tmp_path / "my.db"
@@ -246,7 +265,9 @@ def test_a_refused_row_makes_it_stale(tmp_path: Path, cli: Cli, scripted: tuple[
     with unchanged(rows, path, "SELECT * FROM notes"):
         command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
         assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
-    assert cli("maintain", path).code == 0
+        (run,) = cli("log", path, "--json").json["runs"]
+        assert run["states"] == {"rejected": 1}
+        assert cli(*command).json["proposals"] == []
 
 
 def test_a_new_row_has_shared_values(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
