@@ -103,21 +103,6 @@ def end_run(
         )
 
 
-def correct_report(file: MemoryFile, run_id: str, after: dict[str, Any]) -> None:
-    """Correct the report of a run with withdrawn proposals, in the caller's transaction.
-
-    after: the counts of memories now. A run that was killed has no report.
-    """
-    report = read_run(file, run_id).report
-    if report is None or "states" not in report:
-        return
-    states = {**report["states"], "applied": 0, **count_states(file)[run_id]}
-    report["states"] = {state: count for state, count in sorted(states.items()) if count}
-    report["after"] = after if states["applied"] else report["before"]
-    sql = "UPDATE runs SET report = ? WHERE id = ?"
-    file.conn.execute(sql, [json_text(report), run_id])
-
-
 def keep_decision(file: MemoryFile, decision: Decision) -> None:
     """Record a decision in the caller's transaction."""
     row = vars(decision) | {

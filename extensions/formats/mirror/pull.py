@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from slowwave.extensions.formats.base import Record
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.extensions.formats.base import Record, shortened
+from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
@@ -23,10 +25,10 @@ from slowwave.store.records import (
     json_text,
     timestamp,
 )
+from slowwave.store.undo.undo import correct_report, withdraw
 
 from .links import link, read_links, unlink
 from .push import follow_names, read_successors
-from .withdrawing import recount, withdraw
 
 # Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
 # run after it use the same ids.
@@ -72,7 +74,8 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     add_memories(file, added)
     link(file, linked)
     follow_names(file, records)
-    recount(file, set(stale.values()))
+    for run_id in set(stale.values()):
+        correct_report(file, run_id, count_tokens)
     return dict.fromkeys(stale, _STALE)
 
 
@@ -93,7 +96,7 @@ def _is_memory(text: str) -> bool:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return bool(text.strip()) and "\0" not in text
+    return bool(text.strip())
 
 
 def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
@@ -130,7 +133,7 @@ def _archive_deleted(
     for find in (_without_source, _without_successor):
         for run_id, key in find(file, gone, entries):
             # If a later run depends on it, its text stays, as after any run.
-            if withdraw(file, run_id, key, "stale", _STALE, now):
+            if withdraw(file, run_id, key, "stale", _STALE, timestamp(now)):
                 stale[key] = run_id
     unlink(file, gone)
     active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]
@@ -219,12 +222,25 @@ def _new_memory(
         )
     counts[text] += 1
     identity = f"{record.tenant}\0{record.text}\0{counts[text]}"
-    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
+    return _checked(record, _fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
 
 
-def line_of(record: Record) -> dict[str, object] | None:
-    """Return an entry as a line of an import; None if a memory file cannot store it."""
-    return _fields(record) if _is_memory(record.text) else None
+def lines_of(records: Iterable[Record], now: datetime) -> Iterator[bytes]:
+    """Yield entries as lines of an import. Raises `InvalidLine`."""
+    for record in records:
+        if _is_memory(record.text):
+            _checked(record, _fields(record), now)
+            yield json_text(_fields(record)).encode()
+
+
+def _checked(record: Record, fields: dict[str, object], now: datetime) -> Memory:
+    """Return an entry as a memory. Raises `InvalidLine` that names the entry."""
+    try:
+        return new_memory(fields, now)
+    except InvalidLine as error:
+        error.message = f"{record.file or shortened(record.text)}: {error.message}"
+        error.hint = "Nothing was changed. Correct or remove the entry."
+        raise
 
 
 def _fields(record: Record) -> dict[str, object]:

@@ -6,11 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.extensions.formats.base import Change, Image, New, Record, Successor, Written
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.purge import read_forgotten
-from slowwave.store.records import Memory
+from slowwave.store.records import UNDATED, Memory, timestamp
+from slowwave.store.undo.undo import correct_report, withdraw
 
 from .links import (
     drop_images,
@@ -25,7 +27,6 @@ from .links import (
     rename,
     unlink,
 )
-from .withdrawing import recount, withdraw
 
 # The lists of neighbors in an image.
 _SIDES = ("above", "below")
@@ -70,6 +71,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
             memory.content,
             places[memory.id],
             _with_keys(images[memory.id], unchanged) if memory.id in images else None,
+            "" if memory.observed_at == UNDATED else memory.observed_at,
         )
         for memory in put
     ]
@@ -179,8 +181,8 @@ def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
     )
     for run_id, key in rows.fetchall():
         # A later one that depends on it is among them.
-        if withdraw(file, run_id, key, "rejected", why, now):
-            recount(file, [run_id])
+        if withdraw(file, run_id, key, "rejected", why, timestamp(now)):
+            correct_report(file, run_id, count_tokens)
             return str(key)
     return None
 

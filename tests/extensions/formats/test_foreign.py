@@ -330,7 +330,7 @@ def test_formats_recognises_a_file(sample: tuple[str, Path], tmp_path: Path, cli
     assert command in unknown.err and cli(*command.split()[1:]).code == 0
     assert f"slowwave formats {notes}" in cli("add", notes, "A text.").err
     assert cli("maintain", notes, "--format", "markdown").code == 0
-    assert "mirrored as markdown: only its own agent adds" in cli("add", notes, "A text.").err
+    assert "mirrored as markdown. This command takes only" in cli("add", notes, "A text.").err
 
 
 def test_formats_says_of_a_memory_file_that_it_takes_no_format(memory_file: Path, cli: Cli) -> None:
