@@ -115,12 +115,12 @@ def forget_(
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
-    """Return the error with the lines of an agent's file that have the text, if any do."""
+    """Return the error with the lines or columns of an agent's file that have the text, if any."""
     if not lines:
         return error
     return StoreError(
         f"No memory contains this text, but {', '.join(lines)}.",
-        "Nothing was changed. Slowwave does not change such a line: erase it yourself.",
+        "Nothing was changed. Slowwave does not change that: erase it yourself.",
     )
 
 
@@ -231,14 +231,12 @@ def _report(
         text = f"Forgot {memories} and {counted(done.rows, 'row')} about {_them(done)}."
     output.result(result)
     output.show(text)
-    for note in (*(_notes(done, found) if done else ()), *_left(left)):
+    for note in _notes(done, found) if done else ():
         output.note(clean(note))
-    return Code.PARTLY if left or unclean else Code.DONE
-
-
-def _left(left: Sequence[str]) -> Iterator[str]:
+    yours = "still has the text, and slowwave does not change it: erase it yourself."
     for place in left:
-        yield f"{place} still has the text, and slowwave does not change it: erase it yourself."
+        output.note(clean(f"{place} {yours}"))
+    return Code.PARTLY if left or unclean else Code.DONE
 
 
 def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
