@@ -82,7 +82,7 @@ def test_a_sound_format_has_no_faults(notes: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "said"), [(Shy(), "not recognized"), (Empty(), "nothing is found")]
+    ("format", "said"), [(Shy(), "not recognized"), (Empty(), "no entry was found")]
 )
 def test_what_is_wrong_with_a_format_is_said(notes: Path, format: Lines, said: str) -> None:
     assert any(said in fault for fault in faults(format, notes))
