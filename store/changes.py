@@ -23,7 +23,7 @@ class TextChange:
     # The active text before and after; None: not active.
     before: str | None
     after: str | None
-    # The state of the proposal: applied, or undone since.
+    # The state of the proposal: applied, undone since, or withdrawn (stale, rejected).
     state: str
 
 

@@ -15,6 +15,7 @@ from .memories import find_id
 from .purge import find_removed
 from .records import json_text
 from .rows import json_field
+from .shared_tenant import refuse_current_facts, shared_tenants
 
 # Each text of a memory that the file has: in its row or, if it was purged, in the lineage.
 KNOWN = (
@@ -71,7 +72,8 @@ def find_forgettable(
 ) -> Forgettable:
     """Return what to forget for a memory, by a prefix of its id, or for a text in any spelling.
 
-    tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`.
+    tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`, and `StoreError`
+    for a shared fact that was not retracted.
     """
     if (forgotten_at := _forgotten_at(file, memory, text)) is not None:
         return Forgettable(text, (), (), (), (), forgotten_at)
@@ -94,8 +96,13 @@ def find_forgettable(
     derived = {known.id for known in memories if known.is_written and known.id in reached} - chosen
     forgotten = chosen | derived
     rest = [known for known in memories if known.id not in forgotten]
+    refuse_current_facts(file, sorted(forgotten))
     bereft = [known for known in rest if known.superseded_by in forgotten]
-    released = {known.id for known in bereft if known.status == "superseded"}
+    # An earlier version of a shared fact stays outdated.
+    facts = shared_tenants(file)
+    released = {
+        known.id for known in bereft if known.status == "superseded" and known.tenant not in facts
+    }
     related = reached | _reach(file, chosen, "derived_id", "source_id")
     related |= {known.id for known in bereft}
     related |= {known.id for known in rest if any(part in fold(known.content) for part in texts)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .errors import NotFound
+from .errors import NotFound, UnusableFile
 from .extension_points import registered
 
 if TYPE_CHECKING:
@@ -209,6 +209,9 @@ def place_of(file: Path, format: str | None, state: Path | None) -> Place:
     """Return the place that FILE is. Raises `StoreError`, and wrong usage if that is ambiguous."""
     from .validate import is_foreign_file
 
+    if ":/" in str(file) and " " in str(file) and not file.exists():
+        # It may contain a password, so it is not shown.
+        raise UnusableFile("The URL of a database contains a space.", "Write each space as %20.")
     is_named = format is not None or state is not None or isinstance(file, Address)
     if is_named or is_foreign_file(file):
         for kind in place_kinds():

@@ -5,10 +5,13 @@ It is protected even if the extension is not installed.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .errors import StoreError
 from .extension_points import has_table
+from .records import json_text
 
 if TYPE_CHECKING:
     from .file import MemoryFile
@@ -36,4 +39,19 @@ def refuse_unpublished(tenant: str) -> None:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' contains only published shared facts.",
             HOW_TO_SHARE,
+        )
+
+
+def refuse_current_facts(file: MemoryFile, memory_ids: Sequence[str]) -> None:
+    """Raise `StoreError` if one of the memories is a shared fact that was not retracted."""
+    name = has_log(file) and file.value(
+        "SELECT subject FROM shared_log JOIN memories ON id = memory_id "
+        "WHERE status = 'active' AND id IN (SELECT value FROM json_each(?))",
+        [json_text(list(memory_ids))],
+    )
+    if name:
+        command = f"slowwave shared {shlex.quote(str(file.path))} retract {shlex.quote(name)}"
+        raise StoreError(
+            f"The shared fact '{name}' is current, and only retracted facts can be forgotten.",
+            f"Nothing was changed. Retract it first: {command} --author NAME",
         )

@@ -67,7 +67,6 @@ def refuse_non_database(path: Path) -> None:
 
     Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
-    create = f"slowwave import {shlex.quote(str(path))} --empty"
     try:
         found = path.stat()
         if stat.S_ISDIR(found.st_mode):
@@ -82,15 +81,15 @@ def refuse_non_database(path: Path) -> None:
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
-        raise UnusableFile(
-            f"There is no file {path}.", f"Check the path, or create an empty file with: {create}"
-        ) from None
+        create = f", or create an empty file with: slowwave import {shlex.quote(str(path))} --empty"
+        # Another agent must not load a database as its text file.
+        is_ours = path.suffix in ("", ".db", ".sqlite", ".sqlite3")
+        hint = f"Check the path{create if is_ours else '.'}"
+        raise UnusableFile(f"There is no file {path}.", hint) from None
     except OSError as error:
         raise UnusableFile(f"Cannot read {path}: {error.strerror}.") from error
     if not start:
-        raise UnusableFile(
-            f"{path} is empty.", f"Remove it, then create a memory file with: {create}"
-        )
+        raise UnusableFile(f"{path} is empty.", "Remove it, or restore it from a backup.")
     if start.startswith(MAGIC):
         if len(start) < HEADER_BYTES:
             raise UnusableFile(
@@ -116,7 +115,7 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file.",
-            "Import its memories as JSON Lines with 'slowwave import'.",
+            f"To see how to use its texts: slowwave maintain {shlex.quote(str(path))} --dry-run",
         )
     known, applied = step_names(), applied_steps(conn)
     version = conn.execute("PRAGMA user_version").fetchone()[0]

@@ -114,12 +114,12 @@ def forget_(
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
-    """Return the error with the lines of an agent's file that have the text, if any do."""
+    """Return the error with the lines or columns of an agent's file that have the text, if any."""
     if not lines:
         return error
     return StoreError(
         f"No memory contains this text, but {', '.join(lines)}.",
-        "Nothing was changed. Slowwave does not change such a line: erase it yourself.",
+        "Nothing was changed. Slowwave does not change that: erase it yourself.",
     )
 
 
@@ -227,17 +227,15 @@ def _report(
         text = f"Forgot {memories} and {counted(done.rows, 'row')} about {_them(done)}."
     output.result(result)
     output.show(text)
-    for note in (*(_notes(done, found) if done else ()), *_left(left)):
+    for note in _notes(done, found) if done else ():
         output.note(clean(note))
+    yours = "still has the text, and slowwave does not change it: erase it yourself."
+    for place in left:
+        output.note(clean(f"{place} {yours}"))
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
     return Code.PARTLY if left or unclean else Code.DONE
-
-
-def _left(left: Sequence[str]) -> Iterator[str]:
-    for place in left:
-        yield f"{place} still has the text, and slowwave does not change it: erase it yourself."
 
 
 def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:

@@ -181,8 +181,8 @@ def _changes(changes: Sequence[TextChange]) -> Iterator[str]:
     for change in changes:
         by_proposal.setdefault(change.proposal, []).append(change)
     for key, group in by_proposal.items():
-        undone = " (undone since)" if group[0].state == "undone" else ""
-        yield from ("", f"@@ {clean(key[:12])}{undone}")
+        state = group[0].state.replace("undone", "undone since")
+        yield from ("", f"@@ {clean(key[:12])}{f' ({state})' if state != 'applied' else ''}")
         before = [("-", change, change.before) for change in group]
         after = [("+", change, change.after) for change in group]
         for mark, change, text in before + after:

@@ -40,7 +40,7 @@ def as_markdown(night: NightView) -> str:
 
     diffs = ((view, _fenced(_diff(view), "diff")) for view in night.proposals[:_MAX_PROPOSALS])
     pairs = {"Conflicts, left unchanged": night.conflicts, "Similar, but kept apart": night.apart}
-    template = environment(escapes=False, code=_code, fenced=_fenced, usd=_usd)
+    template = environment(escapes=False, code=_code, fenced=_fenced, usd=usd_of)
     return template.get_template("report.md").render(
         mark=MARK,
         night=night,
@@ -49,10 +49,6 @@ def as_markdown(night: NightView) -> str:
         proposals=_fitting(diffs, _MAX_OF_PROPOSALS),
         pairs=[(title, *_pairs(found)) for title, found in pairs.items()],
     )
-
-
-def _usd(cost: float | None) -> str:
-    return "unknown" if cost is None else usd_of(cost)
 
 
 def _fitting(items: Iterable[tuple[_Item, str]], left: int) -> list[tuple[_Item, str]]:

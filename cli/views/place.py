@@ -56,10 +56,11 @@ def place_as_text(
     dry_run: bool,
 ) -> list[str]:
     """Return the same without the files, as lines, with a blank line before each part."""
+    has_applied = any(result.state in ("applied", "planned") for result in results)
     parts = [
         *_untouched(_staying(place, results, _files_of(place, results, path)), has_model),
         *_repeated(place.repeated()),
-        *_budget(before, after, dry_run, any(map(_is_applied, results))),
+        *_budget(before, after, dry_run, has_applied),
     ]
     return [line for part in parts for line in ("", part)]
 
@@ -103,10 +104,6 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     if len(repeated) > _MAX_REPEATED:
         lines.append("  ...; --json lists all of them")
     yield "\n".join(lines)
-
-
-def _is_applied(result: Result) -> bool:
-    return result.state in ("applied", "planned")
 
 
 def _budget(

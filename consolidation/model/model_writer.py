@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
@@ -124,24 +124,21 @@ class ModelWriter:
         yield from session.run(dialogues, 4 * self._concurrency)
 
 
+@dataclass(eq=False)
 class _Session(Generic[Made]):
     """Drives the dialogues of one run: asks their questions, and sends them the answers."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, answers: AnswerStore | None, recordings: Recordings
-    ) -> None:
-        """Take the dispatcher, and where answers are kept."""
-        self._dispatcher = dispatcher
-        self._answers = answers
-        self._recordings = recordings
-        # The dialogues whose questions are dispatched.
-        self._asking: dict[Question[Any], Dialogue[Made]] = {}
-        # The dialogues to resume, each with the reply to its question.
-        self._replied: deque[tuple[Dialogue[Made], Reply]] = deque()
-        # The usage of each dialogue that has not ended.
-        self._bills: dict[Dialogue[Made], Usage] = {}
-        # Results that were not yielded yet.
-        self._results: list[Made] = []
+    _dispatcher: Dispatcher
+    _answers: AnswerStore | None
+    _recordings: Recordings
+    # The dialogues whose questions are dispatched.
+    _asking: dict[Question[Any], Dialogue[Made]] = field(default_factory=dict)
+    # The dialogues to resume, each with the reply to its question.
+    _replied: deque[tuple[Dialogue[Made], Reply]] = field(default_factory=deque)
+    # The usage of each dialogue that has not ended.
+    _bills: dict[Dialogue[Made], Usage] = field(default_factory=dict)
+    # Results that were not yielded yet.
+    _results: list[Made] = field(default_factory=list)
 
     def run(self, dialogues: Iterator[Dialogue[Made]], ahead: int) -> Iterator[Sequence[Made]]:
         """Yield the results of all dialogues in batches."""

@@ -26,22 +26,15 @@ class Job:
     sources: tuple[Source, ...]
 
 
+@dataclass(frozen=True)
 class AnswerStore:
     """Answers of models in the memory file, kept so that nothing is paid for twice."""
 
-    def __init__(
-        self,
-        file: MemoryFile,
-        now: datetime | None = None,
-        masked: Callable[[str, str], str] = lambda answer, _: answer,
-    ) -> None:
-        """Take the file, and the time of new answers; None keeps no new ones.
-
-        masked: returns an answer without the secrets that it was not shown, before it is used.
-        """
-        self._file = file
-        self._now = now
-        self._masked = masked
+    _file: MemoryFile
+    # The time of new answers; None keeps no new ones.
+    _now: datetime | None = None
+    # Returns an answer without the secrets that it was not shown, before it is used.
+    _masked: Callable[[str, str], str] = lambda answer, _: answer
 
     def masked(self, answer: str, asked: Sequence[Mapping[str, str]]) -> str:
         """Return an answer as it may be kept. asked: the messages of its question."""

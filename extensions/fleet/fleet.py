@@ -73,7 +73,9 @@ class Fleet:
         interruption: Interruption,
     ) -> Iterator[Receipt]:
         """Yield the receipts of files that are not due, then those of the others."""
-        due, basis, at = [], self._basis(began), timestamp(began)
+        due, at = [], timestamp(began)
+        # What must stay the same for a file to stay idle: options, model, our own rules.
+        basis = Worker(self.job).idle_marks(Path(), began, self.job.options).key
         for file in listed:
             earlier = known.get(file.key)
             last_run = None if earlier is None else earlier.last_run
@@ -94,7 +96,3 @@ class Fleet:
             return {}, []
         keys = (file.key for file in listed)
         return self.archive.manifest(keys, self.source.marks_of_wider)
-
-    def _basis(self, now: datetime) -> str:
-        """Return what must stay the same for a file to stay idle: options, model, our own rules."""
-        return Worker(self.job).idle_marks(Path(), now, self.job.options).key

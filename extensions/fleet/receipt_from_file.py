@@ -23,8 +23,6 @@ from .fleet_job import OPTION, Item
 
 # How often a file is read that agents write to at the same time.
 _LOOKS = 3
-# What a run's report counts.
-_COUNTED = ("active", "tokens")
 # Memories and tokens; None if unknown.
 Counted = tuple[int | None, int | None]
 
@@ -165,5 +163,4 @@ def _counts(found: _FileState, outcome: Outcome | None) -> tuple[Counted, Counte
 
 def _reported(run: Run, when: str) -> Counted:
     counts = (run.report or {}).get(when) or {}
-    active, tokens = (counts.get(name) for name in _COUNTED)
-    return active, tokens
+    return counts.get("active"), counts.get("tokens")

@@ -87,6 +87,8 @@ class New:
     replaces: tuple[str, ...] = ()
     # Its before-image if it was removed earlier; None for a new text.
     image: Image | None = None
+    # When it was observed; empty if that is not known.
+    observed_at: str = ""
 
 
 @dataclass(frozen=True)

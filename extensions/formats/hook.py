@@ -11,7 +11,6 @@ import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -54,32 +53,8 @@ def answer_hook(event: str) -> None:
             typer.echo(json.dumps(shown))
 
 
-@dataclass(frozen=True)
-class _DueWork:
-    """What a memory has for its user to do."""
-
-    path: Path
-    # Proposals that are pending, and memories that no run has read.
-    pending: int
-    new: int
-    is_due: bool
-
-    @property
-    def to_decide(self) -> str | None:
-        if not self.pending:
-            return None
-        are = counted(self.pending, "proposal is", "proposals are")
-        return f"{are} pending. To decide: slowwave review {shlex.quote(str(self.path))}"
-
-    @property
-    def to_dream(self) -> str | None:
-        if not self.is_due:
-            return None
-        path = shlex.quote(str(self.path))
-        return f"Consolidation of {path} is due: {self.new} memories are new. To run it: /dream"
-
-
-def _all_due_work() -> Iterator[_DueWork]:
+def _all_due_work() -> Iterator[tuple[str | None, str | None]]:
+    """Yield for each memory what its user has to decide, and whether a run is due."""
     given = json.loads(sys.stdin.read() or "{}")
     transcript = given.get("transcript_path")
     folder = Path(given.get("cwd") or Path.cwd())
@@ -88,22 +63,28 @@ def _all_due_work() -> Iterator[_DueWork]:
             yield _due_work(memory.path)
 
 
-def _due_work(path: Path) -> _DueWork:
+def _due_work(path: Path) -> tuple[str | None, str | None]:
     config = config_path(path)
     table = tomllib.loads(config.read_text("utf-8")) if config.exists() else {}
     with place_of(path, None, None).reading() as memory_file, open_reading(memory_file) as file:
-        pending, chosen = read_pending_keys(file, ()), tenants(file)
+        pending, chosen = len(read_pending_keys(file, ())), tenants(file)
         last, new = read_last_start(file, chosen), count_new(file, chosen)
     is_recent = (
         last is not None and datetime.now(UTC) - datetime.fromisoformat(last) < _MIN_INTERVAL
     )
     is_due = table.get("enabled", True) and not is_recent and new >= _MIN_NEW
-    return _DueWork(path, len(pending), new, is_due)
+    are, quoted = counted(pending, "proposal is", "proposals are"), shlex.quote(str(path))
+    return (
+        f"{are} pending. To decide: slowwave review {quoted}" if pending else None,
+        f"Consolidation of {quoted} is due: {new} memories are new. To run it: /dream"
+        if is_due
+        else None,
+    )
 
 
-def _answer(work: Sequence[_DueWork], is_start: bool) -> dict[str, Any]:
-    lines = [*(due.to_decide for due in work if is_start), *(due.to_dream for due in work)]
-    first = next(filter(None, lines), None)
+def _answer(work: Sequence[tuple[str | None, str | None]], is_start: bool) -> dict[str, Any]:
+    to_decide, to_dream = zip(*work, strict=True) if work else ((), ())
+    first = next(filter(None, (*(to_decide if is_start else ()), *to_dream)), None)
     if first is None:
         return {}
     line = clean(f"slowwave: {first}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ import typer
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.file import MemoryFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
 from slowwave.store.validate import is_foreign_file
@@ -24,15 +24,15 @@ from .base import Unreadable
 from .known_formats import format_named, recognised, unrecognised
 from .lent_model import LentModel
 from .mirror.mirror import Mirror, default_state, mirrored_format
-from .mirror.pull import line_of
+from .mirror.pull import lines_of
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser
-    from slowwave.store.file import MemoryFile
 
     from .base import Format
 
 Done = TypeVar("Done")
+_NOT_OURS = "This command takes only slowwave's own memory files."
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,20 @@ class MirroredPlace(Place):
         self.mirror.format.clean(self.named)
 
     def lines_with(self, eraser: Eraser) -> tuple[str, ...]:
-        """Return the lines of the agent's text files that have an erased text, as `path:line`."""
+        """Return the lines of text files that have an erased text, as `path:line`.
+
+        Of a database, its columns, as `table.column`.
+        """
+        from slowwave.store.erasing import find_left
+
+        from .sqlite_file import looking
         from .text_file import text_of
 
+        if is_database(self.named):
+            with translate_errors(self.named), looking(self.named) as db:
+                database = MemoryFile(self.named, db, None)
+                eraser.offer_to(database)
+                return tuple(find_left(database))
         files = sorted(self.named.rglob("*")) if self.named.is_dir() else [self.named]
         return tuple(
             f"{file}:{line}" for file in files for line in eraser.lines_of(text_of(file) or "")
@@ -205,13 +216,9 @@ class ForeignFiles(PlaceKind):
     def refuse_to_add(self, file: Path) -> None:
         """Raise wrong usage for another agent's file."""
         if found := recognised(file):
-            raise typer.BadParameter(
-                f"{_looks(file, found[0])}: only its own agent may add memories."
-            )
+            raise typer.BadParameter(f"{_looks(file, found[0])}. {_NOT_OURS}")
         if mirrored := mirrored_format(default_state(file)):
-            raise typer.BadParameter(
-                f"{file} is mirrored as {mirrored}: only its own agent may add memories."
-            )
+            raise typer.BadParameter(f"{file} is mirrored as {mirrored}. {_NOT_OURS}")
 
     @contextmanager
     def lines(
@@ -223,8 +230,8 @@ class ForeignFiles(PlaceKind):
         if (remark := named.remark(source)) is not None:
             note(remark)
         with named.opened(source, writes=False) as file:
-            lines = [line_of(record) for record in file.records]
-        yield (json.dumps(line).encode() for line in lines if line is not None)
+            records = file.records
+        yield lines_of(records, datetime.now(UTC))
 
 
 def mirrored_place(named: Path, mirror: Mirror, read_only: str | None) -> MirroredPlace:

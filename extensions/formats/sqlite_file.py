@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from .lent_model import LentModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
-# How many undated memories a remark names.
+# How many memories a remark names.
 _MAX_NAMED = 3
 
 
@@ -107,9 +107,8 @@ class SqliteFormat(DatabaseFormat):
             undated = [record.text for record in database.records if record.observed_at is None]
         remarks = [super().remark(path)]
         if undated:
-            named = ", ".join(f"'{shortened(text)}'" for text in undated[:_MAX_NAMED])
-            more = f" and {len(undated) - _MAX_NAMED} more" if len(undated) > _MAX_NAMED else ""
-            remarks.append(f"Memories without a valid time count as undated: {named}{more}.")
+            named = first_few([f"'{shortened(text)}'" for text in undated])
+            remarks.append(f"Memories without a valid time count as undated: {named}.")
         return "\n".join(filter(None, remarks)) or None
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
@@ -138,6 +137,12 @@ class SqliteFormat(DatabaseFormat):
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first names as a remark lists them, and how many there are more."""
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return f"{', '.join(names[:_MAX_NAMED])}{more}"
 
 
 @contextmanager

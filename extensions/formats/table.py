@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import cast
 
 from slowwave.store.connection import translate_errors
 from slowwave.store.opening import is_database
 from slowwave.store.validate import is_foreign_file
 
-from .sqlite_file import SqliteFormat, looking
+from .sqlite_file import SqliteFormat, first_few, looking
 from .table_columns import columns_of, tables_of
 from .table_rows import Named, OpenTable
 
@@ -63,8 +64,13 @@ class UserTable(SqliteFormat):
         return None
 
     def remark(self, path: Path) -> str | None:
-        """Return which rows have no valid date, if the user named a column with dates."""
-        return None if self._named.date is None else super().remark(path)
+        """Return which rows have no text, and no valid date if the user named that column."""
+        with self.opened(path, writes=False) as database:
+            list(database.read())
+            rows = cast(OpenTable, database).without_text
+        remark = None if self._named.date is None else super().remark(path)
+        why = f"Rows whose {self._named.text} is not a text are omitted: {first_few(rows)}."
+        return "\n".join(filter(None, (remark, why if rows else None))) or None
 
     def preview_only_reason(self, path: Path) -> str | None:
         """Return that a table can only be previewed, if it can."""

@@ -1,7 +1,7 @@
 """The rows of a table that the user described, within a transaction.
 
-A removed row is only marked in the column for deleted rows. Rows that slowwave adds have ids that
-nobody else gives, and are deleted again.
+A removed row is only marked in the column for deleted rows, and deleted once its text is forgotten.
+Rows that slowwave adds have ids that nobody else gives, and are deleted again.
 """
 
 from __future__ import annotations
@@ -93,9 +93,12 @@ class OpenTable(OpenSqlite):
         # As SQL literals, so that ids of all types differ.
         self._name = " || ',' || ".join(f"quote({name})" for name in at)
         self._rows: dict[str, _Row] = {}
+        # The rows with a number or bytes instead of a text, once the rows were read.
+        self.without_text: list[str] = []
 
     def read(self) -> Iterator[Record]:
         """Yield the rows that are not deleted, ordered by their ids."""
+        self.without_text = []
         named = self._named
         values = [quoted(c) if c else "NULL" for c in (named.tenant, named.date, named.deleted)]
         # A primary key may contain NULL, which does not identify a row.
@@ -103,11 +106,16 @@ class OpenTable(OpenSqlite):
         rows = self.db.execute(
             f"SELECT {self._name}, {quoted(named.text)}, {', '.join(values)}, "
             f"{self._is_deleted}, {self._at} FROM {self._table} "
-            f"WHERE typeof({quoted(named.text)}) = 'text' AND {has_id} ORDER BY {self._at}"
+            f"WHERE {quoted(named.text)} IS NOT NULL AND {has_id} ORDER BY {self._at}"
         )
         for name, text, tenant, date, state, is_deleted, *at in rows:
-            of = "default" if tenant is None else str(tenant)
-            row, subject = f"{ROW} {', '.join(map(str, at))}", "" if tenant is None else of
+            row = f"{ROW} {', '.join(map(str, at))}"
+            if not isinstance(text, str):
+                self.without_text += [] if is_deleted else [row]
+                continue
+            # A blank tenant is none, as NULL is.
+            subject = "" if tenant is None or not str(tenant).strip() else str(tenant)
+            of = subject or "default"
             key = key_of(of, name, text)
             record = Record(key, of, text, _moment(date), file=row, subject=subject)
             self._rows[record.key] = _Row(record, tuple(at), state)
@@ -150,10 +158,12 @@ class OpenTable(OpenSqlite):
         models = new.replaces or near
         if not models:
             raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
+        named = self._named
         latest = max(models, key=lambda key: self._rows[key].record.observed_at or "")
         values = self._whole_row(latest)
+        if named.date and new.observed_at > (self._rows[latest].record.observed_at or ""):
+            values[named.date] = _like(values[named.date], new.observed_at)
         older = [self._whole_row(key) for key in new.replaces if key != latest]
-        named = self._named
         kept = {
             name: value
             for name, value in values.items()
@@ -203,6 +213,11 @@ class OpenTable(OpenSqlite):
         else:
             self._set_state(key, image["state"])
         return key
+
+    def erase(self, image: Image) -> None:
+        """Delete its row, unless the row has another text by now."""
+        if (row := self._rows.get(str(image["key"]))) is not None:
+            self._write(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
 
     @property
     def _is_deleted(self) -> str:
@@ -300,7 +315,7 @@ class OpenTable(OpenSqlite):
         try:
             return self.db.execute(sql, values).fetchall()
         except sqlite3.IntegrityError as error:
-            raise TooFull(f"{self._path} does not accept a new text: {error}.") from error
+            raise TooFull(f"{self._path} does not accept the change: {error}.") from error
 
 
 def _is_ours(name: str) -> bool:
@@ -322,3 +337,13 @@ def _moment(value: object) -> str | None:
     if isinstance(value, int | float):
         return moment_since_epoch(value, 1000 if abs(value) > _MAX_SECONDS else 1)
     return moment_of(value) if isinstance(value, str) else None
+
+
+def _like(value: object, moment: str) -> object:
+    """Return a time in the form of a value; the value itself if it is not a time."""
+    if isinstance(value, int | float):
+        seconds = datetime.fromisoformat(moment).timestamp()
+        return type(value)(seconds * (1000 if abs(value) > _MAX_SECONDS else 1))
+    if not isinstance(value, str) or moment_of(value) is None:
+        return value
+    return moment[:10] if len(value) == 10 else moment.replace("T", value[10])

@@ -100,7 +100,8 @@ def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
     if not names:
         raise NotFound(f"There are no memories in {url}.")
     if len(names) > 1:
-        shown = ", ".join([*names[:_MAX_SHOWN], *(["..."] if len(names) > _MAX_SHOWN else [])])
+        escaped = [str(url.of(name)).partition("#")[2] for name in names[:_MAX_SHOWN]]
+        shown = ", ".join([*escaped, *(["..."] if len(names) > _MAX_SHOWN else [])])
         raise typer.BadParameter(
             clean(
                 f"{url} has several tenants: {shown}. Specify one: '{url.of(names[0])}'; 'slowwave "

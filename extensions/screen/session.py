@@ -83,7 +83,7 @@ class Session:
         """
         pending = self.queue[key]
         try:
-            decided = apply_chosen(self.place, _this(key), words, self.embedder)
+            decided = apply_chosen(self.place, Choice((key,)), words, self.embedder)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         (result,) = decided.results
@@ -121,7 +121,7 @@ class Session:
         """Decline it permanently. Raises `StoreError`."""
         pending = self.queue[key]
         try:
-            decline(self.place, _this(key), reason.strip() or None)
+            decline(self.place, Choice((key,)), reason.strip() or None)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         self.steps.append(UndoableDecision(pending, "declined", None))
@@ -180,10 +180,6 @@ class Session:
                 (seen,) = load_proposals(opened, [pending.decision])
                 # A decided proposal is not stale: its own run changed the memories.
                 self.queue[key] = seen if self.is_open(key) else replace(seen, stale=None)
-
-
-def _this(key: str) -> Choice:
-    return Choice((key,))
 
 
 def matching(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
@@ -17,8 +17,9 @@ from slowwave.store.journal_form import (
     JournalReader,
     damaged_entry_error,
 )
-from slowwave.store.ledger import DECIDED
-from slowwave.store.records import content_hash, next_moment
+from slowwave.store.ledger import DECIDED, count_states, read_run
+from slowwave.store.memories import count_memories, tenants
+from slowwave.store.records import content_hash, json_text, next_moment
 from slowwave.store.rows import Row, current_row, delete_rows, set_columns
 
 from .before_images import BeforeImages
@@ -85,21 +86,38 @@ def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> N
         _undo_run(file, run_id, now)
 
 
-def undo_proposal_in_savepoint(file: MemoryFile, run_id: str, key: str, now: str) -> None:
-    """Undo an applied proposal in a savepoint of the caller's transaction.
+def withdraw(file: MemoryFile, run_id: str, key: str, state: str, why: str, now: str) -> bool:
+    """Undo an applied proposal that has no effect elsewhere, in the caller's transaction.
 
-    Raises `ChangedSince`, with nothing changed by it.
+    state, why: recorded instead of "undone". Returns False, with nothing changed, if a later
+    proposal depends on it.
     """
     conn = file.conn
     conn.execute("SAVEPOINT undoing")
     try:
         _reverse(file, run_id, [key])
         _mark_undone(file, run_id, [key], now)
+        sql = "UPDATE proposals SET state = ?, why = ? WHERE run_id = ? AND key = ?"
+        conn.execute(sql, [state, why, run_id, key])
+        return True
     except ChangedSince:
         conn.execute("ROLLBACK TO undoing")
-        raise
+        return False
     finally:
         conn.execute("RELEASE undoing")
+
+
+def correct_report(file: MemoryFile, run_id: str, tokens_of: Callable[[str], int]) -> None:
+    """Correct the report of a run with withdrawn proposals, in the caller's transaction."""
+    run = read_run(file, run_id)
+    if run.report is None:  # it was killed
+        return
+    states, after = count_states(file)[run_id], run.report["before"]
+    if "applied" in states:
+        counted = run.options.get("tenant") or tenants(file)
+        after = asdict(count_memories(file, counted, tokens_of))
+    report = run.report | {"states": states, "after": after}
+    file.conn.execute("UPDATE runs SET report = ? WHERE id = ?", [json_text(report), run_id])
 
 
 def _applied(file: MemoryFile, run_id: str) -> list[str]:

@@ -357,3 +357,23 @@ def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli)
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out
     assert "--quiet" in ended.out
+
+
+def test_no_database_is_offered_where_a_text_file_is_missing(tmp_path: Path, cli: Cli) -> None:
+    assert "--empty" in cli("list", tmp_path / "memory.db").ends(10, "There is no file").err
+    for name in ("MEMORY.md", "memory.jsonl"):
+        assert "--empty" not in cli("list", tmp_path / name).ends(10, "There is no file").err
+
+
+def test_a_url_with_a_space_is_refused_without_its_password(cli: Cli) -> None:
+    for command in ("list", "maintain"):
+        ended = cli(command, "postgresql://ann:hunter2@127.0.0.1/agents#a b").ends(10, "%20")
+        assert "hunter2" not in ended.err
+
+
+def test_another_programs_database_comes_with_the_command_that_reads_it(
+    tmp_path: Path, cli: Cli
+) -> None:
+    foreign(tmp_path / "other.db")
+    ended = cli("mcp", tmp_path / "other.db").ends(10, "but not a memory file")
+    assert f"slowwave maintain {tmp_path / 'other.db'} --dry-run" in ended.err

@@ -5,38 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-# The outcome of a file:
-# done         its run wrote something
-# nothing      its run found nothing to do
-# unchanged    it was not opened: nothing has changed, and nothing is due
-# planned      a dry run
-# partial      some proposals failed, or a budget was used up
-# stale        it was replaced in its bucket during each try
-# held         another maintenance run has locked it
-# foreign      it is not a slowwave memory file
-# off          the slowwave.toml next to it switches maintenance off
-# refused      it is not safe, or not possible, to maintain it where it is
-# gone         it was deleted after the files were listed
-# missing      it is listed, but does not exist
-# interrupted  the run was interrupted
-# failed, unusable, lost, defect: with the reason; lost: its worker died without an error message
+# The outcome of a file; with the last four there is always a reason.
 Became = Literal[
-    "done",
-    "nothing",
-    "unchanged",
-    "planned",
-    "partial",
-    "stale",
-    "held",
-    "foreign",
-    "off",
-    "refused",
-    "gone",
-    "missing",
-    "interrupted",
+    "done",  # its run wrote something
+    "nothing",  # its run found nothing to do
+    "unchanged",  # it was not opened: nothing has changed, and nothing is due
+    "planned",  # a dry run
+    "partial",  # some proposals failed, or a budget was used up
+    "stale",  # it was replaced in its bucket during each try
+    "held",  # another maintenance run has locked it
+    "foreign",  # it is not a slowwave memory file
+    "off",  # the slowwave.toml next to it switches maintenance off
+    "refused",  # it is not safe, or not possible, to maintain it where it is
+    "gone",  # it was deleted after the files were listed
+    "missing",  # it is listed, but does not exist
+    "interrupted",  # the run was interrupted
     "failed",
     "unusable",
-    "lost",
+    "lost",  # its worker died without an error message
     "defect",
 ]
 # Files with other outcomes need another run, or a person.

@@ -32,8 +32,8 @@ from .push import (
     due,
     keep_what_was_written,
     link_existing_texts,
+    reject_latest,
     store_removed_images,
-    undo_latest,
 )
 
 if TYPE_CHECKING:
@@ -236,13 +236,13 @@ class Mirror:
         self.format.compute_vectors(self.path, change)
 
     def _settle_within_limits(self, now: datetime, stale: dict[str, str]) -> None:
-        """Pull and write; undo the latest proposals that the agent has no room for."""
+        """Pull and write; withdraw the latest proposals that the agent has no room for."""
         while True:
             try:
                 return self._pull_and_write(now, stale)
             except TooFull as error:
                 with open_writing(self.state) as file, file.transaction():
-                    key = undo_latest(file, now)
+                    key = reject_latest(file, error.message, now)
                 if key is None:
                     raise
                 stale[key] = error.message

@@ -1,14 +1,15 @@
-"""Update the mirror from the other file, and undo proposals that need what the agent changed."""
+"""Update the mirror from the other file; proposals that need what the agent changed are stale."""
 
 from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from slowwave.extensions.formats.base import Record
-from slowwave.store.errors import ChangedSince
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.extensions.formats.base import Record, shortened
+from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memories
@@ -24,7 +25,7 @@ from slowwave.store.records import (
     json_text,
     timestamp,
 )
-from slowwave.store.undo.undo import undo_proposal_in_savepoint
+from slowwave.store.undo.undo import correct_report, withdraw
 
 from .links import link, read_links, unlink
 from .push import follow_names, read_successors
@@ -35,12 +36,13 @@ _NAMESPACE = uuid.UUID("5e5c2a3e-7b1c-5d52-9f2a-1c6f6b0d8a41")
 
 # Keys of a memory's metadata that depend on the file.
 _MARKS = ("form", LINKED, SUBJECT)
+_STALE = "the agent changed one of its memories during the run"
 
 
 def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str, str]:
     """Update the mirror in the caller's transaction.
 
-    Returns why proposals were undone before they were written, by their keys.
+    Returns why proposals were withdrawn before they were written, by their keys.
     """
     entries = {record.key: record for record in records if _is_memory(record.text)}
     _follow_rewritten(file, entries)
@@ -72,7 +74,9 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     add_memories(file, added)
     link(file, linked)
     follow_names(file, records)
-    return stale
+    for run_id in set(stale.values()):
+        correct_report(file, run_id, count_tokens)
+    return dict.fromkeys(stale, _STALE)
 
 
 def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
@@ -92,7 +96,7 @@ def _is_memory(text: str) -> bool:
         text.encode()
     except UnicodeEncodeError:
         return False
-    return bool(text.strip()) and "\0" not in text
+    return bool(text.strip())
 
 
 def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
@@ -117,10 +121,10 @@ def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
 def _archive_deleted(
     file: MemoryFile, entries: Mapping[str, Record], now: datetime
 ) -> dict[str, str]:
-    """Archive what the agent deleted or edited; proposals that need it and are unwritten are stale.
+    """Archive what the agent deleted or edited; withdraw proposals that need it and are unwritten.
 
-    An undo may reveal another one: a memory that was removed in favor of a second, which was merged
-    into a third.
+    A withdrawn one may reveal another one: a memory that was removed in favor of a second, which
+    was merged into a third. Returns their runs, by their keys.
     """
     gone = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
     stale: dict[str, str] = {}
@@ -128,11 +132,9 @@ def _archive_deleted(
         return stale
     for find in (_without_source, _without_successor):
         for run_id, key in find(file, gone, entries):
-            try:
-                undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
-                stale[key] = "the agent changed one of its memories during the run"
-            except ChangedSince:
-                pass  # a later run depends on it: its text stays, as after any run
+            # If a later run depends on it, its text stays, as after any run.
+            if withdraw(file, run_id, key, "stale", _STALE, timestamp(now)):
+                stale[key] = run_id
     unlink(file, gone)
     active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]
     file.conn.executemany(
@@ -220,12 +222,25 @@ def _new_memory(
         )
     counts[text] += 1
     identity = f"{record.tenant}\0{record.text}\0{counts[text]}"
-    return new_memory(_fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
+    return _checked(record, _fields(record) | {"id": str(uuid.uuid5(_NAMESPACE, identity))}, now)
 
 
-def line_of(record: Record) -> dict[str, object] | None:
-    """Return an entry as a line of an import; None if a memory file cannot store it."""
-    return _fields(record) if _is_memory(record.text) else None
+def lines_of(records: Iterable[Record], now: datetime) -> Iterator[bytes]:
+    """Yield entries as lines of an import. Raises `InvalidLine`."""
+    for record in records:
+        if _is_memory(record.text):
+            _checked(record, _fields(record), now)
+            yield json_text(_fields(record)).encode()
+
+
+def _checked(record: Record, fields: dict[str, object], now: datetime) -> Memory:
+    """Return an entry as a memory. Raises `InvalidLine` that names the entry."""
+    try:
+        return new_memory(fields, now)
+    except InvalidLine as error:
+        error.message = f"{record.file or shortened(record.text)}: {error.message}"
+        error.hint = "Nothing was changed. Correct or remove the entry."
+        raise
 
 
 def _fields(record: Record) -> dict[str, object]:

@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.extensions.formats.base import Change, Image, New, Record, Successor, Written
-from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.purge import read_forgotten
-from slowwave.store.records import Memory, timestamp
-from slowwave.store.undo.undo import undo_proposal_in_savepoint
+from slowwave.store.records import UNDATED, Memory, timestamp
+from slowwave.store.undo.undo import correct_report, withdraw
 
 from .links import (
     drop_images,
@@ -71,6 +71,7 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
             memory.content,
             places[memory.id],
             _with_keys(images[memory.id], unchanged) if memory.id in images else None,
+            "" if memory.observed_at == UNDATED else memory.observed_at,
         )
         for memory in put
     ]
@@ -166,10 +167,11 @@ def read_successors(file: MemoryFile) -> dict[str, str]:
     return dict(file.conn.execute(sql).fetchall())
 
 
-def undo_latest(file: MemoryFile, now: datetime) -> str | None:
-    """Undo the latest proposal whose text is not written yet, in the caller's transaction.
+def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
+    """Withdraw the latest proposal whose text is not written yet, in the caller's transaction.
 
-    Proposals that only add a text come first. Returns its key; None if there is none.
+    Proposals that only add a text come first. It is not made again until its sources change. why:
+    why the other file does not get it. Returns its key; None if there is none.
     """
     rows = file.conn.execute(
         "SELECT p.run_id, p.key FROM proposals p JOIN memories m ON m.id = p.derived "
@@ -178,11 +180,10 @@ def undo_latest(file: MemoryFile, now: datetime) -> str | None:
         "ORDER BY p.operation <> 'extract', p.run_id DESC, p.key DESC"
     )
     for run_id, key in rows.fetchall():
-        try:
-            undo_proposal_in_savepoint(file, run_id, key, timestamp(now))
-        except ChangedSince:
-            continue  # a later one depends on it, and is among them
-        return str(key)
+        # A later one that depends on it is among them.
+        if withdraw(file, run_id, key, "rejected", why, timestamp(now)):
+            correct_report(file, run_id, count_tokens)
+            return str(key)
     return None
 
 

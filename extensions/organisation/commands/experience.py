@@ -45,6 +45,7 @@ from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
+from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
 from slowwave.cli.views.wiki import (
     WikiOfRun,
@@ -166,6 +167,7 @@ def experience(
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
+    from slowwave.consolidation.ingest.secrets import kinds_of_secrets
     from slowwave.extensions.organisation.experience.traces import as_memory, parse_trace
     from slowwave.store.check import refuse_damaged
     from slowwave.store.file import open_writing
@@ -185,7 +187,12 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             add_memories(opened, new)
     head, known_before = {"command": "experience", "file": str(file)}, len(traces) - len(new)
     added = [memory.id for memory in new]
-    output.result(head | {"action": "add", "added": added, "known": known_before})
+    texts = "\n".join(memory.content for memory in new)
+    secrets = list(kinds_of_secrets(texts))
+    found = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
+    output.result(head | found)
+    if secrets:
+        output.note(secrets_as_text(secrets))
     added_traces = counted(len(new), "trace", "traces")
     output.show(clean(f"{file}: {added_traces} added, {known_before} already known."))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -196,25 +196,18 @@ def _portions(
     yield from writer.ask(dialogues, answers)
 
 
+@dataclass
 class _CompressionRun:
     """Compresses the tasks that are due, and writes the lessons of each at once."""
 
-    def __init__(
-        self,
-        run: RunInFile,
-        options: ExperienceOptions,
-        due: _Due,
-        progress: Progress,
-        interruption: Interruption,
-    ) -> None:
-        self._run = run
-        self._options = options
-        self._due = due
-        self._progress = progress
-        self._interruption = interruption
-        self._done: dict[str, Compressed] = {}
-        # Lessons that may be in the file, and are not in `_done` yet.
-        self._last: Compressed | None = None
+    _run: RunInFile
+    _options: ExperienceOptions
+    _due: _Due
+    _progress: Progress
+    _interruption: Interruption
+    _done: dict[str, Compressed] = field(default_factory=dict)
+    # Lessons that may be in the file, and are not in `_done` yet.
+    _last: Compressed | None = None
 
     def run_tasks(self) -> Compression:
         """Compress the tasks, and record the end, also of an interrupted run."""

@@ -206,10 +206,10 @@ def _end_memory(
 
 def _refuse_name(name: str, what: str) -> None:
     is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
-    if not name or name != name.strip() or len(name) > _MAX_NAME or not is_plain:
+    if not all(name.split("/")) or name != name.strip() or len(name) > _MAX_NAME or not is_plain:
         raise StoreError(
             f"The name of {what} must have 1 to {_MAX_NAME} characters, without spaces around "
-            "them and without control characters.",
+            "them, control characters and slashes with nothing on a side.",
             "Nothing was changed.",
         )
 

@@ -32,13 +32,8 @@ _FRONT = (
     *("superseded_by", "superseded_at", "content_hash"),
 )
 # The order in which the active memories of a tenant are listed.
-_LAYERS = (
-    ("core", "Core"),
-    ("stable", "Stable"),
-    ("working", "Working"),
-    ("ephemeral", "Ephemeral"),
-)
-_GONE = (("superseded", "Superseded"), ("archived", "Archived"), ("expired", "Expired"))
+_LAYERS = ("core", "stable", "working", "ephemeral")
+_GONE = ("superseded", "archived", "expired")
 # How many active memories must mention a name for it to have a page: fewer are mostly noise.
 _MIN_MENTIONS = 3
 
@@ -260,10 +255,12 @@ class _Pages:
         active = [memory for memory in memories if memory.status == "active"]
         body = [f"# {as_line(title_of(self._of.tenant))}"]
         body += _section("Rules", (_link_to_rule(at, rule) for rule in self._of.rules))
-        for layer, title in _LAYERS:
-            body += _section(title, self._links(at, (m for m in active if m.layer == layer)))
-        for status, title in _GONE:
-            body += _section(title, self._links(at, (m for m in memories if m.status == status)))
+        for layer in _LAYERS:
+            links = self._links(at, (m for m in active if m.layer == layer))
+            body += _section(layer.capitalize(), links)
+        for status in _GONE:
+            links = self._links(at, (m for m in memories if m.status == status))
+            body += _section(status.capitalize(), links)
         pages = ((name, name_of_entity(self._of.tenant, name)) for name in self._of.entities)
         body += _section("Entities", (f"- {as_link(name, at.link_to(to))}" for name, to in pages))
         return page({"title": title_of(self._of.tenant), "tenant": self._of.tenant}, body)

@@ -151,7 +151,7 @@ def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
     assert len(index(folder)) == 200
-    cli("undo", folder, run).ends(0, "its agent reads 200")
+    cli("undo", folder, run).ends(0, "its agent reads only the first 200")
     assert len(index(folder)) > 200
     assert (folder / "port-of-billing.md").exists()
 
@@ -165,7 +165,7 @@ def test_a_line_above_the_session_limit_is_undone(folder: Path, embedder: Senten
         write_rule(mirror.state, embedder)
         stale = mirror.settle(NOW)
         assert list(stale) == ["proposal-1"]
-        assert "its agent reads 200" in stale["proposal-1"]
+        assert "its agent reads at most 200" in stale["proposal-1"]
     assert mirror.settle(NOW) == {}
 
 

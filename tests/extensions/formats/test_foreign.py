@@ -280,7 +280,7 @@ def test_formats_has_a_command_for_an_unknown_file(tmp_path: Path, cli: Cli) -> 
     assert cli(*command.split()[1:]).code == 0
     assert f"slowwave formats {notes}" in cli("add", notes, "A text.").err
     assert cli("maintain", notes, "--format", "markdown").code == 0
-    assert "mirrored as markdown: only its own agent adds" in cli("add", notes, "A text.").err
+    assert "mirrored as markdown. This command takes only" in cli("add", notes, "A text.").err
 
 
 def test_formats_explains_that_a_memory_file_takes_no_format(memory_file: Path, cli: Cli) -> None:

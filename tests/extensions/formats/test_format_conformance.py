@@ -65,7 +65,8 @@ def test_a_sound_format_has_no_faults(notes: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("format", "message"), [(RecognizesNothing(), "not recognized"), (Empty(), "nothing is found")]
+    ("format", "message"),
+    [(RecognizesNothing(), "not recognized"), (Empty(), "no entry was found")],
 )
 def test_a_fault_of_a_format_is_named(notes: Path, format: Lines, message: str) -> None:
     assert any(message in fault for fault in faults(format, notes))

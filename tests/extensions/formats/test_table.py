@@ -125,6 +125,25 @@ def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, c
     assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
 
 
+def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    texts = ("Oksana is on call this week.", *each_adding_something())
+    command = ("maintain", path, "--format", made(path, "integers", texts))
+
+    def answer(asked: Asked) -> Answer:
+        execute(path, 'DELETE FROM "my notes" WHERE id = 1')
+        return told_once(asked)
+
+    with served(answering(answer, approval)) as options:
+        first = cli(*command, "--json", *options).json
+        (run,) = cli("log", path, "--json").json["runs"]
+        assert run["states"] == run["report"]["states"] == {"stale": 1}
+        assert (run["before"], run["after"]) == (first["before"], first["after"])
+        (again,) = cli(*command, "--json", *options).json["proposals"]
+    assert again["state"] == "applied"
+    assert len(again["sources"]) == len(texts) - 1
+
+
 @pytest.mark.usefixtures("long_only")
 def test_a_killed_run_resumes(tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     path = tmp_path / "my.db"
@@ -246,7 +265,9 @@ def test_a_rejected_row_is_stale(tmp_path: Path, cli: Cli, scripted: tuple[str, 
     with unchanged(rows, path, "SELECT * FROM notes"):
         command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
         assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
-    assert cli("maintain", path).code == 0
+        (run,) = cli("log", path, "--json").json["runs"]
+        assert run["states"] == {"rejected": 1}
+        assert cli(*command).json["proposals"] == []
 
 
 def test_a_new_row_has_the_values_that_its_sources_share(
@@ -294,3 +315,65 @@ def test_a_locked_table_exits_11(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
         owner.execute("BEGIN IMMEDIATE")
         assert cli("maintain", path, "--format", name).code == 11
         owner.execute("ROLLBACK")
+
+
+def test_a_forgotten_text_leaves_the_table_and_its_hidden_rows(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, gone INT DEFAULT 0, title TEXT)")
+    for text in (*SAME, "The bakery opens at seven."):
+        execute(path, "INSERT INTO notes (said, title) VALUES (?, 'note')", text)
+    forget = ("forget", path, "--matching", "8080", "--yes", "--json")
+    consolidate(cli, "table:notes:said,deleted=gone", path)
+    assert cli(*forget).ends(0).json["left"] == []
+    assert [row["said"] for row in rows(path, "SELECT said FROM notes")] == [
+        "The bakery opens at seven."
+    ]
+    assert b"8080" not in path.read_bytes() + Path(f"{path}.slowwave.db").read_bytes()
+    execute(path, "INSERT INTO notes VALUES ('8080 is open.', 0, 'note')")
+    execute(path, "UPDATE notes SET title = 'port 8080' WHERE said LIKE 'The bakery%'")
+    assert cli(*forget).ends(3).json["left"] == ["notes.title"]
+
+
+def test_rows_without_a_text_are_named_and_texts_with_nul_are_read(
+    tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY, said, gone INT DEFAULT 0)")
+    texts = ("Marta\0likes tea.", "Marta\0likes tea!", b"Bytes", 7, None)
+    for text in texts:
+        execute(path, "INSERT INTO notes (said) VALUES (?)", text)
+    omitted = "Rows whose said is not a text are omitted: row 3, row 4."
+    ended = cli("maintain", path, "--table", "notes:said,deleted=gone", "--json").ends(0, omitted)
+    assert [proposal["operation"] for proposal in ended.json["proposals"]] == ["merge"]
+    own = tmp_path / "own.db"
+    cli("import", own, path, "--from", "table:notes:said").ends(0, omitted).says("2 memories")
+    assert cli("undo", path).code == 0
+
+
+def test_a_blank_tenant_is_none_and_an_impossible_one_is_named(tmp_path: Path, cli: Cli) -> None:
+    path, own = tmp_path / "my.db", tmp_path / "own.db"
+    execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT, who TEXT, gone INT)")
+    for text, tenant in zip(SAME, (None, " "), strict=True):
+        execute(path, "INSERT INTO notes (said, who) VALUES (?, ?)", text, tenant)
+    command = ("maintain", path, "--table", "notes:said,tenant=who,deleted=gone")
+    (proposal,) = cli(*command, "--json").ends(0).json["proposals"]
+    assert proposal["tenant"] == "default"
+    execute(path, "INSERT INTO notes (said, who) VALUES ('The cat sleeps.', ?)", "a\0b")
+    for refused in (command, ("import", own, path, "--from", "table:notes:said,tenant=who")):
+        cli(*refused).ends(1, "row 3: This memory is not valid: tenant")
+
+
+@pytest.mark.parametrize(
+    ("date", "like"), [("2026-02-03", "20__-__-__"), (1_770_000_000, "1__________"[:10])]
+)
+def test_a_corrected_row_has_the_day_of_the_correction(
+    date: object, like: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, day, gone INT)")
+    execute(path, "INSERT INTO notes VALUES (?, ?, 0)", SAME[0], date)
+    assert cli("maintain", path, "--table", "notes:said,date=day,deleted=gone").code == 0
+    (memory,) = cli("list", path, "--json").json["memories"]
+    assert cli("correct", path, memory["id"], "--text", "The api listens on port 9091.").code == 0
+    (row,) = rows(path, f"SELECT day, day LIKE '{like}' AS fits FROM notes WHERE rowid < 0")
+    assert row["fits"] and row["day"] > date

@@ -78,6 +78,15 @@ def test_a_trace_is_added_once_and_in_full(traced: Path, cli: Cli) -> None:
     assert sorted(trace["prompt"] for trace in traces) == sorted(line["prompt"] for line in LINES)
 
 
+def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
+    source = memory_file.with_name("traces.jsonl")
+    steps = [{"text": "My password is hunter2!X9zz", "outcome": "worked"}]
+    source.write_text(json.dumps(attempt(steps=steps)), "utf-8")
+    ended = cli("experience", memory_file, "add", source, "--json").ends(0, "contain a secret")
+    assert ended.json["secrets"] == ["Password or Token"]
+    assert "hunter2" not in ended.err + ended.out
+
+
 @pytest.mark.parametrize(
     ("line", "output"),
     [

@@ -401,10 +401,24 @@ def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> N
     assert len(rows(org, "SELECT * FROM shared_log")) == 3
 
 
-@pytest.mark.parametrize("name", ["", " port", "a\nb", "x" * 201])
+@pytest.mark.parametrize("name", ["", " port", "a\nb", "x" * 201, "ports/", "/x"])
 def test_an_untypable_name_of_a_fact_is_refused(org: Path, name: str) -> None:
     with open_writing(org) as file, pytest.raises(StoreError, match="name of a fact"):
         publish(file, WriteRequest("aino", MARCH.isoformat()), name, PORT)
+
+
+def test_a_current_fact_must_be_retracted_before_it_is_forgotten(org: Path, cli: Cli) -> None:
+    for text in (PORT, MOVED):
+        assert cli("shared", org, "publish", "port", text, "--author", "aino").code == 0
+    forget = ("forget", org, "--matching", "9090", "--json")
+    with unchanged(picture, org):
+        for more in ("--dry-run", "--yes"):
+            ended = cli(*forget, more).ends(1, "The shared fact 'port' is current")
+            assert f"slowwave shared {org} retract port --author NAME" in ended.err
+    assert cli("shared", org, "retract", "port", "--author", "aino").code == 0
+    assert cli(*forget, "--dry-run").json["active_again"] == []
+    assert cli(*forget, "--yes").json["active_again"] == []
+    assert cli("list", org, "--tenant", "shared", "--json").json["memories"] == []
 
 
 def test_a_concurrent_writer_sees_the_first_fact(org: Path) -> None:
