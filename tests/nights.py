@@ -37,18 +37,18 @@ NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 # What a night must give back when it is undone: everything that agents see.
 AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
 
-# One fact in other words, none of which is a twin of another, and two that each add something.
+# One fact in several spellings, and two texts that each add something to it.
 _ONE_THING = (
     "Oksana carries the database pager at weekends until 22:00.",
-    "Until 22:00 the database pager is with Oksana at weekends.",
-    "Oksana is on call for the databases at weekends, until 22:00.",
-    "The database pages of a weekend go to Oksana until 22:00.",
-    "Until 22:00 the one who answers the database pager at weekends is Oksana.",
+    "Note: Oksana carries the database pager at weekends until 22:00.",
+    "User said that Oksana carries the database pager at weekends until 22:00.",
+    "- Oksana carries the database pager at weekends until 22:00",
+    "Oksana carries the database pager at weekends until 10 pm.",
     "Oksana answers the database pager at weekends until 22:00, on her second phone.",
     "At weekends Oksana carries the database pager until 22:00 and is paid extra for it.",
-    "Checked the rota: until 22:00 Oksana has the database pager at weekends.",
+    "Oksana carries  the database pager at weekends until 22:00!",
 )
-# The same with something new, which the second of them tells most of.
+# The same with something new, which the second of them states most of.
 _MORE_OF_IT = (
     "Oksana answers the database pager at weekends until 22:00 from the harbour office.",
     "At weekends until 22:00 Oksana answers the database pager from the harbour office, beside "
@@ -58,12 +58,12 @@ _MORE_OF_IT = (
 
 
 def of_one_thing() -> list[str]:
-    """Return texts that a night without a model writes down as one memory of two sentences."""
+    """Return texts of which a night without a model merges six."""
     return list(_ONE_THING)
 
 
 def more_of_it() -> list[str]:
-    """Return texts that add a sentence to the memory that was made of `of_one_thing`."""
+    """Return texts that add something to those of `of_one_thing`."""
     return list(_MORE_OF_IT)
 
 

@@ -300,7 +300,7 @@ NOT_READ = "a plan cannot contain what a model wrote or grouped"
 FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
-        "memory of-01 contains more than the text that would replace it",
+        "memory of-01 does not say the same as the text that would replace it",
     ),
     "such a merge in a model's name": (
         lambda path: merging(path, "of-00", "of-01", by_model=True),

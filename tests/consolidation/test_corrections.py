@@ -117,7 +117,7 @@ def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -
 
 
 def test_retract_names_derived_memories(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080. Ada set it up."]
+    texts = ["Wiki runs on port 8080.", "Note: Wiki runs on port 8080."]
     fill(memory_file, daily(texts, "m"))
     night(memory_file, embedder)
     (left,) = rows(memory_file, "SELECT id, superseded_by FROM memories WHERE superseded_by <> ''")

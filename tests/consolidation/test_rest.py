@@ -43,14 +43,15 @@ BROKEN = " ".join(
 
 @cache
 def pool() -> list[str]:
-    """Return texts of every kind: facts in several wordings, rules, near twins, updates."""
+    """Return texts of every kind: duplicates, facts in several wordings, rules, updates."""
     known = load("assistant").memories
     chosen = {
         group
         for role, limit in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
         for group in list(dict.fromkeys(text.group for text in known if text.role == role))[:limit]
     }
-    return [text.text for text in known if text.group.removeprefix("near:") in chosen]
+    texts = [text.text for text in known if text.group.removeprefix("near:") in chosen]
+    return [*texts, *(f"Note: {text}" for text in texts[::9])]
 
 
 @cache

@@ -169,7 +169,7 @@ def test_a_proposal_is_pending_after_its_check(memory_file: Path, cli: Cli) -> N
         answers: dict[str, Any] = {
             "lost: at most 360 times": {"id": question["id"], "answer": objection},
             "cannot be read": {"id": question["id"], "answer": "It is fine."},
-            "is to another question": {"id": "0" * 64, "answer": NO_OBJECTION},
+            "belongs to a different question": {"id": "0" * 64, "answer": NO_OBJECTION},
         }
         for fault, answer in answers.items():
             refused = await propose(client, check=answer)
@@ -187,7 +187,7 @@ def test_a_proposal_is_pending_after_its_check(memory_file: Path, cli: Cli) -> N
         assert done["proposals"][0]["state"] == "applied"
         await ask(client, "undo", run_or_proposal=made["id"])
         await ask(client, "consolidate_decline", proposal_id=made["id"], reason="No.")
-        assert "a person decided" in (await propose(client))["faults"][0]
+        assert "declined by a person" in (await propose(client))["faults"][0]
 
     in_this_process(conversation, memory_file, "--allow-writes")
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status <> 'active'") == []

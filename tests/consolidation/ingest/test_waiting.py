@@ -54,7 +54,7 @@ def test_queued_parts_are_listed_with_the_commands_that_read_them(
     # A command for each tenant that has queued parts.
     commands = f"ingest {memory_file} --model NAME; slowwave ingest {memory_file} --tenant ines"
     shown = cli("ingest", memory_file, "--waiting")
-    shown.says(f"--drop {first['id'][:12]}", commands, "not tried yet: the budget of 0 calls")
+    shown.says(f"--drop {first['id'][:12]}", commands, "not read yet: the budget of 0 calls")
 
 
 def test_the_parts_of_a_conversation_are_queued_in_order(

@@ -46,7 +46,7 @@ from model_server import (
     verdict,
     write,
 )
-from nights import daily, execute, night, unchanged
+from nights import daily, execute, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
@@ -254,8 +254,6 @@ def test_near_duplicates_are_left_to_the_model(agent: Agent) -> None:
         "The backup of the wiki runs at 02:30 every night and is stored on helga.",
     )
     agent.remember(daily(pair, "backup"))
-    (merge,) = night(agent.path, agent.embedder, dry_run=True).plan.proposals
-    assert merge.leaving == ("backup-00",)
     agent.server.responder = answering(lambda asked: groups())
     outcome = agent.sleep()
     assert outcome.plan.proposals == ()
