@@ -17,6 +17,8 @@ from nights import TWINS, active, daily, execute, fill, of_one_thing, picture, r
 from readme import every_command
 
 from slowwave.store.file import create_file
+from slowwave.store.migrations import STEPS
+from slowwave.store.opening import MAGIC
 
 
 @pytest.fixture
@@ -25,9 +27,14 @@ def filled(memory_file: Path) -> Path:
     return memory_file
 
 
-def newer(path: Path) -> None:
-    create_file(path)
-    execute(path, "PRAGMA user_version = 99")
+def newer(sql: str) -> Callable[[Path], None]:
+    """Return what makes a file of a newer slowwave."""
+
+    def make(path: Path) -> None:
+        create_file(path)
+        execute(path, sql)
+
+    return make
 
 
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -36,7 +43,13 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.touch(), "is empty"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
     "foreign": (foreign, "but not a memory file"),
-    "newer": (newer, "schema version 99"),
+    "short": (lambda path: path.write_bytes(b"SQLite"), "not a SQLite database"),
+    "garbage": (lambda path: path.write_bytes(MAGIC + b"\xff" * 9_000), "damaged"),
+    "newer": (newer("PRAGMA user_version = 99"), "schema version 99"),
+    "newer by its migrations": (
+        newer("INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'new')"),
+        f"schema version {len(STEPS) + 1}",
+    ),
 }
 
 
