@@ -15,6 +15,7 @@ from builders import (
     KEPT_VERSIONS,
     all_memories,
     changing,
+    damage_root,
     kept_file,
     migrated_to,
     of_version,
@@ -450,11 +451,8 @@ def test_a_migration_of_version_1_equals_the_kept_files(tmp_path: Path, version:
 
 def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    page = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
-    data = bytearray(path.read_bytes())
-    start = (page[0]["rootpage"] - 1) * 4096
-    data[start + 100 : start + 4096] = b"\xff" * 3996
-    path.write_bytes(data)
+    damage_root(path, "memories_by_status")
+    data = path.read_bytes()
     with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
         pytest.fail("it was opened")
     assert path.read_bytes() == data
