@@ -41,9 +41,8 @@ def used_file(memory_file: Path) -> Path:
 
 
 def test_a_used_file_has_no_problems(used_file: Path) -> None:
-    assert health(used_file) == Health(
-        schema_version=len(STEPS), memories=4, embeddings=3, edges=2, problems=()
-    )
+    counts = {"memories": 4, "embeddings": 3, "edges": 2}
+    assert health(used_file) == Health(schema_version=len(STEPS), problems=(), **counts)
 
 
 # By a name: what spoils the file, and the problems that are found.

@@ -70,9 +70,8 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     create_file(tmp_path / name)
     put(tmp_path / name, a_memory("m-1"))
     assert [memory.id for memory in all_memories(tmp_path / name)] == ["m-1"]
-    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
-        name
-    }
+    names = {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()}
+    assert names == {name}
 
 
 @pytest.mark.parametrize(
@@ -368,10 +367,8 @@ def test_a_truncated_or_overwritten_file_is_damaged(
 
 
 def test_migrations_of_another_program_are_ignored(memory_file: Path) -> None:
-    execute(
-        memory_file,
-        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('agent', 'version_9')",
-    )
+    columns = "(migration_set, name) VALUES ('agent', 'version_9')"
+    execute(memory_file, f"INSERT INTO _sqlite_migrations {columns}")
     with open_reading(memory_file) as file:
         assert schema_version(file) == len(schema_of_file.STEPS)
 
@@ -483,8 +480,8 @@ def test_a_write_outside_a_transaction_reports_a_locked_file(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as another:
-        add_memories(another, [a_memory("m-1")])
+    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as second:
+        add_memories(second, [a_memory("m-1")])
 
 
 # Who waits for whom: the journal mode, the statements of the holder, and the waiting command.
@@ -575,10 +572,10 @@ def test_importing_a_slow_pipe_does_not_lock_the_file(memory_file: Path, is_name
 
 def replace_file(path: Path) -> None:
     """Put another memory file in the place of this one."""
-    another = path.with_name("other.db")
-    create_file(another)
-    put(another, a_memory("of-the-other"))
-    another.replace(path)
+    second = path.with_name("second.db")
+    create_file(second)
+    put(second, a_memory("of-the-other"))
+    second.replace(path)
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
@@ -622,11 +619,8 @@ def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> Non
 
 
 def test_a_change_refused_by_a_trigger_is_an_error(memory_file: Path) -> None:
-    execute(
-        memory_file,
-        "CREATE TRIGGER closed BEFORE INSERT ON memories "
-        "BEGIN SELECT RAISE(ABORT, 'not today'); END",
-    )
+    refusing = "BEGIN SELECT RAISE(ABORT, 'not today'); END"
+    execute(memory_file, f"CREATE TRIGGER closed BEFORE INSERT ON memories {refusing}")
     with pytest.raises(StoreError, match="not today"):
         put(memory_file, a_memory("m-1"))
 

@@ -114,16 +114,13 @@ def test_no_byte_is_left(what: tuple[str, ...], needs_derived: bool, path: Path,
 
 
 def test_derived_memories_are_forgotten_only_with_derived(path: Path, cli: Cli) -> None:
-    (derived,) = rows(
-        path, "SELECT derived_id AS id FROM synthesized_from WHERE source_id = ?", SOURCE
-    )
+    edges = "SELECT derived_id, source_id FROM synthesized_from"
+    derived = rows(path, f"{edges} WHERE source_id = ?", SOURCE)[0]["derived_id"]
     with unchanged(everything, path):
-        cli("forget", path, SOURCE, "--yes").ends(1, derived["id"], "--derived")
-    sources = rows(
-        path, "SELECT source_id AS id FROM synthesized_from WHERE derived_id = ?", derived["id"]
-    )
+        cli("forget", path, SOURCE, "--yes").ends(1, derived, "--derived")
+    sources = rows(path, f"{edges} WHERE derived_id = ?", derived)
     done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
-    assert {*done["active_again"]} == {row["id"] for row in sources} - {SOURCE}
+    assert {*done["active_again"]} == {row["source_id"] for row in sources} - {SOURCE}
     assert {states(path)[memory] for memory in done["active_again"]} == {"active"}
     # They are shown to a model again.
     asked = "SELECT 1 FROM asked JOIN memories USING (content_hash) WHERE id = ?"
@@ -149,9 +146,8 @@ def test_undo_restores_the_rest_of_a_run_and_names_the_loss(path: Path, cli: Cli
     assert "were forgotten on" in cli("log", path, run["id"]).out
     assert "forgot memories" in cli("undo", path, done["run"], "--yes").err
     cli("undo", path, run["id"], "--yes").ends(0, "cannot be undone")
-    imported = {
-        each["id"]: each["content"] for each in map(json.loads, LIFE.read_text().splitlines())
-    }
+    lines = map(json.loads, LIFE.read_text().splitlines())
+    imported = {line["id"]: line["content"] for line in lines}
     del imported[SOURCE]
     found = rows(path, "SELECT id, content FROM memories WHERE status = 'active'")
     assert {row["id"]: row["content"] for row in found} == imported
@@ -161,9 +157,8 @@ def test_undo_restores_the_rest_of_a_run_and_names_the_loss(path: Path, cli: Cli
 def test_a_forgotten_memory_cannot_be_imported(path: Path, tmp_path: Path, cli: Cli) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text(cli("export", path, "--all").out)
-    (line,) = (
-        line for line in old.read_text().splitlines() if json.loads(line).get("id") == DUPLICATE
-    )
+    lines = old.read_text().splitlines()
+    (line,) = (each for each in lines if json.loads(each).get("id") == DUPLICATE)
     assert cli("forget", path, DUPLICATE, "--yes", "--reason", "asked on 3 May").code == 0
     cli("show", path, DUPLICATE).ends(1, "was forgotten on")
     listed = cli("log", path, "--json").json["runs"][-1]
@@ -309,8 +304,8 @@ def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
 def test_forget_erases_messages(memory_file: Path, cli: Cli, server: ModelServer) -> None:
     server.responder = repeating
     conversation = memory_file.with_name("talk.jsonl")
-    said = "My sister Ana lives in Porto, and I never eat walnuts."
-    conversation.write_text(json.dumps({"role": "user", "content": said}) + "\n")
+    text = "My sister Ana lives in Porto, and I never eat walnuts."
+    conversation.write_text(json.dumps({"role": "user", "content": text}) + "\n")
     assert cli("ingest", memory_file, conversation, *asking(server)).code == 0
     conversation.unlink()
     assert b"Porto" in bytes_of(memory_file)

@@ -25,7 +25,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows, unchanged
+from nights import AGENTS_TABLES, execute, picture, rows, unchanged
 
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
@@ -49,10 +49,7 @@ from slowwave.store.vectors import keep_vectors, to_blob
 RUN = "run-1"
 PROPOSAL = "proposal-1"
 # Every table that is not the record of the run itself.
-TABLES = (
-    *("memories", "embeddings", "entities", "memory_entities", "entity_scans"),
-    *("synthesized_from", "derivations"),
-)
+TABLES = (*AGENTS_TABLES, "entity_scans", "derivations")
 EVERYTHING = (*TABLES, "runs", "proposals", "journal", "answers")
 MODELS = ("m", "of-the-agent")
 VECTOR = to_blob([0.6, 0.8])
@@ -85,7 +82,8 @@ def seeded(path: Path) -> None:
         keep_scans(file, [("m-2", "h")], "run-0")
 
 
-Change = Callable[[MemoryFile, str], None]
+# A function that changes a file for a proposal, and its other arguments.
+Change = tuple[Any, ...]
 
 ids = st.integers(0, 9)
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6)
@@ -111,7 +109,7 @@ columns = st.fixed_dictionaries(
 
 
 def known(file: MemoryFile, number: int) -> str:
-    """Return one of the memories that there are."""
+    """Return the id of a memory in the file."""
     there = [row["id"] for row in file.rows("SELECT id FROM memories ORDER BY id")]
     return str(there[number % len(there)])
 
@@ -122,66 +120,49 @@ def with_ids(file: MemoryFile, changes: dict[str, Any]) -> dict[str, Any]:
     return changes | {"superseded_by": known(file, changes["superseded_by"])}
 
 
-def inserting(text: str, changes: dict[str, Any]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        number = file.value("SELECT count(*) FROM memories")
-        row = to_row(a_memory(f"new-{number}", text)) | with_ids(file, changes)
-        Journal(file, RUN, proposal).insert("memories", row)
-
-    return change
+def insert(file: MemoryFile, proposal: str, text: str, changes: dict[str, Any]) -> None:
+    number = file.value("SELECT count(*) FROM memories")
+    row = to_row(a_memory(f"new-{number}", text)) | with_ids(file, changes)
+    Journal(file, RUN, proposal).insert("memories", row)
 
 
-def updating(number: int, changes: dict[str, Any]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        key = {"id": known(file, number)}
-        if changes:
-            Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
-
-    return change
+def update(file: MemoryFile, proposal: str, number: int, changes: dict[str, Any]) -> None:
+    key = {"id": known(file, number)}
+    if changes:
+        Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
 
 
-def citing(derived: int, source: int, text: str | None) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        key = {"derived_id": known(file, derived), "source_id": known(file, source)}
-        row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
-        row["source_content"] = text  # type: ignore[assignment]
-        where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
-        if file.value(where, list(key.values())) is None:
-            Journal(file, RUN, proposal).insert("synthesized_from", row)
-
-    return change
+def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str | None) -> None:
+    key = {"derived_id": known(file, derived), "source_id": known(file, source)}
+    row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
+    where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
+    if file.value(where, list(key.values())) is None:
+        Journal(file, RUN, proposal).insert("synthesized_from", {**row, "source_content": text})
 
 
-def uniting(number: int, names: list[str]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        memory = read_memory(file, known(file, number))
-        add_entities(Journal(file, RUN, proposal), memory, names)
-
-    return change
+def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) -> None:
+    add_entities(Journal(file, RUN, proposal), read_memory(file, known(file, number)), names)
 
 
-def embedding(number: int, model: str) -> Change:
-    def change(file: MemoryFile, _: str) -> None:
-        keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
-
-    return change
+def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
+    keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
 
 
-def naming(number: int, names: list[str]) -> Change:
-    def change(file: MemoryFile, _: str) -> None:
-        keep_entities(file, "default", [(known(file, number), names)], RUN)
+def find_names(file: MemoryFile, _: str, number: int, names: list[str]) -> None:
+    keep_entities(file, "default", [(known(file, number), names)], RUN)
 
-    return change
+
+def calls_of(function: Callable[..., None], *arguments: st.SearchStrategy[Any]) -> Any:
+    return st.tuples(st.just(function), *arguments)
 
 
 names = st.lists(st.sampled_from(["Ada", "Bo", "Cy"]) | words, max_size=3)
-searches = st.builds(embedding, ids, st.sampled_from(MODELS)) | st.builds(naming, ids, names)
+searches = calls_of(embed, ids, st.sampled_from(MODELS)) | calls_of(find_names, ids, names)
 changes = (
-    st.builds(inserting, words, columns)
-    | st.builds(updating, ids, columns)
-    | st.builds(citing, ids, ids, st.none() | words)
-    | st.builds(uniting, ids, names)
-    | searches
+    calls_of(insert, words, columns)
+    | calls_of(update, ids, columns)
+    | calls_of(cite, ids, ids, st.none() | words)
+    | calls_of(add_names, ids, names)
 )
 
 
@@ -190,38 +171,35 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("seed") / "memory.db"
     seeded(path)
     a_run(path)
-    decide(path, a_decision(key="one"), a_decision(key="two"))
+    decide(path, a_decision(key="first"), a_decision(key="second"))
     return path
 
 
 def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
     with changing(path) as file:
-        for change in chosen:
-            change(file, proposal)
+        for change, *arguments in chosen:
+            change(file, proposal, *arguments)
 
 
 @settings(max_examples=examples(100))
-@given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
+@given(
+    made=st.lists(
+        st.tuples(st.sampled_from(["", "first", "second"]), changes | searches), max_size=12
+    )
+)
 def test_undo_restores_rows_after_any_changes(made: list[tuple[str, Change]], seed: Path) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
-        with changing(path) as file:
-            for proposal, change in made:
-                change(file, proposal)
-        assert undo(path) == ["one", "two"]
+        for proposal, change in made:
+            make(path, proposal, [change])
+        assert undo(path) == ["first", "second"]
 
 
 @settings(max_examples=examples(40))
 @given(
     looked=st.lists(searches, max_size=3),
-    first=st.lists(changes, max_size=6),
-    second=st.lists(
-        st.builds(inserting, words, columns)
-        | st.builds(updating, ids, columns)
-        | st.builds(citing, ids, ids, st.none())
-        | st.builds(uniting, ids, names),
-        max_size=6,
-    ),
+    first=st.lists(changes | searches, max_size=6),
+    second=st.lists(changes, max_size=6),
 )
 def test_a_proposal_is_undone_alone_and_then_the_rest_of_its_run(
     looked: list[Change], first: list[Change], second: list[Change], seed: Path
@@ -229,11 +207,11 @@ def test_a_proposal_is_undone_alone_and_then_the_rest_of_its_run(
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
         make(path, "", looked)
-        make(path, "one", first)
+        make(path, "first", first)
         with unchanged(picture, path, TABLES):
-            make(path, "two", second)
-            undo_key(path, "two")
-        assert undo(path) == ["one"]
+            make(path, "second", second)
+            undo_key(path, "second")
+        assert undo(path) == ["first"]
 
 
 # ---- one night, and what happened after it ----

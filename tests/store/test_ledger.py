@@ -186,10 +186,8 @@ def test_the_last_decision_wins(memory_file: Path, states: list[str], is_remembe
     for number, state in enumerate(states):
         moment = NOW + timedelta(days=number)
         a_run(memory_file, f"run-{number}", moment)
-        decide(
-            memory_file,
-            a_decision(f"run-{number}", "key", state=state, decided_at=timestamp(moment)),
-        )
+        decided = {"state": state, "decided_at": timestamp(moment)}
+        decide(memory_file, a_decision(f"run-{number}", "key", **decided))
     assert remembered(memory_file) == ({"key"} if is_remembered else set())
 
 

@@ -136,8 +136,8 @@ def test_lineage_agrees_both_ways(pairs: set[tuple[str, str]], empty_file: Path)
         up = {item: names(tree(trace_sources(file, item))) for item in "abcde"}
         down = {item: names(tree(trace_derived(file, item))) for item in "abcde"}
     assert up == {item: set(reached(item, frozenset({item})) - {item}) for item in "abcde"}
-    assert {(item, another) for item in "abcde" for another in up[item]} == {
-        (another, item) for item in "abcde" for another in down[item]
+    assert {(item, second) for item in "abcde" for second in up[item]} == {
+        (second, item) for item in "abcde" for second in down[item]
     }
 
 
@@ -174,10 +174,8 @@ def trace(cli: Cli, *arguments: object) -> Ended:
 
 def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
     """Return every entry of the JSON of a lineage, and do so without nesting."""
-    waiting = [
-        *answer[behind],
-        *(item for more in answer[f"further_{behind}"] for item in more[behind]),
-    ]
+    further = (each for more in answer[f"further_{behind}"] for each in more[behind])
+    waiting = [*answer[behind], *further]
     for item in waiting:
         waiting += item[behind]  # the list grows while it is walked
     return waiting
@@ -215,10 +213,8 @@ def test_a_source_of_many_paths_is_shown_once(memory_file: Path, cli: Cli) -> No
     # Two memories in each of 40 generations, each made from both before: 2^40 ways.
     rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
     put(memory_file, *(a_memory(item) for row in rows for item in row))
-    cite(
-        memory_file,
-        *(edge(made, item) for row, above in pairwise(rows) for made in above for item in row),
-    )
+    for row, above in pairwise(rows):
+        cite(memory_file, *(edge(made, item) for made in above for item in row))
     answer = trace(cli, memory_file, "left-39", "--json").json
     entries = flat(answer, "sources")
     assert len(entries) == 2 * 2 * 39 - 2

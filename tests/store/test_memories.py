@@ -188,10 +188,8 @@ def test_a_vector_replaces_only_that_of_the_same_model(memory_file: Path) -> Non
         keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
         keep_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
         keep_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
-        assert read_memory_vectors(file, "m-1") == [
-            ("a", "h", to_blob([0, 1, 0])),
-            ("b", "h2", to_blob([0, 1])),
-        ]
+        vectors = [("a", "h", to_blob([0, 1, 0])), ("b", "h2", to_blob([0, 1]))]
+        assert read_memory_vectors(file, "m-1") == vectors
         assert read_dimensions(file) == {"a": 3, "b": 2}
         assert list(read_vectors(file, "b", "default")) == [("m-1", "h2", to_blob([0, 1]))]
 

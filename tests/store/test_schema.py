@@ -61,10 +61,8 @@ CONSTRAINED = {
 
 def row_of(db: sqlite3.Connection, table: str) -> dict[str, Any]:
     """Return a row of a table, with a value for each column that must have one."""
-    columns = db.execute(
-        'SELECT name, type FROM pragma_table_info(?) WHERE "notnull" AND dflt_value IS NULL',
-        [table],
-    )
+    sql = 'FROM pragma_table_info(?) WHERE "notnull" AND dflt_value IS NULL'
+    columns = db.execute(f"SELECT name, type {sql}", [table])
     needed = {name: NEEDED.get(name, "x" if kind == "TEXT" else 1) for name, kind in columns}
     return needed | CONSTRAINED[table]
 
@@ -132,9 +130,8 @@ def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
     names, marks = ", ".join(row), ", ".join("?" * len(row))
     db.execute("BEGIN")
     try:
-        return db.execute(
-            f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values())
-        ).rowcount
+        sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+        return db.execute(sql, list(row.values())).rowcount
     finally:
         db.execute("ROLLBACK")
 
@@ -231,18 +228,16 @@ def test_a_new_content_clears_its_hash(memory_file: Path, change: str, kept: str
 
 def with_lineage(path: Path) -> None:
     """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
-    execute(path, "INSERT INTO memories (id, content) VALUES ('m-2', 'derived')")
-    execute(
-        path, "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')"
-    )
-    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ada')")
-    execute(
-        path, "INSERT INTO synthesized_from VALUES ('m-2', 'm-1', 'merge', 'run-1', 'h', NULL, '')"
-    )
-    for memory in ("m-1", "m-2"):
-        execute(path, "INSERT INTO embeddings VALUES (?, 'm', 1, x'0000803f', 'h', NULL)", memory)
-        execute(path, "INSERT INTO memory_entities VALUES (?, 1, NULL)", memory)
-        execute(path, "INSERT INTO entity_scans VALUES (?, 'h', 'run-1')", memory)
+    for row in (
+        "memories (id, content) VALUES ('m-2', 'derived')",
+        "memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')",
+        "entities (id, tenant, name) VALUES (1, 'default', 'Ada')",
+        "synthesized_from VALUES ('m-2', 'm-1', 'merge', 'run-1', 'h', NULL, '')",
+        "embeddings SELECT id, 'm', 1, x'0000803f', 'h', NULL FROM memories",
+        "memory_entities SELECT id, 1, NULL FROM memories",
+        "entity_scans SELECT id, 'h', 'run-1' FROM memories",
+    ):
+        execute(path, f"INSERT INTO {row}")
 
 
 @pytest.mark.parametrize("kept", [None, "as it was then"])
