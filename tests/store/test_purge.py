@@ -257,12 +257,6 @@ def everyone(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [source for top in sources for source in (top, *everyone(top["sources"]))]
 
 
-def test_nothing_is_purged_within_a_month(night_file: Path, embedder: SentenceEmbedder) -> None:
-    with unchanged(picture, night_file, ("memories", "runs", "journal")):
-        outcome = only_purge(night_file, embedder, NOW + timedelta(days=KEPT_DAYS))
-        assert outcome.purged.ids == ()
-
-
 def test_plans_do_not_change_after_a_purge(
     night_file: Path, embedder: SentenceEmbedder, tmp_path: Path
 ) -> None:
