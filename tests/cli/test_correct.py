@@ -8,7 +8,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, daily, fill, picture, rows, states
+from nights import TWINS, daily, fill, picture, rows, states, unchanged
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -76,9 +76,8 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
 def test_an_invalid_correction_changes_nothing(
     options: list[str], code: int, message: str, ports: Path, cli: Cli
 ) -> None:
-    before = ports.read_bytes()
-    ended = cli("correct", ports, *options)
-    assert (ended.code, message in ended.err, ports.read_bytes() == before) == (code, True, True)
+    with unchanged(ports.read_bytes):
+        cli("correct", ports, *options).ends(code, message)
 
 
 def test_a_conflict_is_resolved_for_either_memory_or_both(ports: Path, cli: Cli) -> None:

@@ -117,8 +117,7 @@ def test_the_last_run_is_reported_by_default(
     after_a_night: Path, embedder: SentenceEmbedder, tmp_path: Path, cli: Cli
 ) -> None:
     create_file(tmp_path / "new.db")
-    ended = cli("log", tmp_path / "new.db", "--md", "-")
-    assert (ended.code, ended.out, "No run has changed" in ended.err) == (1, "", True)
+    assert cli("log", tmp_path / "new.db", "--md", "-").ends(1, "No run has changed").out == ""
     fill(after_a_night, daily(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
@@ -358,9 +357,7 @@ def test_no_file_is_replaced(command: str, after_a_night: Path, tmp_path: Path, 
 def test_an_unwritable_report_stops_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     maintain = ("maintain", memory_file, "--report")
-    nowhere = cli(*maintain, tmp_path / "none" / "night.html")
-    assert (nowhere.code, nowhere.out) == (1, "")
-    assert "no folder" in nowhere.err
+    assert cli(*maintain, tmp_path / "none" / "night.html").ends(1, "no folder").out == ""
     assert cli(*maintain, tmp_path / "night.pdf").code == 2
     assert cli("maintain", memory_file, memory_file, *maintain[2:], tmp_path / "a.md").code == 2
     assert rows(memory_file, "SELECT 1 FROM runs") == []

@@ -307,25 +307,20 @@ def test_a_busy_file_exits_11(waiting: Path, cli: Cli, monkeypatch: pytest.Monke
         assert ended.ends(11, "is locked by another program").out == ""
 
 
-def test_an_approval_by_a_short_id_can_be_undone(waiting: Path, cli: Cli) -> None:
-    with unchanged(picture, waiting):
-        (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
-        undo = f"Undo it with: slowwave undo {waiting} {UPDATE}"
-        cli("review", "approve", waiting, UPDATE[:4]).ends(0).says(undo)
-        assert shown["draft"] in active(waiting)
-        assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
-        assert cli("undo", waiting, UPDATE).code == 0
-
-
 @pytest.mark.parametrize("which", ["the proposal", "the run"])
 def test_an_undone_approval_is_pending_again(waiting: Path, cli: Cli, which: str) -> None:
     before = queue(cli, waiting)
-    run = cli("review", "approve", waiting, UPDATE, "--json").json["run"]
-    ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
+    (shown,) = cli("review", "show", waiting, UPDATE[:4], "--json").json["proposals"]
+    with unchanged(picture, waiting):
+        run = cli("review", "approve", waiting, UPDATE[:4], "--json").json["run"]
+        assert shown["draft"] in active(waiting)
+        assert states(waiting) == {MERGE: "pending", SYNTHESIS: "pending", UPDATE: "applied"}
+        ended = cli("undo", waiting, run if which == "the run" else UPDATE, "--json")
     assert [key[:8] for key in ended.json["waiting"]] == [UPDATE]
     assert queue(cli, waiting) == before
     assert reviewed_night(cli, waiting, "always", "--json").json["proposals"] == []
-    assert cli("review", "approve", waiting, UPDATE).code == 0
+    approved = cli("review", "approve", waiting, UPDATE).ends(0)
+    approved.says(f"Undo it with: slowwave undo {waiting} {UPDATE}")
     again = cli("undo", waiting, UPDATE)
     assert f"1 proposal is pending again: slowwave review {waiting}" in again.err
     assert "will not be proposed again" not in again.err
