@@ -27,8 +27,8 @@ from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
-# The versions of which a file is kept, as SQL: the oldest, one in the middle, and one with the
-# tables of extensions. Files of other versions are migrated from the kept one before.
+# The versions that are kept as SQL: the oldest, a middle one, and one with the tables of
+# extensions. Files of other versions are migrated from the previous kept one.
 KEPT_VERSIONS = (1, 5, 10)
 # The triggers of an extension that a file of version 9 lacks.
 _SINCE_10 = (
@@ -103,23 +103,11 @@ def a_run(path: Path, run_id: str = "run-1", now: datetime = NOW) -> str:
 
 
 def a_decision(run_id: str = "run-1", key: str = "proposal-1", **fields: Any) -> Decision:
-    """Return a decision; an applied synthesis where nothing else is said."""
-    decision = Decision(
-        run_id=run_id,
-        key=key,
-        operation="synthesize",
-        tenant="default",
-        sources=(),
-        survivor=None,
-        derived=None,
-        state="applied",
-        draft=None,
-        reason="",
-        why=None,
-        numbers={},
-        decided_at=timestamp(NOW),
-    )
-    return replace(decision, **fields)
+    """Return a decision; by default, an applied synthesis."""
+    defaults: dict[str, Any] = dict.fromkeys(("survivor", "derived", "draft", "why"))
+    defaults |= {"operation": "synthesize", "tenant": "default", "state": "applied", "reason": ""}
+    defaults |= {"sources": (), "numbers": {}, "decided_at": timestamp(NOW)}
+    return Decision(run_id=run_id, key=key, **defaults | fields)
 
 
 def decide(path: Path, *decisions: Decision) -> None:
@@ -131,17 +119,17 @@ def decide(path: Path, *decisions: Decision) -> None:
 
 @contextmanager
 def process(code: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """Run Python until it prints "ready", and kill it in the end, the way a crash would."""
+    """Start Python, wait until it prints "ready", and kill it after the block."""
     command = [sys.executable, "-c", code, *(str(argument) for argument in arguments)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as each:
+    ) as running:
         try:
-            assert each.stdout is not None
-            assert each.stdout.readline() == "ready\n"
-            yield each
+            assert running.stdout is not None
+            assert running.stdout.readline() == "ready\n"
+            yield running
         finally:
-            each.kill()
+            running.kill()
 
 
 _ON_A_SMALL_DISK = """
@@ -160,7 +148,7 @@ def run_on_a_small_disk(size: int, *arguments: object) -> subprocess.CompletedPr
 
 
 def until_closed(terminal: int) -> list[bytes]:
-    """Return what a terminal is sent until the other end is closed."""
+    """Return what a terminal receives until its other end is closed."""
     parts = []
     while True:
         try:
@@ -177,6 +165,16 @@ def damage(path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[3 * 4096 : 4 * 4096] = b"\xff" * 4096
     path.write_bytes(data)
+
+
+def damage_root(path: Path, name: str) -> None:
+    """Overwrite the first page of a table or an index of a file that nobody has open."""
+    with closing(sqlite3.connect(path)) as db:
+        sql = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        ((page,),) = db.execute(sql, [name]).fetchall()
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * 4096)
+        stream.write(b"\xff" * 4096)
 
 
 def foreign(path: Path) -> None:

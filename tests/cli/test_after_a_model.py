@@ -1,4 +1,4 @@
-"""What reports say of a file once a model has been asked, and of whose memories are."""
+"""Reports after a model was asked, and on files of other agents."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def contradicting(asked: Asked) -> Answer:
     return groups(conflicts=[[memory for memory in asked.memories if "retried" in memory.text]])
 
 
-def test_conflicts_of_a_model_stay_in_each_report_and_what_it_was_shown_needs_none(
-    memories: Path, cli: Cli
-) -> None:
+def test_conflicts_of_a_model_stay_in_each_report(memories: Path, cli: Cli) -> None:
     assert cli("maintain", memories, "--dry-run", "--json").json["undecided"]["memories"]
     with served(answering(contradicting, approval)) as options:
         night = cli("maintain", memories, *options)
@@ -53,9 +51,7 @@ def test_conflicts_of_a_model_stay_in_each_report_and_what_it_was_shown_needs_no
     assert cli("maintain", memories, "--json").json["conflicts"] == []
 
 
-def test_an_entity_is_searched_and_shown_where_its_text_does_not_mention_it(
-    tmp_path: Path, cli: Cli
-) -> None:
+def test_an_entity_is_found_and_shown_with_its_observations(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "memory.jsonl"
     lines = [
         {"type": "entity", "name": name, "entityType": "person", "observations": observations}
@@ -73,7 +69,7 @@ def test_an_entity_is_searched_and_shown_where_its_text_does_not_mention_it(
     assert "    Ann: Works at Acme since 2022 (" in report
 
 
-def test_rows_are_shown_with_their_keys_and_found_by_them(tmp_path: Path, cli: Cli) -> None:
+def test_rows_are_shown_and_found_by_their_keys(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE notes (nid INTEGER PRIMARY KEY, said TEXT, day TEXT, gone INT)")
@@ -93,9 +89,8 @@ def test_rows_are_shown_with_their_keys_and_found_by_them(tmp_path: Path, cli: C
     assert cli("undo", path).code == 0
 
 
-def test_a_file_of_bullets_is_offered_its_preview_at_once(tmp_path: Path, cli: Cli) -> None:
+def test_a_file_of_bullets_gets_a_hint_to_preview_it(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "notes.md"
     path.write_text("- The deploy runs at noon.\n- The backup runs at one.\n")
-    ended = cli("maintain", path)
-    assert ended.code == 10
-    assert f"slowwave maintain {path} --format markdown --dry-run" in ended.err
+    hint = f"slowwave maintain {path} --format markdown --dry-run"
+    cli("maintain", path).ends(10, hint)

@@ -1,4 +1,4 @@
-"""slowwave audit and slowwave rules: what rots in a file, and what recurs in it."""
+"""`audit` and `rules`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cli_calls import Cli
 from commands import setting
 from model_nights import every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import daily, execute, fill, rows
+from nights import daily, execute, fill, rows, states
 
 from slowwave.cli.app import run
 from slowwave.consolidation.agent import AgentMemory
@@ -49,6 +49,11 @@ def kinds(path: Path, cli: Cli, *options: object) -> dict[str, list[dict[str, ob
     return found
 
 
+def memories_of(found: dict[str, list[dict[str, object]]]) -> dict[str, list[object]]:
+    """Return the memories of the findings by kind."""
+    return {kind: [finding["memories"] for finding in group] for kind, group in found.items()}
+
+
 def recurring(asked: Asked) -> Answer:
     """Answer with a rule of the demands and a pattern of the cases."""
     demands = [memory for memory in asked.memories if "push" in memory.text]
@@ -70,20 +75,18 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
 with_rules = copied("after_a_night")
 
 
-def test_an_audit_names_junk_and_the_command_that_cleans_it(with_rules: Path, cli: Cli) -> None:
+def test_an_audit_names_findings_and_their_commands(with_rules: Path, cli: Cli) -> None:
     (rule,) = rows(with_rules, "SELECT id FROM memories WHERE content = ?", RULE)
     assert kinds(with_rules, cli) == {}
-    fill(with_rules, [{"id": "order", "content": ORDER}, {"id": "code", "content": CODE}])
-    fill(
-        with_rules,
-        [{"id": "blank", "content": "..."}, {"id": "low", "content": "Rain.", "trust": 0.3}],
-    )
+    texts = {"order": ORDER, "code": CODE, "blank": "..."}
+    fill(with_rules, [{"id": key, "content": text} for key, text in texts.items()])
+    fill(with_rules, [{"id": "low", "content": "Rain.", "trust": 0.3}])
     execute(with_rules, "UPDATE memories SET content = 'Push freely.' WHERE id = 'push-01'")
     execute(with_rules, "UPDATE memories SET trust = 0.2 WHERE id = 'push-02'")
     before = with_rules.read_bytes()
     found = kinds(with_rules, cli)
     found.pop("faded")  # they were imported in the spring
-    assert {kind: [finding["memories"] for finding in group] for kind, group in found.items()} == {
+    assert memories_of(found) == {
         "orders": [["order"]],
         "blank": [["blank"]],
         "verbatim": [["code"]],
@@ -105,7 +108,7 @@ def test_an_audit_names_junk_and_the_command_that_cleans_it(with_rules: Path, cl
     assert "doubtful source" not in kinds(with_rules, cli)
 
 
-def test_a_correction_keeps_its_trust_until_feedback_lowers_it(memory_file: Path, cli: Cli) -> None:
+def test_a_correction_is_distrusted_only_after_feedback(memory_file: Path, cli: Cli) -> None:
     with AgentMemory(memory_file) as memory:
         room = memory.add("Ann's desk is in room 9.")
         for number in (10, 11):
@@ -117,28 +120,26 @@ def test_a_correction_keeps_its_trust_until_feedback_lowers_it(memory_file: Path
     assert [finding["memories"] for finding in kinds(memory_file, cli)["distrusted"]] == [[room]]
 
 
-def test_a_memory_whose_source_was_deleted_stays_doubtful(with_rules: Path, cli: Cli) -> None:
+def test_a_deleted_source_is_a_doubtful_source(with_rules: Path, cli: Cli) -> None:
     execute(with_rules, "DELETE FROM memories WHERE id = 'report-01'")
     (finding,) = kinds(with_rules, cli)["doubtful source"]
     assert finding["why"] == "a source was deleted"
     assert str(finding["command"]).startswith(f"slowwave forget {with_rules} ")
 
 
-def test_the_commands_of_an_audit_retire_what_expires_or_fades(memory_file: Path, cli: Cli) -> None:
+def test_audit_commands_retire_expired_and_faded_memories(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, [{"id": f"m{number}", "content": text} for number, text in enumerate(ROOMS)])
-    execute(memory_file, "UPDATE memories SET expires_at = '2020-01-01' WHERE id = 'm0'")
-    execute(
-        memory_file, "UPDATE memories SET expires_at = datetime('now', '+3 days') WHERE id = 'm1'"
-    )
-    execute(memory_file, "UPDATE memories SET created_at = '2025-01-01', updated_at = '2025-01-01'")
-    execute(
-        memory_file,
-        "UPDATE memories SET updated_at = datetime('now') WHERE id IN ('m0', 'm1', 'm2')",
-    )
-    execute(memory_file, "UPDATE memories SET pinned = 1 WHERE id = 'm3'")
+    for change in (
+        "expires_at = '2020-01-01' WHERE id = 'm0'",
+        "expires_at = datetime('now', '+3 days') WHERE id = 'm1'",
+        "created_at = '2025-01-01', updated_at = '2025-01-01'",
+        "updated_at = datetime('now') WHERE id IN ('m0', 'm1', 'm2')",
+        "pinned = 1 WHERE id = 'm3'",
+    ):
+        execute(memory_file, f"UPDATE memories SET {change}")
     full = setting("max_active", 6)
     found = kinds(memory_file, cli, full)
-    assert {kind: [finding["memories"] for finding in group] for kind, group in found.items()} == {
+    assert memories_of(found) == {
         "expired": [["m0"]],
         "expiring": [["m1"]],
         "limit": [[]],
@@ -151,11 +152,9 @@ def test_the_commands_of_an_audit_retire_what_expires_or_fades(memory_file: Path
     limited, *command = shlex.split(str(found["faded"][0]["command"]))
     assert cli(*command[1:], setting("max_active", limited.partition("=")[2])).code == 0
     assert cli(*shlex.split(str(found["expired"][0]["command"]))[1:]).code == 0
-    states = {
-        row["id"]: row["status"] for row in rows(memory_file, "SELECT id, status FROM memories")
-    }
-    assert [name for name, status in states.items() if status == "archived"] == ["m4", "m5"]
-    assert states["m0"] == "expired"
+    now = states(memory_file)
+    assert [name for name, status in now.items() if status == "archived"] == ["m4", "m5"]
+    assert now["m0"] == "expired"
 
 
 def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, cli: Cli) -> None:
@@ -163,39 +162,30 @@ def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, 
     fill(memory_file, ["Ines waters the plants.", "User said that Ines waters the plants."])
     assert cli("maintain", memory_file, "--review", "always").code == 0
     found = kinds(memory_file, cli)
-    assert [finding["command"] for finding in found["conflict"]] == [
-        f"slowwave conflicts {memory_file}"
-    ]
-    assert "8080 vs. 8081; " in str(found["conflict"][0]["why"])
-    assert [finding["command"] for finding in found["pending"]] == [
-        f"slowwave review {memory_file}"
-    ]
+    (conflict,), (pending,) = found["conflict"], found["pending"]
+    assert conflict["command"] == f"slowwave conflicts {memory_file}"
+    assert "8080 vs. 8081; " in str(conflict["why"])
+    assert pending["command"] == f"slowwave review {memory_file}"
     assert cli("audit", memory_file, "--tenant", "nobody").code == 1
 
 
-def test_rules_prints_demands_and_patterns_with_their_evidence(with_rules: Path, cli: Cli) -> None:
+def test_rules_prints_rules_with_their_evidence(with_rules: Path, cli: Cli) -> None:
     printed = cli("rules", with_rules, "--json").json
-    assert [(rule["text"], len(rule["evidence"]), rule["days"]) for rule in printed["rules"]] == [
-        (PATTERN, 5, 5),
-        (RULE, 3, 3),
-    ]
+    found = [(rule["text"], len(rule["evidence"]), rule["days"]) for rule in printed["rules"]]
+    assert found == [(PATTERN, 5, 5), (RULE, 3, 3)]
     lines = cli("rules", with_rules).out.splitlines()
     assert lines[0].startswith(f"- {PATTERN} <!-- ")
-    assert lines[0].endswith(
-        ": 5 memories on 5 days: report-00, report-01, report-02, report-03, report-04 -->"
-    )
+    ids = ", ".join(f"report-{number:02d}" for number in range(5))
+    assert lines[0].endswith(f": 5 memories on 5 days: {ids} -->")
     skill = cli("rules", with_rules, "--format", "skill").out
     _, head, body = skill.split("---\n")
     assert set(yaml.safe_load(head)) == {"name", "description"}
     assert body.strip().splitlines() == lines
 
 
-def test_no_rule_can_order_import_or_hide_anything(memory_file: Path, cli: Cli) -> None:
+def test_rules_are_escaped_and_injections_omitted(memory_file: Path, cli: Cli) -> None:
     texts = {"hide": "Close <!-- the door.", "import": "Ask @docs/secret.md first.", "order": ORDER}
-    fill(
-        memory_file,
-        [{"id": name, "content": text, "layer": "core"} for name, text in texts.items()],
-    )
+    fill(memory_file, [{"id": id_, "content": texts[id_], "layer": "core"} for id_ in texts])
     ended = cli("rules", memory_file, "--format", "claude-md")
     assert ended.out.splitlines()[1::2] == [
         "- Close &lt;!-- the door.",
@@ -207,7 +197,7 @@ def test_no_rule_can_order_import_or_hide_anything(memory_file: Path, cli: Cli) 
     assert cli("rules", memory_file, "--json").json["left_out"] == ["order"]
 
 
-def test_without_a_rule_stderr_names_what_would_make_one(memory_file: Path, cli: Cli) -> None:
+def test_without_rules_stderr_names_commands_that_make_them(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, DEMANDS)
     ended = cli("rules", memory_file)
     assert (ended.code, ended.out) == (0, "")

@@ -1,4 +1,4 @@
-"""The command line as scripts see it: exit code, stdout and stderr of each command."""
+"""Exit codes, stdout and stderr of the commands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from nights import TWINS, active, daily, execute, fill, of_one_thing, picture, r
 from readme import every_command
 
 from slowwave.store.file import create_file
+from slowwave.store.migrations import STEPS
+from slowwave.store.opening import MAGIC
 
 
 @pytest.fixture
@@ -25,9 +27,14 @@ def filled(memory_file: Path) -> Path:
     return memory_file
 
 
-def newer(path: Path) -> None:
-    create_file(path)
-    execute(path, "PRAGMA user_version = 99")
+def newer(sql: str) -> Callable[[Path], None]:
+    """Return what makes a file of a newer slowwave."""
+
+    def make(path: Path) -> None:
+        create_file(path)
+        execute(path, sql)
+
+    return make
 
 
 BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -36,7 +43,13 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "empty": (lambda path: path.touch(), "is empty"),
     "text": (lambda path: path.write_text("Dear diary\n" * 50), "not a SQLite database"),
     "foreign": (foreign, "but not a memory file"),
-    "newer": (newer, "schema version 99"),
+    "short": (lambda path: path.write_bytes(b"SQLite"), "not a SQLite database"),
+    "garbage": (lambda path: path.write_bytes(MAGIC + b"\xff" * 9_000), "damaged"),
+    "newer": (newer("PRAGMA user_version = 99"), "schema version 99"),
+    "newer by its migrations": (
+        newer("INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'new')"),
+        f"schema version {len(STEPS) + 1}",
+    ),
 }
 
 
@@ -66,7 +79,7 @@ def test_bad_files_exit_10(kind: str, command: tuple[str, ...], tmp_path: Path, 
     assert (path.read_bytes() if path.is_file() else None) == before
 
 
-def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
+def test_a_truncated_file_exits_10(filled: Path, cli: Cli) -> None:
     execute(filled, "PRAGMA wal_checkpoint(TRUNCATE)")
     filled.write_bytes(filled.read_bytes()[: 5 * 4096])
     cli("maintain", filled).ends(
@@ -78,7 +91,7 @@ def test_a_truncated_database_ends_with_10(filled: Path, cli: Cli) -> None:
     assert (ended.code, ended.out, "slowwave export" in ended.err) == (10, "", False)
 
 
-def test_an_error_under_json_is_one_object_on_stderr(tmp_path: Path, cli: Cli) -> None:
+def test_an_error_with_json_is_an_object_on_stderr(tmp_path: Path, cli: Cli) -> None:
     ended = cli("log", tmp_path / "none.db", "--json")
     assert ended.out == ""
     error = json.loads(ended.err)
@@ -146,21 +159,6 @@ def test_a_refused_command_changes_nothing(
         cli(*(filled if part == "FILE" else part for part in arguments)).ends(code, sentence)
 
 
-def test_a_broken_line_is_named_and_no_file_is_left_behind(tmp_path: Path, cli: Cli) -> None:
-    source = tmp_path / "lines.jsonl"
-    source.write_text('{"content": "good"}\n{"content": \n')
-    cli("import", tmp_path / "new.db", source).ends(1, "Line 2")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["lines.jsonl"]
-
-
-def test_skip_invalid_imports_the_others_and_names_each(tmp_path: Path, cli: Cli) -> None:
-    source = tmp_path / "lines.jsonl"
-    source.write_text('{"content": "good"}\nnonsense\n{"content": "fine"}\n{"contents": 1}\n')
-    ended = cli("import", tmp_path / "new.db", source, "--skip-invalid", "--json").ends(0)
-    assert ended.json["imported"] == 2
-    assert [line["line"] for line in ended.json["skipped"]] == [2, 4]
-
-
 def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> None:
     dry = cli("maintain", filled, "--dry-run", "--json").json
     real = cli("maintain", filled, "--json").json
@@ -179,7 +177,7 @@ def test_a_dry_run_and_a_real_run_have_the_same_keys(filled: Path, cli: Cli) -> 
     assert {proposal["state"] for proposal in real["proposals"]} == {"applied"}
 
 
-def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
+def test_json_has_the_documented_format_1(filled: Path, cli: Cli) -> None:
     report = cli("maintain", filled, "--json").json
     assert report["format"] == 1
     assert report["command"] == "maintain"
@@ -187,19 +185,9 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert report.keys() >= {"before", "after", "refused", "model", "run", "plan"}
     assert report["before"].keys() == {"active", "superseded", "layers", "characters", "tokens"}
     assert list(report["after"]["layers"]) == ["ephemeral", "working", "stable", "core"]
-    assert report["model"] == {
-        "writer": "extractive",
-        "name": None,
-        "checker": None,
-        "calls": 0,
-        "cached": 0,
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
-        "cost_usd": 0.0,
-        "refused": None,
-        "unanswered": 0,
-        "why": None,
-    }
+    counts = ("calls", "cached", "prompt_tokens", "completion_tokens", "cost_usd", "unanswered")
+    names = dict.fromkeys(("name", "checker", "refused", "why"))
+    assert report["model"] == {"writer": "extractive", **names, **dict.fromkeys(counts, 0)}
     merge = next(proposal for proposal in report["proposals"] if "twin-01" in proposal["sources"])
     assert merge.keys() >= {
         *("id", "operation", "tenant", "sources", "survivor", "derived", "entities", "reason"),
@@ -210,9 +198,7 @@ def test_format_1_is_what_the_interface_says(filled: Path, cli: Cli) -> None:
     assert set(merge["similarity"]) == {"min", "mean"}
 
 
-def test_a_memory_that_a_model_wrote_is_named_and_leads_to_its_sources_and_back(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_lineage_links_a_synthesis_and_its_sources(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as model:
         report = cli("maintain", memory_file, *model, "--json").json
@@ -232,18 +218,18 @@ def test_a_memory_that_a_model_wrote_is_named_and_leads_to_its_sources_and_back(
     assert synthesis["draft"][:40] in cli(*lineage, synthesis["derived"]).out
 
 
-def test_exit_code_tells_whether_there_is_work(filled: Path, cli: Cli) -> None:
+def test_exit_code_reports_whether_a_run_would_change_anything(filled: Path, cli: Cli) -> None:
     ask = ("maintain", filled, "--dry-run", "--exit-code")
     assert cli(*ask).code == 4
     assert cli("maintain", filled).code == 0
     assert cli(*ask).code == 0
 
 
-def test_quiet_writes_nothing_where_all_is_well(filled: Path, cli: Cli) -> None:
+def test_quiet_prints_nothing_without_errors(filled: Path, cli: Cli) -> None:
     assert cli("maintain", filled, "--quiet") == Ended(0, "", "")
 
 
-def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path, cli: Cli) -> None:
+def test_a_run_is_undone_once_by_a_prefix_of_its_id(filled: Path, cli: Cli) -> None:
     with unchanged(rows, filled, "SELECT * FROM memories ORDER BY id"):
         run_id = cli("maintain", filled, "--json").json["run"]
         undone = cli("undo", filled, run_id[:18]).ends(0)
@@ -251,31 +237,25 @@ def test_undo_takes_a_run_back_by_the_start_of_its_id_and_once_only(filled: Path
     cli("undo", filled, run_id).ends(1, "already undone")
 
 
-def test_add_keeps_what_it_was_given(memory_file: Path, cli: Cli) -> None:
+def test_add_stores_all_of_its_options(memory_file: Path, cli: Cli) -> None:
     ended = cli(
         *("add", memory_file, "Tea, not coffee.", "--tenant", "ann", "--kind", "preference"),
         *("--origin", "human", "--trust", "0.9", "--importance", "5", "--tag", "a", "--tag", "b"),
         *("--source", "chat", "--session", "s1", "--layer", "stable", "--pin", "--json"),
     )
-    row = rows(memory_file, "SELECT * FROM memories")[0]
+    (row,) = rows(memory_file, "SELECT * FROM memories")
     assert row["id"] == ended.json["id"]
-    expected = {
-        "content": "Tea, not coffee.",
-        "tenant": "ann",
-        "kind": "preference",
-        "origin": "human",
-        "trust": 0.9,
-        "importance": 5,
-        "tags": '["a","b"]',
-        "source": "chat",
-        "session": "s1",
-        "layer": "stable",
-        "pinned": 1,
-    }
-    assert {name: row[name] for name in expected} == expected
+    assert (
+        row.items()
+        >= {
+            **{"content": "Tea, not coffee.", "tenant": "ann", "kind": "preference"},
+            **{"origin": "human", "trust": 0.9, "importance": 5, "tags": '["a","b"]'},
+            **{"source": "chat", "session": "s1", "layer": "stable", "pinned": 1},
+        }.items()
+    )
 
 
-def test_an_import_of_everything_keeps_what_undo_needs(filled: Path, cli: Cli) -> None:
+def test_an_imported_export_can_be_undone(filled: Path, cli: Cli) -> None:
     before = picture(filled)
     cli("maintain", filled)
     source = filled.with_name("all.jsonl")
@@ -307,7 +287,7 @@ def test_history_is_not_imported_into_a_file_with_memories(filled: Path, cli: Cl
     assert len(rows(second, "SELECT id FROM memories")) == imported.json["imported"] + 1
 
 
-def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) -> None:
+def test_only_the_first_of_two_exports_keeps_its_runs(filled: Path, cli: Cli) -> None:
     cli("maintain", filled)
     second = filled.with_name("second.db")
     cli("import", "--empty", second)
@@ -326,6 +306,7 @@ def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
+        ('{"content": ', "Line 2"),
         ('{"table": "secrets", "row": {}}', "unknown table of the history"),
         ('{"table": "runs", "row": {"id": "r"}}', "does not fit into runs"),
         ('{"table": "runs", "row": {"colour": "red"}}', "does not have these columns"),
@@ -334,15 +315,14 @@ def test_of_two_exports_in_one_the_first_keeps_its_runs(filled: Path, cli: Cli) 
         ('{"table": ["runs"], "row": {}}', "unknown table of the history"),
     ],
 )
-def test_an_invalid_line_of_history_is_named(line: str, why: str, tmp_path: Path, cli: Cli) -> None:
+def test_an_invalid_line_is_named(line: str, why: str, tmp_path: Path, cli: Cli) -> None:
     source = tmp_path / "odd.jsonl"
     source.write_text('{"content": "A fact."}\n' + line + "\n")
     cli("import", tmp_path / "new.db", source).ends(1, "Line 2", why)
+    assert list(tmp_path.iterdir()) == [source]
 
 
-def test_export_gives_active_memories_without_vectors_unless_more_is_asked_for(
-    filled: Path, cli: Cli
-) -> None:
+def test_export_contains_active_memories_without_vectors_by_default(filled: Path, cli: Cli) -> None:
     cli("maintain", filled)
     for options, has_vectors in (((), False), (("--vectors",), True), (("--all",), True)):
         lines = list(map(json.loads, cli("export", filled, *options).out.splitlines()))
@@ -352,7 +332,7 @@ def test_export_gives_active_memories_without_vectors_unless_more_is_asked_for(
 
 
 @pytest.mark.parametrize("command", every_command())
-def test_each_command_has_help_that_names_the_exit_codes(command: str, cli: Cli) -> None:
+def test_the_help_of_each_command_names_the_exit_codes(command: str, cli: Cli) -> None:
     ended = cli(*command.split(), "--help-all").ends(0)
     assert "10 no such file" in " ".join(ended.out.split())
     assert "--json" in ended.out

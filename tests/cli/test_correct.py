@@ -1,4 +1,4 @@
-"""slowwave correct and conflicts resolve: a person's word, and how it is undone."""
+"""`correct` and `conflicts resolve`, and their undo."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, daily, fill, picture, rows
+from nights import TWINS, daily, fill, picture, rows, states, unchanged
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -40,9 +40,7 @@ def test_undo_reverts_correct(options: list[str], left: set[str], ports: Path, c
     done = cli("correct", ports, *options, "--json").json
     assert (dry["dry_run"], done["dry_run"], dry["left"]) == (True, False, done["left"])
     assert {each["id"] for each in done["left"]} == left
-    assert not left & {
-        row["id"] for row in rows(ports, "SELECT id FROM memories WHERE status='active'")
-    }
+    assert "active" not in {states(ports)[memory] for memory in left}
     if "--text" in options:
         (new,) = rows(ports, "SELECT * FROM memories WHERE id = ?", done["memory"]["id"])
         assert (new["origin"], new["trust"], new["content"]) == ("human", 1.0, options[2])
@@ -58,9 +56,8 @@ def test_undo_reverts_correct(options: list[str], left: set[str], ports: Path, c
 
 def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> None:
     dry = cli("correct", ports, "m-00", "--text", RIGHT, "--dry-run", "--json").json
-    assert [(each["id"], each["relation"]) for each in dry["similar"]] == [
-        ("m-01", "contradiction")
-    ]
+    (similar,) = dry["similar"]
+    assert (similar["id"], similar["relation"]) == ("m-01", "contradiction")
     assert f"Contradicts m-01  {PORTS[1]}" in cli("correct", ports, "m-00", "--text", RIGHT).out
 
 
@@ -76,15 +73,14 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
         (["tea-00", "--pin"], 1, "pinned already"),
     ],
 )
-def test_what_cannot_be_corrected_is_refused_with_nothing_changed(
+def test_an_invalid_correction_changes_nothing(
     options: list[str], code: int, message: str, ports: Path, cli: Cli
 ) -> None:
-    before = ports.read_bytes()
-    ended = cli("correct", ports, *options)
-    assert (ended.code, message in ended.err, ports.read_bytes() == before) == (code, True, True)
+    with unchanged(ports.read_bytes):
+        cli("correct", ports, *options).ends(code, message)
 
 
-def test_a_conflict_is_settled_for_either_memory_or_for_both(ports: Path, cli: Cli) -> None:
+def test_a_conflict_is_resolved_for_either_memory_or_both(ports: Path, cli: Cli) -> None:
     (found,) = cli("conflicts", ports, "--json").json["conflicts"]
     listed = cli("conflicts", ports)
     assert f"  {found['id']}\n" in listed.out
@@ -114,19 +110,19 @@ def test_add_names_duplicates_and_contradictions(ports: Path, cli: Cli) -> None:
     assert (added.code, len(added.out.splitlines())) == (0, 1)
     assert added.err.count("Contradicts ") == 2
     again = cli("add", ports, PORTS[0].upper(), "--json").json
-    assert again["id"] in {row["id"] for row in rows(ports, "SELECT id FROM memories")}
+    assert again["id"] in states(ports)
     assert cli("add", ports, "Whales sing at night.", "--json").json["similar"] == []
 
 
-def test_undo_names_the_model_that_does_not_propose_it_again(memory_file: Path, cli: Cli) -> None:
+def test_undo_names_the_model_whose_proposals_are_remembered(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as options:
         assert cli("maintain", memory_file, *options).code == 0
         assert "not be proposed again by openai/scripted, unless" in cli("undo", memory_file).err
         again = cli("maintain", memory_file, *options, "--json").json["proposals"]
-        other = ("--model", "openai/another")
-        others = cli("maintain", memory_file, *other, "--json").json["proposals"]
-    assert (again, [each["state"] for each in others]) == ([], ["applied"])
+        second = ("--model", "openai/another")
+        (proposal,) = cli("maintain", memory_file, *second, "--json").json["proposals"]
+    assert (again, proposal["state"]) == ([], "applied")
     assert cli("undo", memory_file).code == 0
     fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)

@@ -1,4 +1,4 @@
-"""What a night costs, before it is run; and a budget of a month, kept over nights in the file."""
+"""Estimated costs of a run, and the monthly budget."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from model_server import SILENT, says
 from nights import execute, rows
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.consolidation.planning.estimates import Estimate, split_estimate
 from slowwave.store.records import timestamp
 
 PRICED = "openai/gpt-4o-mini"
 
 
-def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
+def test_a_dry_run_estimates_tokens_price_and_seconds(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(2))
-    windows, price = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out.splitlines()[
-        -2:
-    ]
+    shown = cli("maintain", agent.path, "--dry-run", "--model", PRICED).out
+    windows, price = shown.splitlines()[-2:]
     assert windows.startswith("With a model: 2 questions, up to ")
     assert "with 4 calls at a time." in windows
     assert price.startswith("Price: up to 0.00")
@@ -41,38 +39,32 @@ def test_a_dry_run_ends_with_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
     assert estimate["seconds"] >= 1
 
 
-def test_without_a_model_the_prices_are_those_of_examples(agent: Agent, cli: Cli) -> None:
+def test_a_dry_run_without_a_model_prices_example_models(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(2))
     found = cli("maintain", agent.path, "--dry-run", "--json").json
     plain = found["estimate"]
     assert found["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
     asked = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json["estimate"]
-    assert {name: plain[name] for name in ("windows", "prompt_tokens", "answer_tokens")} == {
-        name: asked[name] for name in ("windows", "prompt_tokens", "answer_tokens")
-    }
+    for name in ("windows", "prompt_tokens", "answer_tokens"):
+        assert plain[name] == asked[name]
     assert len(plain["prices"]) == 3
     assert all(usd > 0 for usd in plain["prices"].values())
 
 
-def test_an_unknown_price_is_said_to_be_unknown(agent: Agent, cli: Cli) -> None:
+def test_an_unknown_price_is_reported_as_unknown(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(2))
     shown = cli("maintain", agent.path, "--dry-run", "--model", "openai/scripted")
     assert shown.out.splitlines()[-1].startswith("Price: unknown for openai/scripted.")
 
 
-def test_a_dry_run_without_windows_names_no_price(memory_file: Path, cli: Cli) -> None:
+def test_a_dry_run_without_questions_names_no_price(memory_file: Path, cli: Cli) -> None:
     assert "Price" not in cli("maintain", memory_file, "--dry-run", "--model", PRICED).out
-
-
-def test_a_total_is_split_into_what_it_was_made_of() -> None:
-    # 1,173 of the prompt and 10 around the answer; 4 memories with 6 and 4; 200 tokens of texts.
-    assert split_estimate(1_173 + 200 + 24 + 100 + 16 + 10, 4) == Estimate(1_397, 126)
 
 
 # ----------------------------------------------------------------- a budget of a month
 
 
-def test_answers_beyond_the_budget_are_told_and_end_with_code_3(agent: Agent, cli: Cli) -> None:
+def test_answers_beyond_the_budget_exit_3(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(1))
     answer = {"groups": [], "conflicts": []}
     agent.server.responder = lambda _: says(answer, prompt_tokens=95_000_000)
@@ -106,7 +98,7 @@ def spend(agent: Agent, usd: float | None, started: str, tokens: int = 0) -> Non
     )
 
 
-def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent, cli: Cli) -> None:
+def test_earlier_runs_reduce_the_monthly_budget(priced: Agent, cli: Cli) -> None:
     spend(priced, 1.25, timestamp(datetime.now(UTC)))
     spend(priced, 0.75, timestamp(datetime.now(UTC)))
     line, todo = night(cli, priced, "2 USD/month").ends(3).err.splitlines()
@@ -117,18 +109,18 @@ def test_what_earlier_nights_of_the_month_spent_is_no_longer_there(priced: Agent
     assert night(cli, priced, "3.00 USD").code == 0
 
 
-def test_another_month_has_a_budget_of_its_own(priced: Agent, cli: Cli) -> None:
+def test_each_month_has_its_own_budget(priced: Agent, cli: Cli) -> None:
     spend(priced, 50.0, "2020-01-31T23:59:59.000Z")
     assert night(cli, priced, "2 USD / month").code == 0
 
 
-def test_a_night_of_unknown_cost_counts_with_its_tokens(priced: Agent) -> None:
+def test_a_run_of_unknown_cost_counts_by_its_tokens(priced: Agent) -> None:
     now = datetime.now(UTC)
     spend(priced, None, timestamp(now), tokens=1_000_000)
     assert month_so_far(priced.path, 2.0, now).spent == pytest.approx(0.15)
 
 
-def test_a_night_counts_and_a_killed_one_by_its_kept_answers(priced: Agent, cli: Cli) -> None:
+def test_a_killed_run_counts_by_its_stored_answers(priced: Agent, cli: Cli) -> None:
     ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
     spent = ended.json["model"]["cost_usd"]
     assert (ended.code, ended.err, spent > 0) == (0, "", True)
@@ -146,24 +138,22 @@ def test_the_smaller_limit_counts(priced: Agent, cli: Cli) -> None:
     assert "a month" in night(cli, priced, "2 USD/month", "--max-cost", "1").err
 
 
-def test_a_model_without_a_price_is_refused(priced: Agent, cli: Cli) -> None:
+def test_a_monthly_budget_requires_a_known_price(priced: Agent, cli: Cli) -> None:
     arguments = ("--model", "openai/scripted", setting("monthly_budget", "2 USD"))
     ended = cli("maintain", priced.path, *arguments)
-    assert ended.code == 1
-    assert "The price of 'openai/scripted' is unknown" in ended.err
-    assert "max_tokens or max_calls" in ended.err
+    ended.ends(1, "The price of 'openai/scripted' is unknown", "max_tokens or max_calls")
     assert priced.server.asked == []
     assert rows(priced.path, "SELECT * FROM runs") == []
 
 
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
-def test_a_malformed_budget_is_wrong_usage(budget: str, memory_file: Path, cli: Cli) -> None:
+def test_a_malformed_budget_exits_2(budget: str, memory_file: Path, cli: Cli) -> None:
     configure(memory_file, monthly_budget=budget)
     cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
     assert rows(memory_file, "SELECT * FROM runs") == []
 
 
-def test_a_call_without_an_answer_counts_with_its_estimate(priced: Agent, cli: Cli) -> None:
+def test_an_unanswered_call_counts_by_its_estimate(priced: Agent, cli: Cli) -> None:
     priced.server.responder = lambda _: SILENT
     configure(priced.path, api_base=priced.server.base, checker="none", max_time=1.5)
     ended, now = night(cli, priced, "2 USD", "--json"), datetime.now(UTC)
@@ -173,7 +163,7 @@ def test_a_call_without_an_answer_counts_with_its_estimate(priced: Agent, cli: C
     assert 0 < month_so_far(priced.path, 2.0, now).spent == pytest.approx(estimate / 1e6)
 
 
-def test_a_server_that_is_not_there_is_reported_and_costs_nothing(
+def test_an_unreachable_server_costs_nothing(
     priced: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
@@ -185,9 +175,7 @@ def test_a_server_that_is_not_there_is_reported_and_costs_nothing(
     assert month_so_far(priced.path, 2.0, datetime.now(UTC)).spent == 0.0
 
 
-def test_a_limit_that_is_too_small_for_one_call_names_what_a_call_takes(
-    priced: Agent, cli: Cli
-) -> None:
+def test_a_limit_below_the_price_of_a_call_names_that_price(priced: Agent, cli: Cli) -> None:
     small = cli("maintain", priced.path, "--model", PRICED, "--max-cost", 0.0001)
     line, todo = small.err.splitlines()
     needed = re.search(r"no room for another call of about (0\.\d{4}) USD", line)

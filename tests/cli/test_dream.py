@@ -1,4 +1,4 @@
-"""An agent answers at the command line: questions, answer, and dream, the loop of both."""
+"""An agent as the model: `questions`, `answer` and `dream`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from builders import of_version
 from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
 from commands import configure, setting
 from model_nights import a_fact, facts
-from nights import TWINS, daily, fill, picture, rows
+from nights import TWINS, daily, fill, rows
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
@@ -47,7 +47,7 @@ def asked(cli: Cli, path: Path, *more: object) -> list[dict[str, Any]]:
     return [json.loads(line) for line in cli("questions", path, *more).ends(0).out.splitlines()]
 
 
-def test_answers_do_what_a_replay_does(retold: Path, tmp_path: Path, cli: Cli, give: Give) -> None:
+def test_answers_equal_a_replay(retold: Path, tmp_path: Path, cli: Cli, give: Give) -> None:
     replayed = tmp_path / "replayed.db"
     copyfile(retold, replayed)
     cli("maintain", replayed, setting("replay", ANSWERS))
@@ -64,7 +64,7 @@ def test_answers_do_what_a_replay_does(retold: Path, tmp_path: Path, cli: Cli, g
     assert cli("undo", retold).code == 0
 
 
-def test_a_question_has_all_that_an_answer_needs(retold: Path, cli: Cli, give: Give) -> None:
+def test_a_question_contains_all_that_an_answer_needs(retold: Path, cli: Cli, give: Give) -> None:
     (question,) = asked(cli, retold)
     assert set(question) == {"id", "kind", "messages", "schema", "tokens"}
     assert [message["role"] for message in question["messages"]] == ["system", "user"]
@@ -76,13 +76,7 @@ def test_a_question_has_all_that_an_answer_needs(retold: Path, cli: Cli, give: G
     assert (found["answered"], found["tokens"]) == (0, check["tokens"])
 
 
-def test_questions_write_nothing(retold: Path, cli: Cli) -> None:
-    before = retold.read_bytes(), picture(retold)
-    assert cli("questions", retold).code == 0
-    assert (retold.read_bytes(), picture(retold)) == before
-
-
-def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give: Give) -> None:
+def test_an_invalid_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give: Give) -> None:
     (question,) = asked(cli, retold)
     good = answers_to([question], from_recording(ANSWERS))
     for broken in ("{", "[]", '{"id": "x"}', '{"answer": {}}', '{"id": "x", "answer": 3}', "\x00"):
@@ -93,7 +87,7 @@ def test_a_broken_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give
     assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
 
 
-def test_an_answer_may_be_an_object_with_a_short_id_on_stdin(retold: Path, cli: Cli) -> None:
+def test_stdin_accepts_objects_and_short_ids(retold: Path, cli: Cli) -> None:
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
     line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
@@ -102,10 +96,9 @@ def test_an_answer_may_be_an_object_with_a_short_id_on_stdin(retold: Path, cli: 
 
 def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give: Give) -> None:
     (question,) = asked(cli, retold)
-    ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING}))
-    assert ended.code == 3
-    assert "gone: this id is unknown, or its question is no longer open." in ended.out
-    assert "not in the requested JSON format" in ended.out
+    ended = give(lines_of({question["id"]: "Sure, here it is!", "gone": NOTHING})).ends(3)
+    unknown = "gone: this id is unknown, or its question is no longer open."
+    ended.says(unknown, "not in the requested JSON format")
     assert asked(cli, retold) == [question]
     found = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json
     assert (found["stale"], found["kept"], found["night"]) == (["gone"], [], None)
@@ -114,7 +107,7 @@ def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give
 
 
 @pytest.mark.slow
-def test_review_holds_back_what_an_agent_wrote(retold: Path, cli: Cli, give: Give) -> None:
+def test_review_queues_the_drafts_of_an_agent(retold: Path, cli: Cli, give: Give) -> None:
     answer = from_recording(ANSWERS)
     while questions := asked(cli, retold, "--review", "always"):
         ended = give(answers_to(questions, answer), "--review", "always", "--json")
@@ -123,7 +116,7 @@ def test_review_holds_back_what_an_agent_wrote(retold: Path, cli: Cli, give: Giv
     assert cli("review", "approve", retold, "--all").code == 0
 
 
-def test_nothing_is_asked_about_other_tenants(memory_file: Path, cli: Cli) -> None:
+def test_questions_are_limited_to_a_tenant(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, facts(2))
     assert len(asked(cli, memory_file)) == 2
     assert len(asked(cli, memory_file, "--tenant", "lease")) == 1
@@ -137,7 +130,7 @@ def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, 
     assert rows(retold, "SELECT * FROM answers") == []
 
 
-def test_answer_without_answers_runs_what_needs_none(memory_file: Path, cli: Cli) -> None:
+def test_answer_without_answers_merges_duplicates(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     assert asked(cli, memory_file) == []
     assert cli("answer", memory_file, "--json").json["night"]["proposals"][0]["state"] == "applied"
@@ -202,7 +195,7 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
     assert result_of(memory_file) == result_of(alone)
 
 
-def test_dream_goes_on_where_the_input_ended(memory_file: Path) -> None:
+def test_dream_resumes_after_its_input_ended(memory_file: Path) -> None:
     fill(memory_file, a_fact())
     before = result_of(memory_file)
     damaged = '{"groups": [], "conflicts": [["Brändt"]]}'
@@ -228,7 +221,7 @@ def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
-def test_what_writes_migrates_an_older_schema(command: str, tmp_path: Path) -> None:
+def test_writing_commands_migrate_an_older_schema(command: str, tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     slowwave(*command.split(), path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]

@@ -1,4 +1,4 @@
-"""What a command loads, sets and waits for: a library that it does not use costs it nothing."""
+"""What commands import, and that they load no library which they do not use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,11 @@ from slowwave.consolidation.text.tokens import stop_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 _INSTALLED = packages_distributions().keys() - {"slowwave"}
-# Seconds each.
+# Each takes seconds to import.
 HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
 EMBEDDING = {"onnxruntime", "tokenizers"}
 PLANNING = {"numpy", "scipy", "sklearn"}
-# Typer itself loads pydantic.
 LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock", "jinja2"}
-
-
 # What the command line itself needs, and what opening a file and printing it add.
 START = {"annotated_doc", "shellingham", "typer"}
 # Typer itself loads pydantic.
@@ -79,13 +76,13 @@ def test_help_loads_only_what_draws_it(command: str) -> None:
     assert loaded([command, "--help"], everything) == {"rich"}
 
 
-def test_the_version_loads_no_command_and_no_library() -> None:
+def test_version_loads_no_command_and_no_library() -> None:
     assert loaded(["--version"], {"slowwave.cli.commands"}) == set()
     assert libraries(["--version"]) <= START
 
 
 @pytest.mark.parametrize("command", ["list", "log", "log --stats", "show", "check"])
-def test_a_command_that_reads_loads_what_opens_and_prints(command: str, embedded: Path) -> None:
+def test_reading_commands_load_only_what_opens_and_prints(command: str, embedded: Path) -> None:
     name, *options = command.split()
     ids = [row["id"] for row in rows(embedded, "SELECT id FROM memories LIMIT 1")]
     # It looks at the numbers of each vector.
@@ -93,21 +90,21 @@ def test_a_command_that_reads_loads_what_opens_and_prints(command: str, embedded
     assert libraries([name, embedded, *options, *(ids if name == "show" else [])]) <= reading
 
 
-def test_near_texts_are_compared_without_scikit_learn(embedded: Path) -> None:
+def test_add_and_recall_load_no_scikit_learn(embedded: Path) -> None:
     (first,) = rows(embedded, "SELECT content FROM memories WHERE status = 'active' LIMIT 1")
-    told_again = f"{first['content']} Again."
-    assert libraries(["add", embedded, told_again]) <= READING | COMPARING | SECRETS
-    assert libraries(["recall", embedded, told_again]) <= READING | COMPARING
+    repeated = f"{first['content']} Again."
+    assert libraries(["add", embedded, repeated]) <= READING | COMPARING | SECRETS
+    assert libraries(["recall", embedded, repeated]) <= READING | COMPARING
 
 
-def test_the_stop_words_are_those_that_scikit_learn_has_when_it_is_imported() -> None:
+def test_the_stop_words_equal_those_of_scikit_learn() -> None:
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     assert stop_words() == ENGLISH_STOP_WORDS
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["maintain", "--help"]])
-def test_an_extension_is_loaded_for_its_own_command_only(arguments: list[str]) -> None:
+def test_an_extension_is_loaded_only_for_its_own_command(arguments: list[str]) -> None:
     extensions = {"slowwave.extensions.fleet", "slowwave.extensions.organisation"}
     assert loaded(arguments, extensions) == set()
     assert loaded(["fleet", "--help"], extensions) == {"slowwave.extensions.fleet"}
@@ -119,13 +116,13 @@ def test_a_report_loads_no_model(embedded: Path) -> None:
     assert loaded(arguments, unneeded | {"jinja2"}) == {"jinja2"}
 
 
-def test_a_memory_with_none_near_is_added_without_reading_texts(embedded: Path) -> None:
+def test_adding_an_unrelated_memory_reads_no_texts(embedded: Path) -> None:
     reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
     everything = HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading
     assert loaded(["add", embedded, "Whales sing."], everything) == set()
 
 
-def test_a_hook_loads_nothing_that_plans(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hook_loads_no_planning(embedded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOWWAVE_FILE", str(embedded))
     arguments = ["formats", "--hook", "session-start"]
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"})) == set()
@@ -137,7 +134,7 @@ def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
 
 
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-def test_rest_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
+def test_no_op_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
     night(embedded, embedder)
     reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
     arguments = ["maintain", embedded, *dry]
@@ -145,13 +142,13 @@ def test_rest_loads_no_library(dry: list[str], embedded: Path, embedder: Sentenc
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()
 
 
-def test_a_night_with_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
+def test_the_packaged_model_loads_onnxruntime_and_no_torch(memory_file: Path) -> None:
     fill(memory_file, daily(of_one_thing(), "oncall"))
     arguments = ["maintain", memory_file]
     assert loaded(arguments, HEAVIEST | EMBEDDING) == EMBEDDING
 
 
-def test_a_command_waits_for_nothing_that_a_library_would_do_at_the_end(tmp_path: Path) -> None:
+def test_a_command_runs_no_exit_handler_of_a_library(tmp_path: Path) -> None:
     code = (
         "import atexit, sys, time\n"
         "atexit.register(time.sleep, 600)\n"
@@ -172,7 +169,7 @@ ALLOWED = {"consolidation": {"litellm_client.py": ["os.environ.update"]}, "store
 
 
 @pytest.mark.parametrize("folder", ALLOWED)
-def test_only_the_command_line_makes_settings_of_the_process(folder: str) -> None:
+def test_only_the_command_line_changes_process_settings(folder: str) -> None:
     found = {
         path.name: SETTINGS.findall(path.read_text("utf-8"))
         for path in (ROOT / folder).rglob("*.py")

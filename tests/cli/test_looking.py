@@ -1,18 +1,18 @@
-"""Commands that look at a file, and at what runs made of it: list, show, stats, diff, log."""
+"""Commands that show a file and its runs: list, show, log, check."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from builders import copied
+from builders import copied, damage_root
 from cli_calls import Cli
 from model_nights import SMOKE, every_night_asks, write_smoke
 from model_server import answering, approval
-from nights import TWINS, active, daily, fill, rows, unchanged
+from nights import TWINS, active, daily, execute, fill, rows, states, unchanged
 
 night = copied("smoke_night")
 
@@ -32,7 +32,7 @@ def run_of(path: Path) -> str:
         (["--status", "any", "--limit", "0"], "1"),
     ],
 )
-def test_list_gives_what_its_filters_choose_the_latest_first(
+def test_list_applies_filters_and_shows_the_latest_first(
     arguments: list[str], where: str, night: Path, cli: Cli
 ) -> None:
     listed = cli("list", night, *arguments, "--json").json
@@ -43,14 +43,14 @@ def test_list_gives_what_its_filters_choose_the_latest_first(
     assert days == sorted(days, reverse=True)
 
 
-def test_a_list_is_cut_by_its_limit_alone(memory_file: Path, cli: Cli) -> None:
+def test_only_a_limit_shortens_a_list(memory_file: Path, cli: Cli) -> None:
     text = " ".join(f"word{number}" for number in range(300))
     fill(memory_file, [{"content": text}, {"content": "The lift is out of order."}])
     assert text in cli("list", memory_file).out
     assert "... 1 more" in cli("list", memory_file, "--limit", 1).out
 
 
-def test_show_tells_all_that_is_known_of_a_memory(night: Path, cli: Cli) -> None:
+def test_show_prints_a_memory(night: Path, cli: Cli) -> None:
     shown = cli("show", night, "smoke-05", "--json").json["memory"]
     row = rows(night, "SELECT * FROM memories WHERE id = 'smoke-05'")[0]
     assert shown["content"] == row["content"]
@@ -59,19 +59,16 @@ def test_show_tells_all_that_is_known_of_a_memory(night: Path, cli: Cli) -> None
     assert cli("show", night, "no-such-memory").code == 1
 
 
-def test_stats_counts_memories_and_tells_how_they_grew(night: Path, cli: Cli) -> None:
+def test_stats_counts_memories_now_and_by_run(night: Path, cli: Cli) -> None:
     found = cli("log", "--stats", night, "--json").json
     assert found["active"]["active"] == len(active(night))
-    by_status = {
-        row["status"]: row["n"]
-        for row in rows(night, "SELECT status, count(*) AS n FROM memories GROUP BY 1")
-    }
-    assert {name: sum(item.values()) for name, item in found["by_status"].items()} == by_status
+    by_status = {name: sum(layers.values()) for name, layers in found["by_status"].items()}
+    assert by_status == Counter(states(night).values())
     (run,) = found["runs"]
     assert (run["active_before"], run["active_after"]) == (9, len(active(night)))
 
 
-def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> None:
+def test_diff_shows_superseded_and_new_contents(night: Path, cli: Cli) -> None:
     changes = cli("log", "--diff", night, run_of(night), "--json").json["changes"]
     gone = {change["before"] for change in changes} - {None}
     come = {change["after"] for change in changes} - {None}
@@ -83,7 +80,7 @@ def test_diff_shows_what_a_run_took_away_and_wrote(night: Path, cli: Cli) -> Non
 NOT_MADE = "SELECT content FROM memories WHERE origin <> 'consolidation'"
 
 
-def test_a_diff_stays_the_same_after_a_later_run_or_an_undo(night: Path, cli: Cli) -> None:
+def test_a_diff_does_not_change_after_later_runs_or_undo(night: Path, cli: Cli) -> None:
     run = run_of(night)
     before = cli("log", "--diff", night, run, "--json").json["changes"]
     more = "Helvi settles the invoices on the first Tuesday of the month, with the bank's token."
@@ -96,7 +93,7 @@ def test_a_diff_stays_the_same_after_a_later_run_or_an_undo(night: Path, cli: Cl
     assert {each["before"] for each in after} == {each["before"] for each in before}
 
 
-def test_log_shows_each_proposal_and_its_tokens_as_the_night_did(tmp_path: Path, cli: Cli) -> None:
+def test_log_shows_proposals_and_tokens_like_the_report(tmp_path: Path, cli: Cli) -> None:
     memories = tmp_path / "memory.db"
     cli("import", memories, SMOKE)
     with every_night_asks(answering(write_smoke, approval)):
@@ -117,28 +114,26 @@ def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
     assert max(len(line) for line in cli("log", memory_file).out.splitlines()) <= 80
 
 
-def test_a_dry_undo_says_what_it_would_do_or_what_prevents_it(night: Path, cli: Cli) -> None:
+def test_a_dry_undo_names_its_proposals_or_obstacles(night: Path, cli: Cli) -> None:
     with unchanged(rows, night, "SELECT * FROM memories"):
         ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
         assert len(ended.json["proposals"]) == 3
     assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
     (made, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
-    with sqlite3.connect(night) as db:
-        db.execute("UPDATE memories SET content = 'Rewritten.' WHERE id = ?", [made["id"]])
+    execute(night, "UPDATE memories SET content = 'Rewritten.' WHERE id = ?", made["id"])
     ended = cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
     assert ended.err == cli("undo", night, run_of(night)).err
 
 
-def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, cli: Cli) -> None:
+def test_undo_since_follows_the_order_of_runs(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     before = set(active(memory_file))
     cli("maintain", memory_file)
     first = run_of(memory_file)
     cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
     cli("maintain", memory_file)
-    with sqlite3.connect(memory_file) as db:
-        long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
-        db.execute(long_ago, [first])
+    long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
+    execute(memory_file, long_ago, first)
     log = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
     assert (log[0], len(log)) == (first, 2)
     ended = cli("undo", memory_file, "--since", first, "--json")
@@ -150,23 +145,18 @@ def test_undo_since_goes_by_the_order_of_runs_not_the_clock(memory_file: Path, c
 
 def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:
     kept = "The log retention configured in Loki is"
-    message = [
-        f"{kept} 12 days.",
-        f"{kept} 21 days.",
-        f"User said that {kept[0].lower()}{kept[1:]} 21 days, as the auditors asked.",
-    ]
-    fill(memory_file, daily(message, "loki"))
+    reported = f"User said that {kept.replace('The', 'the')} 21 days, as the auditors asked."
+    fill(memory_file, daily([f"{kept} 12 days.", f"{kept} 21 days.", reported], "loki"))
 
-    def listed() -> set[tuple[str, ...]]:
+    def values() -> set[tuple[str, ...]]:
         found = cli("conflicts", memory_file, "--json").json["conflicts"]
         return {tuple(each["values"]) for each in found}
 
-    before = listed()
+    before = values()
     assert before
     cli("maintain", memory_file)
-    superseded = rows(memory_file, "SELECT content FROM memories WHERE status = 'superseded'")
-    assert f"{kept} 21 days." in {row["content"] for row in superseded}
-    assert listed() == before
+    assert states(memory_file)["loki-01"] == "superseded"
+    assert values() == before
 
 
 @pytest.mark.parametrize(
@@ -190,7 +180,7 @@ def test_a_hint_names_the_file(arguments: list[str], hint: str, tmp_path: Path, 
     assert "FILE" not in ended.err
 
 
-def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: Cli) -> None:
+def test_a_hint_quotes_a_missing_or_empty_file(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "sp ace" / "mém öry.db"
     path.parent.mkdir()
     for _ in range(2):  # missing, then empty
@@ -200,10 +190,7 @@ def test_a_hint_quotes_the_name_of_a_missing_or_empty_file(tmp_path: Path, cli: 
 
 def test_check_counts_what_is_readable_in_a_damaged_file(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(["The lift is old."], "lift"))
-    (root,) = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'runs'")
-    with memory_file.open("r+b") as stream:
-        stream.seek((root["rootpage"] - 1) * 4096)
-        stream.write(b"\xaa" * 100)
+    damage_root(memory_file, "runs")
     ended = cli("check", memory_file, "--json")
     assert (ended.code, ended.json["whole"], ended.json["memories"]) == (10, False, 1)
     error = json.loads(ended.err)

@@ -1,4 +1,4 @@
-"""Whether a model can be asked: `model-check`, and the same look at the start of a night."""
+"""`model-check`, and the same check at the start of a run."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_model_that_answers_both_questions_is_ready(cli: Cli, server: ModelSer
     assert {asked.form for asked in server.asked} == {"json_schema"}
 
 
-def test_text_shows_the_price_of_a_window(cli: Cli, server: ModelServer) -> None:
+def test_model_check_prints_the_price_of_a_window(cli: Cli, server: ModelServer) -> None:
     shown = cli("model-check", "--model", "openai/gpt-4o-mini", "--api-base", server.base)
     write, read, window = shown.out.splitlines()
     assert write.startswith("write: openai/gpt-4o-mini, answered in the requested format")
@@ -50,7 +50,7 @@ def test_text_shows_the_price_of_a_window(cli: Cli, server: ModelServer) -> None
     assert "price unknown, so max_cost and monthly_budget refuse it" in unknown
 
 
-def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: ModelServer) -> None:
+def test_only_a_configured_checker_is_asked_to_check(cli: Cli, server: ModelServer) -> None:
     found = cli(*check(server, "--json", setting("checker", "openai/reader"))).json
     assert [each["model"] for each in found["answers"]] == ["openai/scripted", "openai/reader"]
     server.forget()
@@ -58,7 +58,7 @@ def test_another_checker_is_asked_to_check_and_none_is_not(cli: Cli, server: Mod
     assert (found["checker"], len(server.asked)) == (None, 1)
 
 
-def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: ModelServer) -> None:
+def test_an_answer_in_another_form_is_requested_again(cli: Cli, server: ModelServer) -> None:
     server.responder = lambda _: says("Certainly! Both are about backups.")
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert line.startswith("Error: openai/scripted cannot be used to write: ")
@@ -67,20 +67,18 @@ def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: Mode
     assert (found.json["ready"], found.code, json.loads(found.err)["code"]) == (False, 1, 1)
 
 
-def test_an_unreadable_check_is_found_too(cli: Cli, server: ModelServer) -> None:
+def test_an_unreadable_check_fails(cli: Cli, server: ModelServer) -> None:
     server.responder = answering(
         lambda _: groups(), lambda asked: approval(asked) | {"groups": "all fine"}
     )
-    ended = cli(*check(server))
-    assert (ended.code, len(ended.err.splitlines())) == (1, 1)
-    assert "cannot be used to check" in ended.err
+    (line,) = cli(*check(server)).ends(1).err.splitlines()
+    assert "cannot be used to check" in line
 
 
-def test_a_server_that_refuses_is_one_line(cli: Cli, server: ModelServer) -> None:
+def test_a_refusal_of_the_server_is_a_single_line(cli: Cli, server: ModelServer) -> None:
     server.responder = lambda _: refuses(401, "not for you")
-    ended = cli(*check(server))
-    assert (ended.code, len(ended.err.splitlines()), len(server.asked)) == (1, 1, 1)
-    assert "not for you" in ended.err
+    (line,) = cli(*check(server)).ends(1).err.splitlines()
+    assert ("not for you" in line, len(server.asked)) == (True, 1)
 
 
 def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path: Path) -> None:
@@ -123,7 +121,7 @@ def test_unready_models_end_at_once(command: str, model: str, message: str, agen
         assert (code, modules) == (1, ["litellm"])
 
 
-def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
+def test_dry_runs_replays_and_gates_need_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     agent.remember(near_pairs(1))
     night = ("maintain", agent.path, "--model", "nonsense")
     assert cli(*night, "--dry-run").code == 0
@@ -131,11 +129,7 @@ def test_a_dry_run_and_a_replay_ask_for_no_key(agent: Agent, cli: Cli, tmp_path:
     replayed = cli(*night, setting("replay", tmp_path / "empty.jsonl"))
     assert "the recording does not know the question" in replayed.err
     cli(*night, "--dry-run", "--ask").ends(1, "litellm does not know")
-
-
-def test_a_closed_gate_asks_for_no_key(agent: Agent, cli: Cli) -> None:
-    arguments = ("maintain", agent.path, "--model", "nonsense", setting("enabled", "false"))
-    assert cli(*arguments).code == 0
+    assert cli(*night, setting("enabled", "false")).code == 0
 
 
 @pytest.mark.parametrize(
@@ -158,20 +152,20 @@ def test_litellm_is_not_loaded(model: str, api_base: str | None, variables: dict
     in_a_process(sys.executable, "-c", code, env=os.environ | variables).ends(0)
 
 
-def test_a_model_of_this_machine_needs_no_key() -> None:
+def test_a_local_model_needs_no_key() -> None:
     refuse_unready(Endpoint("ollama/llama3.2"))
     with pytest.raises(ModelError, match="does not know"):
         refuse_unready(Endpoint("nonsense", "http://127.0.0.1:1/v1"))
 
 
 @pytest.mark.parametrize("model", EXAMPLES)
-def test_the_table_knows_the_prices_that_litellm_knows(model: str) -> None:
+def test_the_price_table_equals_that_of_litellm(model: str) -> None:
     litellm = load_litellm()
 
     asked = {"model": model, "prompt_tokens": 1_000, "completion_tokens": 100}
     assert price_of(model, 1_000, 100) == pytest.approx(sum(litellm.cost_per_token(**asked)))
 
 
-def test_a_price_that_no_table_has_is_unknown() -> None:
+def test_an_unlisted_price_is_unknown() -> None:
     assert price_of("openai/scripted", 1_000, 100) is None
     assert price_of("anthropic/gpt-5-mini", 1_000, 100) is None

@@ -1,4 +1,4 @@
-"""A night whose model failed says so with a hint: on stderr, and at the end of its report."""
+"""Failures of a model: the error and the hint on stderr and in the report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from model_nights import Agent, a_pair, facts, near_pairs
 from model_server import HANGS_UP, SILENT, Reply, Responder, refuses, says
 
 _AT_ONCE = {"retry-after": "0"}
-# What a model may do, and a word of what is reported.
+# The reply of a server, and what the error contains.
 FAILURES: dict[str, tuple[Responder, str]] = {
     "429": (lambda _: refuses(429, "slow down", **_AT_ONCE), "slow down"),
     "500": (lambda _: refuses(500, "broken", **_AT_ONCE), "broken"),
@@ -45,7 +45,9 @@ def maintain(agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return call
 
 
-def assert_told(call: Callable[..., Ended], path: Path, word: str, *settings: object) -> str:
+def assert_failure_reported(
+    call: Callable[..., Ended], path: Path, word: str, *settings: object
+) -> str:
     """Check how a failed night is reported in each form, and return the line."""
     ended = call(*settings)
     assert ended.code == 1
@@ -77,7 +79,7 @@ def assert_reported(ended: Ended) -> None:
 @pytest.mark.parametrize("failure", FAILURES)
 def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder, word = FAILURES[failure]
-    line = assert_told(maintain, agent.path, word)
+    line = assert_failure_reported(maintain, agent.path, word)
     assert "litellm" not in line
     check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
     assert line.endswith(f" The next run asks again. To test server and key: {check}")
@@ -85,15 +87,15 @@ def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..
     assert line.startswith("Error: The model was not called again: ") == ends
 
 
-def test_after_a_timeout_the_next_run_retries(agent: Agent, maintain: Callable[..., Ended]) -> None:
+def test_the_next_run_retries_a_timeout(agent: Agent, maintain: Callable[..., Ended]) -> None:
     agent.server.responder = lambda _: SILENT
-    told = maintain(setting("max_time", 0.3))
-    line, hint = told.err.splitlines()
+    ended = maintain(setting("max_time", 0.3))
+    line, hint = ended.err.splitlines()
     late = "the model did not answer in time; the budget of 0.3 seconds is used up."
     assert line.endswith(f"first: {late}")
     assert hint == "The next run asks again."
-    assert_reported(told)
-    assert told.code == 3
+    assert_reported(ended)
+    assert ended.code == 3
 
 
 def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended], cli: Cli) -> None:
@@ -110,7 +112,7 @@ def test_the_log_has_error_and_cost(agent: Agent, maintain: Callable[..., Ended]
     assert "calls, cost unknown" in cli("log", agent.path, done["id"]).out
 
 
-def test_a_question_unknown_to_a_recording_is_named(agent: Agent, cli: Cli, tmp_path: Path) -> None:
+def test_a_question_missing_from_a_recording_fails(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     agent.remember(near_pairs(1))
     recording = tmp_path / "answers.jsonl"
     recording.write_text("")
@@ -120,10 +122,9 @@ def test_a_question_unknown_to_a_recording_is_named(agent: Agent, cli: Cli, tmp_
     assert_reported(ended)
 
 
-def test_a_partial_night_names_what_failed(agent: Agent, maintain: Callable[..., Ended]) -> None:
-    agent.remember(
-        [each | {"content": "Tea is at four.", "id": f"t{at}"} for at, each in enumerate(a_pair())]
-    )
+def test_a_partial_run_names_the_failure(agent: Agent, maintain: Callable[..., Ended]) -> None:
+    for at, memory in enumerate(a_pair()):
+        agent.remember([memory | {"content": "Tea is at four.", "id": f"t{at}"}])
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     ended = maintain().ends(3).says("1 applied")
     assert_reported(ended)
@@ -138,14 +139,14 @@ def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., E
     assert "slowwave model-check --model" in error["hint"]
 
 
-def test_a_night_without_a_failure_keeps_stderr_empty(maintain: Callable[..., Ended]) -> None:
+def test_a_run_without_failures_prints_nothing_to_stderr(maintain: Callable[..., Ended]) -> None:
     ended = maintain("--json")
     assert (ended.code, ended.err) == (0, "")
     model = ended.json["model"]
     assert (model["refused"], model["unanswered"], model["why"]) == (None, 0, None)
 
 
-def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_do(
+def test_the_report_of_a_failed_dry_run_is_not_nothing_to_do(
     agent: Agent, maintain: Callable[..., Ended], tmp_path: Path
 ) -> None:
     agent.server.responder = lambda _: refuses(404, "no such model")
@@ -157,9 +158,7 @@ def test_a_report_of_a_failed_rehearsal_does_not_say_that_there_was_nothing_to_d
     assert "no such model" in report.read_text("utf-8")
 
 
-def test_each_run_is_a_line_of_the_log_in_a_pipe(
-    agent: Agent, maintain: Callable[..., Ended], cli: Cli
-) -> None:
+def test_the_log_has_a_line_per_run(agent: Agent, maintain: Callable[..., Ended], cli: Cli) -> None:
     agent.server.responder = lambda _: refuses(401, "not for you " * 20)
     maintain()
     titles, *lines = cli("log", agent.path).out.splitlines()

@@ -1,4 +1,4 @@
-"""Commands and options of earlier versions: each works as its replacement, and names it."""
+"""Deprecated commands and options work and name their replacement."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_old_phases_work(old: str, new: str, named: str, places: dict[str, str],
     assert (ended.code, ended.json, current.err) == (0, current.json, "")
 
 
-def test_the_old_limit_is_the_phase_with_its_number(places: dict[str, str], cli: Cli) -> None:
+def test_the_old_limit_is_the_phase_limit(places: dict[str, str], cli: Cli) -> None:
     run = ("maintain", places["FILE"], "--dry-run", "--json")
     ended = cli(*run, "--limit", 1)
     assert ended.json == cli(*run, "--phase", "limit", setting("max_active", 1)).json
@@ -169,7 +169,7 @@ def test_a_removed_option_has_a_hint(words: str, instead: str, memory_file: Path
     cli(*words.replace("FILE", str(memory_file)).split()).ends(2, "was removed: ", instead)
 
 
-def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: Cli) -> None:
+def test_a_removed_setting_has_a_hint(memory_file: Path, cli: Cli) -> None:
     path = memory_file.with_name("slowwave.toml")
     path.write_text("guard = 'questions.jsonl'\n")
     cli("maintain", memory_file).ends(2, "guard was removed: ", str(path))
@@ -177,7 +177,7 @@ def test_a_removed_setting_ends_with_what_to_do_instead(memory_file: Path, cli: 
     cli("maintain", memory_file, setting("guard", "self")).ends(0, "SLOWWAVE_GUARD has no effect")
 
 
-def test_maintain_alone_consolidates_as_with_the_flag(memory_file: Path, cli: Cli) -> None:
+def test_maintain_consolidates_by_default(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     plans = [cli("maintain", memory_file, *flag, "--dry-run", "--json")
              for flag in ((), ("--consolidate",), ("--phase", "consolidate"))]  # fmt: skip
@@ -190,7 +190,7 @@ def test_a_quiet_command_gives_no_hint(places: dict[str, str], cli: Cli) -> None
     assert cli("trace", places["FILE"], places["{memory}"], "--quiet").err == ""
 
 
-def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for(cli: Cli) -> None:
+def test_only_help_all_shows_deprecated_names(cli: Cli) -> None:
     first, everything = (" ".join(cli(way).out.split()) for way in ("--help", "--help-all"))
     assert "stats" not in first
     assert " ".join(old_commands().split()) in everything
@@ -201,7 +201,7 @@ def test_help_shows_neither_old_commands_nor_old_options_unless_all_is_asked_for
     assert "Deprecatedasanoption:setmax_timeinslowwave.toml" in marked
 
 
-def test_only_maintain_shows_the_options_of_other_agents_files(cli: Cli) -> None:
+def test_only_maintain_shows_the_options_of_formats(cli: Cli) -> None:
     for command, is_shown in (("maintain", True), ("log", False), ("review apply", False)):
         for option in ("--format", "--state"):
             shown, whole = (cli(*command.split(), way).out for way in ("--help", "--help-all"))
@@ -219,7 +219,7 @@ def test_old_keys_of_phases_in_a_config_still_work(places: dict[str, str], cli: 
         assert plans[0]["expire"] is not None
 
 
-def test_every_hidden_option_is_tried_here() -> None:
+def test_every_hidden_option_is_tested() -> None:
     hidden = {option.name for option in every_command()["maintain"].params if option.hidden}
     tried = {*SETTINGS, "all_phases", "expire", "decay", "purge", "max_active", "consolidate"}
     assert hidden == tried | {"enabled", "target"}

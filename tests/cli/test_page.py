@@ -1,4 +1,4 @@
-"""A report as a page and as Markdown: what stands in it, and what no memory can make of it."""
+"""Reports in HTML and Markdown: their contents, and texts that attack them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from slowwave.store.file import create_file
 
 
 class Tags(HTMLParser):
-    """Counts what stands on a page as a tag."""
+    """The tags of a page."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -53,27 +53,23 @@ def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbed
 
 
 @pytest.fixture(scope="module")
-def one_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+def night_of_duplicates(
+    tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
+) -> Path:
     memories = [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")]
     return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
 
 
-after_a_night = copied("one_night")
+after_a_night = copied("night_of_duplicates")
 TENANT = "<i>ops</i>"
 
 
 @pytest.fixture(scope="module")
 def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    memories = [
-        text
-        for number, odd in enumerate(HOSTILE)
-        for text in daily(
-            [f"Note {number} of the gateway says {odd}"] * 2,
-            f"<b>{number}",
-            session=f"{number}",
-            tenant=TENANT,
-        )
-    ]
+    memories = []
+    for number, odd in enumerate(HOSTILE):
+        texts = [f"Note {number} of the gateway says {odd}"] * 2
+        memories += daily(texts, f"<b>{number}", session=f"{number}", tenant=TENANT)
     path = night_on(tmp_path_factory.mktemp("hostile") / "memory.db", memories, embedder)
     assert len(rows(path, "SELECT 1 FROM proposals WHERE state = 'applied'")) >= 8
     return path
@@ -81,9 +77,6 @@ def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
 
 # A file after a night on texts that would be more than text.
 hostile = copied("hostile_night")
-
-
-# ----------------------------------------------------------------- what stands in it
 
 
 def test_a_page_has_numbers_texts_and_undo(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
@@ -105,7 +98,7 @@ def test_a_page_has_numbers_texts_and_undo(after_a_night: Path, tmp_path: Path, 
         assert each["id"] in text
 
 
-def test_the_undo_command_of_a_page_works(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_undo_command_of_a_report_works(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     odd = after_a_night.with_name("it's a memory.db")
     after_a_night.rename(odd)
     text = cli("log", odd, "--md", "-").out
@@ -120,12 +113,11 @@ def test_the_undo_command_of_a_page_works(after_a_night: Path, tmp_path: Path, c
     assert '<article class="item effective">' not in page
 
 
-def test_the_last_run_is_told_unless_another_is_named_or_there_is_none(
+def test_the_last_run_is_reported_by_default(
     after_a_night: Path, embedder: SentenceEmbedder, tmp_path: Path, cli: Cli
 ) -> None:
     create_file(tmp_path / "new.db")
-    ended = cli("log", tmp_path / "new.db", "--md", "-")
-    assert (ended.code, ended.out, "No run has changed" in ended.err) == (1, "", True)
+    assert cli("log", tmp_path / "new.db", "--md", "-").ends(1, "No run has changed").out == ""
     fill(after_a_night, daily(["The lift is out of order on Mondays."] * 2, "lift"))
     night(after_a_night, embedder)
     first, last = (row["id"] for row in rows(after_a_night, "SELECT id FROM runs ORDER BY id"))
@@ -157,18 +149,10 @@ def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli)
 
 
 def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    fill(
-        memory_file,
-        daily(
-            [
-                "The cellar door is painted green by Tuva.",
-                "The cellar door is painted green by Ivar.",
-                "Evan paints the fence for Sam.",
-                "Sam paints the fence for Evan.",
-            ],
-            "pair",
-        ),
-    )
+    door, fence = "The cellar door is painted green by {}.", "{} paints the fence for {}."
+    names = ("Evan", "Sam")
+    pairs = [door.format("Tuva"), door.format("Ivar"), fence.format(*names)]
+    fill(memory_file, daily([*pairs, fence.format(*names[::-1])], "pair"))
     page = tmp_path / "night.html"
     ended = cli("maintain", memory_file, setting("report", page), "--json")
     text = page.read_text("utf-8")
@@ -178,31 +162,30 @@ def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cl
         assert all(memory in apart for memory in item["sources"])
 
 
-def test_markdown_of_a_model_tells_what_it_took(tmp_path: Path, cli: Cli) -> None:
+def test_markdown_names_the_model_and_its_calls(tmp_path: Path, cli: Cli) -> None:
     file, answers = tmp_path / "retold.db", FIXTURES / "retold.answers.jsonl"
     assert cli("import", file, FIXTURES / "retold.jsonl").code == 0
     text = tmp_path / "night.md"
     night = ("maintain", file, setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
-    said = text.read_text("utf-8")
-    assert "answered from the file" in said or "calls" in said
-    assert "### Conflicts, left unchanged: 1" in said
-    assert "written by recorded/claude" in said
+    output = text.read_text("utf-8")
+    assert "answered from the file" in output or "calls" in output
+    assert "### Conflicts, left unchanged: 1" in output
+    assert "written by recorded/claude" in output
     (run,) = rows(file, "SELECT id FROM runs")
     assert "written by recorded/claude" in cli("log", file, run["id"]).out
 
 
-def test_differences_are_marked_word_by_word_unless_the_texts_are_too_long() -> None:
+def test_differing_words_are_marked_unless_texts_are_too_long() -> None:
     long = "a word and another " * 1_000
     (source,), result = mark_differences([long], f"{long} and more")
     assert not any(item.differs for item in (*source, *result))
-    (source,), result = mark_differences(
-        ["The gate opens at 7:30 for staff."], "The gate opens at 8:30 for all staff."
-    )
+    old, new = "The gate opens at 7:30 for staff.", "The gate opens at 8:30 for all staff."
+    (source,), result = mark_differences([old], new)
     assert [item.text for item in source if item.differs] == ["7"]
     assert [item.text for item in result if item.differs] == ["8", "all"]
-    assert "".join(item.text for item in source) == "The gate opens at 7:30 for staff."
-    assert "".join(item.text for item in result) == "The gate opens at 8:30 for all staff."
+    assert "".join(item.text for item in source) == old
+    assert "".join(item.text for item in result) == new
 
 
 def test_a_page_has_a_limit(after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +196,7 @@ def test_a_page_has_a_limit(after_a_night: Path, cli: Cli, monkeypatch: pytest.M
     assert f"of {count} proposals" in page
 
 
-def test_markdown_fits_a_comment_however_long_its_parts_are(after_a_night: Path) -> None:
+def test_markdown_always_fits_a_comment(after_a_night: Path) -> None:
     night = nights_shown.read_night(after_a_night, after_a_night, None)
     view, long = night.proposals[0], "part 17 and " * 80
 
@@ -224,17 +207,19 @@ def test_markdown_fits_a_comment_however_long_its_parts_are(after_a_night: Path)
 
     pairs = Pairs([("they differ", [missing("m", long)] * 2)] * 30, 30)
     proposals = [with_sources(100), *[with_sources(2)] * 60]
-    text = as_markdown(
-        replace(night, proposals=proposals, conflicts=pairs, apart=pairs, remarks=[long] * 5)
-    )
+    parts: dict[str, Any] = {
+        "proposals": proposals,
+        "conflicts": pairs,
+        "apart": pairs,
+        "remarks": [long] * 5,
+    }
+    text = as_markdown(replace(night, **parts))
     assert 50_000 < len(text) < 65_536
     assert re.search(r"Showing [1-9]\d of 61;", text)
     assert len(re.findall(r"Showing \d of 30\.", text)) == 2
 
 
-def test_a_dry_run_that_would_only_expire_a_memory_has_something_to_do(
-    memory_file: Path, cli: Cli
-) -> None:
+def test_expiring_a_memory_is_reported_by_a_dry_run(memory_file: Path, cli: Cli) -> None:
     ended = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
     fill(memory_file, daily(["The lift is out of order."], "over", **ended))
     for form in ("night.md", "night.html"):
@@ -244,7 +229,7 @@ def test_a_dry_run_that_would_only_expire_a_memory_has_something_to_do(
         assert ("To be expired" in text, "nothing to do" in text.lower()) == (True, False)
 
 
-def test_of_very_many_memories_a_report_says_how_to_look_for_conflicts(
+def test_a_report_on_many_memories_names_the_conflicts_command(
     after_a_night: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = f"slowwave conflicts {after_a_night}"
@@ -294,7 +279,7 @@ def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
     assert not {"\x00", "\x1b", "\u202e"} & set(page)
 
 
-def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
+def test_no_memory_ends_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
     text = cli("log", hostile, "--md", "-").out
     assert f"tenant {TENANT}) @@" in text
     outside, fence = [], ""
@@ -306,13 +291,13 @@ def test_no_memory_leaves_its_block_in_markdown(hostile: Path, cli: Cli) -> None
         elif not fence:
             outside.append(line)
     assert fence == ""
-    said = "\n".join(outside)
+    output = "\n".join(outside)
     for odd in ("<script", "@someone", "example.org", "**c**", "onerror"):
-        assert odd not in said
+        assert odd not in output
         assert odd in text
 
 
-def test_a_page_allows_its_own_script_and_nothing_else(after_a_night: Path, cli: Cli) -> None:
+def test_a_page_allows_only_its_own_script(after_a_night: Path, cli: Cli) -> None:
     page = cli("log", after_a_night, "--html", "-").out
     (policy,) = (
         given["content"] or ""
@@ -343,26 +328,21 @@ def test_a_lineage_page_links_both_ways(after_a_night: Path, tmp_path: Path, cli
 # ----------------------------------------------------------------- where it is written
 
 
-@pytest.mark.parametrize("command", ["report", "maintain"])
-def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
-    others = {
+@pytest.mark.parametrize("command", ["log", "maintain"])
+def test_no_file_is_replaced(command: str, after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
+    foreign = {
         "memory.html": after_a_night.read_bytes(),
         "notes.html": b"<!DOCTYPE html>\n<p>mine</p>",
         "MEMORY.md": b"- The lift is out of order.\n",
     }
-    for name, content in others.items():
-        path = tmp_path / "others" / name
+    for name, content in foreign.items():
+        path = tmp_path / "foreign" / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
         option = "--md" if path.suffix == ".md" else "--html"
-        given = (
-            ("log", after_a_night, option, path)
-            if command == "report"
-            else ("maintain", after_a_night, setting("report", path))
-        )
-        ended = cli(*given)
-        assert (ended.code, ended.out) == (1, "")
-        assert "not a report of slowwave" in ended.err
+        given = (option, path) if command == "log" else (setting("report", path),)
+        ended = cli(command, after_a_night, *given).ends(1, "not a report of slowwave")
+        assert ended.out == ""
         assert path.read_bytes() == content
     for name, why in (("loop.html", "not a report"), (f"{'n' * 300}.html", "File name too long")):
         path = tmp_path / name
@@ -371,15 +351,13 @@ def test_no_other_file_is_lost(command: str, after_a_night: Path, tmp_path: Path
         cli("log", after_a_night, "--html", path).ends(1, why)
     page = tmp_path / "night.html"
     assert [cli("log", after_a_night, "--html", page).code for _ in range(2)] == [0, 0]
-    assert {item.name for item in (tmp_path / "others").iterdir()} == set(others)
+    assert {item.name for item in (tmp_path / "foreign").iterdir()} == set(foreign)
 
 
 def test_an_unwritable_report_stops_the_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     maintain = ("maintain", memory_file, "--report")
-    nowhere = cli(*maintain, tmp_path / "none" / "night.html")
-    assert (nowhere.code, nowhere.out) == (1, "")
-    assert "no folder" in nowhere.err
+    assert cli(*maintain, tmp_path / "none" / "night.html").ends(1, "no folder").out == ""
     assert cli(*maintain, tmp_path / "night.pdf").code == 2
     assert cli("maintain", memory_file, memory_file, *maintain[2:], tmp_path / "a.md").code == 2
     assert rows(memory_file, "SELECT 1 FROM runs") == []
@@ -421,16 +399,16 @@ def test_a_page_fits_any_window(width: int, hostile: Path, tmp_path: Path, cli: 
 
 
 @in_a_browser
-def test_the_filter_hides_what_lacks_a_word(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_filter_hides_other_items(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
     page = tmp_path / "night.html"
     cli("log", after_a_night, "--html", page)
-    shown_items = "[...document.querySelectorAll('.item')].filter((one) => one.checkVisibility())"
+    shown_items = "[...document.querySelectorAll('.item')].filter((item) => item.checkVisibility())"
     with browser(tmp_path / "profile") as shown:
         shown.open(page, 360)
         everything = shown.value(f"{shown_items}.length")
         shown.value("document.getElementById('filter').focus()")
         shown.call("Input.insertText", text="PAGER")
-        left = shown.value(f"{shown_items}.map((one) => one.textContent)")
+        left = shown.value(f"{shown_items}.map((item) => item.textContent)")
         assert 0 < len(left) < everything
         assert all("pager" in item for item in left)
         assert "of" in shown.value("document.getElementById('count').textContent")

@@ -1,4 +1,4 @@
-"""What a report says: first what the night was worth, in the end what is left."""
+"""The report of a run: what it saved, what it left, and its exit code."""
 
 from __future__ import annotations
 
@@ -62,22 +62,11 @@ def a_result(
 ) -> Result:
     """Return what became of a proposal; `planned` is one whose draft the plan held already."""
     draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
-    proposal = Proposal(
-        id=f"proposal-{number}",
-        operation=operation,
-        tenant="default",
-        sources=("a", "b"),
-        source_hashes=("1", "2"),
-        leaving=("a",),
-        survivor=None,
-        entities=(),
-        min_similarity=0.7,
-        mean_similarity=0.8,
-        reason="2 memories share noon",
-        draft=draft,
-        by_model=not planned,
-    )
-    return Result(proposal, state)
+    memories: dict[str, Any] = {"sources": ("a", "b"), "source_hashes": ("1", "2")}
+    memories |= {"leaving": ("a",), "survivor": None, "entities": ()}
+    reason = {"min_similarity": 0.7, "mean_similarity": 0.8, "reason": "2 memories share noon"}
+    fields = memories | reason | {"draft": draft, "by_model": not planned}
+    return Result(Proposal(f"proposal-{number}", operation, "default", **fields), state)
 
 
 def printed(parts: Sequence[RenderableType]) -> str:
@@ -109,17 +98,14 @@ def active_tokens(path: Path) -> int:
     return sum(count_tokens(row["content"]) for row in active)
 
 
-# ----------------------------------------------------------------- worth
-
-
 def test_a_report_begins_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
-    said = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
+    output = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"
     dry = cli("maintain", memory_file, "--dry-run").out
-    assert dry.splitlines()[0] == f"{memory_file} would change: {said}"
+    assert dry.splitlines()[0] == f"{memory_file} would change: {output}"
     real = cli("maintain", memory_file).out
-    assert real.splitlines()[0] == f"{memory_file}: {said}"
+    assert real.splitlines()[0] == f"{memory_file}: {output}"
     assert active_tokens(memory_file) == each
 
 
@@ -138,14 +124,11 @@ def test_a_dry_run_predicts_totals(fields: dict[str, Any], memory_file: Path, ag
         assert done.after.tokens == active_tokens(memory_file)
         sizes = rows(memory_file, "SELECT length(content) n FROM memories WHERE status = 'active'")
         assert done.after.characters == sum(row["n"] for row in sizes)
-        assert [result.worth for result in planned.results] == [
-            result.worth for result in done.results
-        ]
-        operations.update(
-            (result.proposal.operation, result.proposal.survivor is None) for result in done.results
-        )
+        assert [each.worth for each in planned.results] == [each.worth for each in done.results]
+        proposals = [result.proposal for result in done.results]
+        operations.update((each.operation, each.survivor is None) for each in proposals)
     if fields:
-        # What stays in any case is not told a second time.
+        # A protected memory stays, so its text is not written again.
         assert operations.isdisjoint({("synthesize", True), ("synthesize", False)})
     else:
         assert {("synthesize", True), ("synthesize", False), ("merge", False)} <= operations
@@ -160,7 +143,7 @@ def test_proposals_save_what_the_night_saves(memory_file: Path, embedder: Senten
     assert saved == outcome.before.tokens - outcome.after.tokens
 
 
-def test_trust_is_that_of_the_result(memory_file: Path, embedder: SentenceEmbedder) -> None:
+def test_proposals_have_the_trust_of_results(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, daily(TWINS, "twin", trust=0.9))
     fill(memory_file, daily(of_one_thing(), "oncall", trust=0.7))
     outcome = night(memory_file, embedder)
@@ -178,13 +161,13 @@ def test_a_dry_run_estimates_its_questions(memory_file: Path, embedder: Sentence
     shown = question["memories"]
     assert set(shown) <= {text["id"] for text in daily(FACT, "fact")}
     assert question["state"] == "planned"
-    said = text_of(memory_file, planned, dry_run=True, writer=writer)
-    assert "besides what a model finds" in said
+    output = text_of(memory_file, planned, dry_run=True, writer=writer)
+    assert "besides what a model finds" in output
     tokens = f"about {question['estimated_tokens']:,} tokens"
-    assert f"{len(shown)} memories in 1 question, {tokens}" in said
+    assert f"{len(shown)} memories in 1 question, {tokens}" in output
 
 
-def test_a_proposal_is_shown_whole_with_what_goes_and_stays(memory_file: Path, cli: Cli) -> None:
+def test_a_proposal_is_shown_with_its_sources_and_draft(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(oracle) as model:
         dry = ("maintain", memory_file, "--dry-run", "--ask", *model)
@@ -198,27 +181,26 @@ def test_a_proposal_is_shown_whole_with_what_goes_and_stays(memory_file: Path, c
     assert any(line.endswith(tokens) for line in lines)
 
 
-def test_a_rejected_draft_is_shown_with_its_reason_and_removes_nothing(memory_file: Path) -> None:
+def test_a_rejected_draft_is_shown_with_its_reason(memory_file: Path) -> None:
     put(memory_file, a_memory("a", "It runs at noon."), a_memory("b", "Noon it is."))
     lost = replace(a_result("rejected"), why="lost: noon")
-    said = text_of(memory_file, an_outcome([lost]))
-    assert "* 2026-03-10  It runs at noon." in said
-    assert "  ! lost: noon" in said
-    assert "  - " not in said
+    output = text_of(memory_file, an_outcome([lost]))
+    assert "* 2026-03-10  It runs at noon." in output
+    assert "  ! lost: noon" in output
+    assert "  - " not in output
 
 
 def test_the_table_of_a_million_memories_fits_80_columns(memory_file: Path) -> None:
-    many = replace(
-        HELD, active=1_000_000, superseded=1_000_000, layers=dict.fromkeys(HELD.layers, 1_000_000)
-    )
+    layers = dict.fromkeys(HELD.layers, 1_000_000)
+    many = replace(HELD, active=1_000_000, superseded=1_000_000, layers=layers)
     outcome = replace(an_outcome([a_result("applied")]), before=many, after=many)
-    said = text_of(memory_file, outcome).splitlines()
-    table = [line for line in said if line.startswith(("before ", "after "))]
+    output = text_of(memory_file, outcome).splitlines()
+    table = [line for line in output if line.startswith(("before ", "after "))]
     assert len(table) == 2
     assert max(map(len, table)) <= 80
 
 
-def test_a_report_is_told_though_a_memory_or_the_file_has_gone(memory_file: Path) -> None:
+def test_a_report_survives_a_deleted_memory_or_file(memory_file: Path) -> None:
     put(memory_file, a_memory("a", "It runs at noon."))
     outcome = an_outcome([a_result("applied")])
     assert "* (no longer in the file)" in text_of(memory_file, outcome)
@@ -226,7 +208,7 @@ def test_a_report_is_told_though_a_memory_or_the_file_has_gone(memory_file: Path
     assert "(no longer in the file)" in text_of(memory_file, outcome)
 
 
-def test_a_token_is_seven_letters_or_three_digits_or_a_sign() -> None:
+def test_a_token_is_seven_letters_three_digits_or_a_sign() -> None:
     assert count_tokens("") == count_tokens(" \n") == 0
     assert count_tokens("consolidation at 10000, done") == 2 + 1 + 2 + 1 + 1
 
@@ -238,64 +220,61 @@ def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
     return Undecided(ids, "default", similarity, 100, ((ids[0], ids[1], similarity),))
 
 
-def test_what_is_left_to_a_model_is_said_with_what_asking_would_cost(memory_file: Path) -> None:
+def test_a_report_estimates_what_a_model_would_cost(memory_file: Path) -> None:
     texts = [f"Note number {number} on the gateway." for number in range(24)]
     put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
     assert "A model would be" not in text_of(memory_file, an_outcome())
-    windows = [
-        an_undecided(f"m{at:02d}", f"m{at + 1:02d}", similarity=0.5 + at / 100)
-        for at in range(0, 24, 2)
-    ]
+    pairs = ((f"m{at:02d}", f"m{at + 1:02d}", 0.5 + at / 100) for at in range(0, 24, 2))
+    windows = [an_undecided(*ids, similarity=similarity) for *ids, similarity in pairs]
     outcome = an_outcome(undecided=tuple(windows))
     found = json_of(memory_file, outcome)["undecided"]
     assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
-    assert [item["similarity"] for item in found["likeliest"]] == [
-        window.similarity for window in reversed(windows[2:])
-    ]
-    said = text_of(memory_file, outcome)
-    assert "Left for a model (--model NAME): 24 similar memories in 12 questions." in said
-    shown = [text for text in texts if text in said]
+    likeliest = [item["similarity"] for item in found["likeliest"]]
+    assert likeliest == [window.similarity for window in reversed(windows[2:])]
+    output = text_of(memory_file, outcome)
+    assert "Left for a model (--model NAME): 24 similar memories in 12 questions." in output
+    shown = [text for text in texts if text in output]
     # Less similar pairs are hardly duplicates.
     assert shown == texts[10:]
-    assert "similarity 0.72:" in said
+    assert "similarity 0.72:" in output
     writer = ModelWriter(Endpoint("none/none", None))
     left = json_of(memory_file, outcome, writer)["undecided"]
     assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
     assert "Left for a model" not in text_of(memory_file, outcome, writer=writer)
 
 
-def test_a_model_that_did_not_answer_was_shown_nothing(memory_file: Path, cli: Cli) -> None:
+def test_a_failed_model_was_shown_nothing(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     with served(lambda _: refuses(400, "no such model")) as model:
-        said = cli("maintain", memory_file, *model).out
-    assert "The model was shown" not in said
-    assert "  ! 1 question: " in said
+        output = cli("maintain", memory_file, *model).out
+    assert "The model was shown" not in output
+    assert "  ! 1 question: " in output
 
 
-def test_what_a_model_leaves_as_it_is_is_counted(memory_file: Path, cli: Cli) -> None:
+def test_memories_that_a_model_leaves_unchanged_are_counted(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, a_fact())
     with served(answering(lambda _: groups())) as model:
-        said = cli("maintain", memory_file, *model).out
+        output = cli("maintain", memory_file, *model).out
     shown = len(a_fact())
-    assert f"The model was shown {shown} memories in 1 question" in said
-    assert f"and left {shown} of them unchanged." in " ".join(said.split())
+    assert f"The model was shown {shown} memories in 1 question" in output
+    assert f"and left {shown} of them unchanged." in " ".join(output.split())
 
 
 @pytest.mark.parametrize("is_terminal", [True, False], ids=["a terminal", "a pipe"])
-def test_a_long_text_is_shortened_for_a_terminal_only(
+def test_a_long_text_is_shortened_only_at_a_terminal(
     is_terminal: bool, memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal, raising=False)
     text = " ".join(["gateway"] * 100)
     put(memory_file, a_memory("a", text), a_memory("b", "The gateway."))
-    said = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
-    assert "Left for a model (--model NAME): 2 similar memories in 1 question." in said
-    (line,) = (line for line in said.splitlines() if "gateway gateway" in line)
+    output = text_of(memory_file, an_outcome(undecided=(an_undecided("a", "b"),)))
+    assert "Left for a model (--model NAME): 2 similar memories in 1 question." in output
+    (line,) = (line for line in output.splitlines() if "gateway gateway" in line)
     assert line.endswith("…") == is_terminal
     assert (text in line) != is_terminal
 
 
-def test_rest_lists_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_op_has_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory_file, daily([TWINS[0], "The kettle is new."], "m"))
     plan_tenant = planner.plan_tenant
     left = (an_undecided("m-00", "m-01"),)
@@ -320,26 +299,26 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
     """Put pairs into the file, and give them as kept apart by these guards."""
     found = []
     for number, guard in enumerate(guards):
-        one, other = f"a{number}", f"b{number}"
-        put(memory_file, a_memory(one, f"{one} listens."), a_memory(other, f"{other} listens."))
-        found.append(Refusal("merge", (one, other), guard, f"{one} vs. {other}", "default"))
+        pair = (f"a{number}", f"b{number}")
+        put(memory_file, *(a_memory(memory, f"{memory} listens.") for memory in pair))
+        found.append(Refusal("merge", pair, guard, " vs. ".join(pair), "default"))
     return tuple(found)
 
 
-def test_only_verbose_lists_refused_pairs_whose_memories_are_both_left(memory_file: Path) -> None:
+def test_only_verbose_lists_refused_pairs_that_are_left(memory_file: Path) -> None:
     refused = refusals(memory_file, ["value", "day"])
     result = a_result("applied")
     merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
     outcome = an_outcome([result], refused=(*refused, merged))
     assert "kept apart" not in text_of(memory_file, outcome)
-    said = text_of(memory_file, outcome, verbose=True)
-    assert "kept apart: 2 pairs." in said
-    lines = said.splitlines()
+    output = text_of(memory_file, outcome, verbose=True)
+    assert "kept apart: 2 pairs." in output
+    lines = output.splitlines()
     at = lines.index("  values differ: a0 vs. b0")
     assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
     # The reason does not repeat the two texts.
     assert "  their meaning depends on the day they were noted" in lines
-    assert "Tuva" not in said
+    assert "Tuva" not in output
 
 
 def test_only_a_verbose_report_has_similarity_and_trust(memory_file: Path, cli: Cli) -> None:
@@ -353,8 +332,9 @@ def test_only_a_verbose_report_has_similarity_and_trust(memory_file: Path, cli: 
 # ----------------------------------------------------------------- conflicts
 
 
-def a_conflict(one: str, other: str, slot: str = "port", tenant: str = "default") -> Conflict:
-    return Conflict((one, other), tenant, slot, (f"{one}!", f"{other}!"), "nothing says so")
+def a_conflict(first: str, second: str, slot: str = "port") -> Conflict:
+    values = (f"{first}!", f"{second}!")
+    return Conflict((first, second), "default", slot, values, "nothing says so")
 
 
 CONFLICTS = [
@@ -366,20 +346,16 @@ CONFLICTS = [
 ]
 
 
-def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_file: Path) -> None:
-    put(
-        memory_file,
-        *(
-            a_memory(item, f"{item} says so.", observed_at=f"2026-02-{20 - at}T09:00:00+00:00")
-            for at, item in enumerate("abcdxy")
-        ),
-    )
+def test_each_memory_in_conflict_is_shown_once(memory_file: Path) -> None:
+    for day, name in zip(range(20, 14, -1), "abcdxy", strict=True):
+        observed = f"2026-02-{day}T09:00:00+00:00"
+        put(memory_file, a_memory(name, f"{name} says so.", observed_at=observed))
     found = conflicts_as_json(CONFLICTS)
     assert [match["group"] for match in found] == [1, 2, 1, 1, 2]
     assert [tuple(match["sources"]) for match in found] == [item.sources for item in CONFLICTS]
     first, second = dict.fromkeys(match["id"] for match in found)
-    said = conflicts_as_text(CONFLICTS, memory_file)
-    assert said.splitlines() == [
+    output = conflicts_as_text(CONFLICTS, memory_file)
+    assert output.splitlines() == [
         "2 conflicts between 6 memories.",
         f"  {first}",
         "    2026-02-17  d says so. (d)",
@@ -399,21 +375,21 @@ def test_each_memory_in_conflict_is_shown_once_with_its_text_and_date(memory_fil
     assert shorter.endswith("all of them: slowwave conflicts FILE")
 
 
-def test_values_in_conflict_are_listed_once_and_a_report_has_a_limit(memory_file: Path) -> None:
+def test_conflicts_are_listed_once_and_limited(memory_file: Path) -> None:
     pairs = [a_conflict(*pair) for pair in combinations("abcdef", 2)]
     put(memory_file, *(a_memory(item, f"{item} says so.") for item in "abcdef"))
     texts = memory_file
-    said = conflicts_as_text(pairs, texts).splitlines()
-    assert said[-5:] == [
+    output = conflicts_as_text(pairs, texts).splitlines()
+    assert output[-5:] == [
         "    (a! vs. b!, c!, d!, e!, f!; nothing says so)",
         "    (b! vs. c!, d!, e!, f!; nothing says so)",
         "    (c! vs. d!, e!, f!; nothing says so)",
         "    (d! vs. e!, f!; nothing says so)",
         "    (e! vs. f!; nothing says so)",
     ]
-    assert len(said) == 13
+    assert len(output) == 13
     shorter = conflicts_as_text(pairs, texts, 3).splitlines()
-    assert shorter[1:5] == said[1:5]
+    assert shorter[1:5] == output[1:5]
     assert shorter[5] == "    ... and 3 more memories"
     assert (len(shorter), shorter[-1]) == (10, "    (... and 2 more differences)")
 
@@ -437,17 +413,16 @@ def test_values_in_conflict_are_listed_once_and_a_report_has_a_limit(memory_file
         ([], "done"),
     ],
 )
-def test_a_run_is_partial_if_a_person_should_look(results: list[Result], expected: str) -> None:
+def test_a_run_with_failures_is_partial(results: list[Result], expected: str) -> None:
     assert an_outcome(results).verdict == expected
 
 
-def test_a_terminal_marks_differing_words_and_a_pipe_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_terminal_marks_differing_words(monkeypatch: pytest.MonkeyPatch) -> None:
     merge = a_result("applied", operation="merge")
     merge = replace(merge, proposal=replace(merge.proposal, survivor="b"))
     texts = {"a": "Ports open at noon.", "b": "Ports open at 12:00."}
-    view = view_result(
-        merge, {id_: MemoryView(id_, text, "2026-02-03") for id_, text in texts.items()}
-    )
+    memories = {key: MemoryView(key, text, "2026-02-03") for key, text in texts.items()}
+    view = view_result(merge, memories)
     plain = (
         "\nmerge proposal (applied): 2 memories share noon\n  - 2026-02-03  Ports open at noon.\n"
         "  = 2026-02-03  Ports open at 12:00."
@@ -457,8 +432,7 @@ def test_a_terminal_marks_differing_words_and_a_pipe_none(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     shown = join_lines(view.lines())
     assert shown.plain == plain
-    marked = {
-        (shown.plain[span.start : span.end], span.style) for span in shown.spans if span.style
-    }
+    spans = [span for span in shown.spans if span.style]
+    marked = {(shown.plain[span.start : span.end], span.style) for span in spans}
     assert ("noon", "underline") in marked
     assert ("12:00", "bold") in marked or ("12", "bold") in marked

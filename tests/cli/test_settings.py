@@ -1,4 +1,4 @@
-"""Where the value of an option comes from: command line, environment, slowwave.toml, default."""
+"""Settings: command line, environment, slowwave.toml and defaults."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def tenant_of(path: Path, cli: Cli, *arguments: object) -> str:
     return str(row["tenant"])
 
 
-def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
+def test_settings_have_an_order_of_precedence(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert tenant_of(memory_file, cli) == "default"
@@ -36,7 +36,7 @@ def test_the_command_line_comes_before_the_environment_the_file_and_the_default(
     assert tenant_of(memory_file, cli, memory_file, "--tenant", "from-line") == "from-line"
 
 
-def test_a_named_config_comes_before_the_one_beside_the_file(memory_file: Path, cli: Cli) -> None:
+def test_a_specified_config_replaces_the_one_next_to_the_file(memory_file: Path, cli: Cli) -> None:
     memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
     named = memory_file.with_name("other.toml")
     named.write_text('tenant = "named"\n')
@@ -81,7 +81,7 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
     assert list((tmp_path / "here").iterdir()) == []
 
 
-def test_the_file_may_be_set(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_a_setting(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
     ended = cli("maintain", "--dry-run", "--json")
@@ -134,7 +134,7 @@ def test_a_refused_value_names_its_key(key: str, value: str, memory_file: Path, 
     assert str(path) not in message
     # Nor where its value is a word of the sentence.
     path.write_text("wiki = 'proposal'\n")
-    message = cli("undo", memory_file, "no-such-one").err
+    message = cli("undo", memory_file, "no-such-run").err
     assert (" proposal " in message, str(path) in message) == (True, False)
     # Nor where an option is only one of those that there are.
     path.write_text("phase = 'expire'\n")
@@ -171,7 +171,7 @@ def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli
     assert cli("maintain", memory_file).code == 0
 
 
-def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:
+def test_the_kill_switch_applies_to_fleets(memory_file: Path, cli: Cli) -> None:
     memory_file.with_name("slowwave.toml").write_text("enabled = false\n")
     ended = cli("fleet", "maintain", memory_file.parent, "--json")
     assert (ended.code, ended.json["gate"]["name"]) == (0, "enabled")
@@ -190,12 +190,10 @@ def options() -> dict[str, TyperOption]:
     return {option.name: option for option in found}
 
 
-def test_the_config_file_sets_each_option_but_those_of_a_single_call() -> None:
+def test_slowwave_toml_has_a_key_for_each_lasting_option() -> None:
     single = {name for name, option in options().items() if not option.allow_from_autoenv}
     assert options().keys() - single == KEYS - DELETING
-    assert {"which", "since_run", "reason", "plan_out", "html", "drop", "http"} <= single | {
-        "which"
-    }
+    assert {"since_run", "reason", "plan_out", "html", "drop", "http"} <= single
     assert single >= DELETING
 
 
@@ -221,7 +219,7 @@ def test_the_configuration_page_is_complete_and_example_valid(memory_file: Path,
     assert (ended.code, ended.json["gate"]["name"]) == (0, "min_new")
 
 
-def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
+def test_an_error_names_the_environment_variable(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWWAVE_MAX_COST", "abc")
@@ -229,22 +227,18 @@ def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
     assert ended.err.startswith("Error: SLOWWAVE_MAX_COST must be a number, not 'abc'")
 
 
-def test_a_variable_that_is_not_a_setting_is_noted_and_stops_nothing(
+def test_an_unknown_variable_is_only_reported(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("MAX_COTS", "PHASE", "MAX_FACTS", "FILE"):
         monkeypatch.setenv(f"SLOWWAVE_{name}", "1")
-    ended = cli("maintain", memory_file)
-    assert (ended.code, ended.err.splitlines()) == (
-        0,
-        [
-            "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Did you mean SLOWWAVE_MAX_COST?",
-            "SLOWWAVE_PHASE has no effect: it is not a setting.",
-        ],
-    )
+    assert cli("maintain", memory_file).ends(0).err.splitlines() == [
+        "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Did you mean SLOWWAVE_MAX_COST?",
+        "SLOWWAVE_PHASE has no effect: it is not a setting.",
+    ]
 
 
-def test_a_printed_command_names_a_file_that_starts_with_a_dash(
+def test_a_printed_command_works_for_a_name_with_a_dash(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

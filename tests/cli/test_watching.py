@@ -1,10 +1,11 @@
-"""What cron, containers and Prometheus get of a run: JSON Lines, and a file of metrics."""
+"""Logs in JSON Lines, metrics for Prometheus, and shell completion."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from commands import configure, setting
 from metrics import metrics
 from model_nights import Agent, near_pairs
 from model_server import refuses
-from nights import daily, execute, fill
+from nights import daily, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
 
@@ -45,7 +46,7 @@ def events(err: str) -> list[dict[str, Any]]:
 # ---- lines ----
 
 
-def test_log_lines_are_json_without_a_word_of_a_memory(filled: Path, cli: Cli) -> None:
+def test_log_lines_contain_no_text_of_a_memory(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, setting("log_format", "json"), "--quiet")
     assert (ended.code, ended.out) == (0, "")
     lines = events(ended.err)
@@ -61,7 +62,7 @@ def test_log_lines_are_json_without_a_word_of_a_memory(filled: Path, cli: Cli) -
     assert "wiki" not in ended.err
 
 
-def test_the_result_stays_on_stdout(filled: Path, cli: Cli) -> None:
+def test_log_lines_go_to_stderr(filled: Path, cli: Cli) -> None:
     ended = cli("maintain", filled, setting("log_format", "json"), "--json")
     assert ended.json["command"] == "maintain"
     assert events(ended.err)[-1]["event"] == "end"
@@ -76,7 +77,7 @@ def test_log_format_is_a_setting(filled: Path, cli: Cli, monkeypatch: pytest.Mon
     assert "Error: " in cli("maintain", filled, setting("log_format", "xml")).err
 
 
-def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli) -> None:
+def test_errors_notes_and_usage_errors_are_log_lines(filled: Path, cli: Cli) -> None:
     log = (setting("log_format", "json"),)
     with maintenance_lock(filled):
         ended = cli("maintain", filled, *log)
@@ -91,7 +92,7 @@ def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli)
     assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
 
 
-def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
+def test_a_pending_proposal_is_not_logged_as_an_error(memory_file: Path, cli: Cli) -> None:
     cli("import", memory_file, RETOLD)
     ended = cli(
         *("maintain", memory_file, setting("replay", ANSWERS), setting("log_format", "json")),
@@ -103,7 +104,7 @@ def test_why_a_model_failed_is_said(memory_file: Path, cli: Cli) -> None:
     assert {line["level"] for line in lines if line.get("state") == "pending"} == {"info"}
 
 
-def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, cli: Cli) -> None:
+def test_a_closed_log_does_not_stop_the_run(filled: Path, cli: Cli) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     in_json = {**os.environ, "SLOWWAVE_LOG_FORMAT": "json"}
@@ -115,7 +116,7 @@ def test_a_log_that_nobody_reads_any_more_does_not_stop_the_night(filled: Path, 
 # ---- metrics ----
 
 
-def test_a_collector_reads_what_the_night_did(filled: Path, cli: Cli, tmp_path: Path) -> None:
+def test_metrics_contain_the_results_of_a_run(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     arguments = ("maintain", filled, setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
@@ -133,47 +134,38 @@ def test_a_collector_reads_what_the_night_did(filled: Path, cli: Cli, tmp_path: 
     assert [path.name for path in tmp_path.glob("slowwave.prom*")] == ["slowwave.prom"]
 
 
-def test_metrics_have_the_code_of_a_failed_night(filled: Path, cli: Cli, tmp_path: Path) -> None:
+def test_metrics_contain_the_code_of_a_failed_run(filled: Path, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     there, missing = str(filled), str(tmp_path / "missing.db")
     cli("maintain", there, missing, setting("metrics_file", path)).ends(10)
-    codes = {
-        each.labels["file"]: each.value
-        for family in text_string_to_metric_families(path.read_text("utf-8"))
-        for each in family.samples
-        if each.name == "slowwave_run_exit_code"
-    }
-    assert codes == {there: 0, missing: 10}
+    families = text_string_to_metric_families(path.read_text("utf-8"))
+    samples = [sample for family in families for sample in family.samples]
+    codes = [each for each in samples if each.name == "slowwave_run_exit_code"]
+    assert {each.labels["file"]: each.value for each in codes} == {there: 0, missing: 10}
 
 
 def test_metrics_replace_no_other_file(filled: Path, cli: Cli, tmp_path: Path) -> None:
     before = filled.read_bytes()
-    ended = cli("maintain", filled, setting("metrics_file", filled))
-    assert (ended.code, filled.read_bytes()) == (1, before)
-    assert "does not contain metrics of slowwave" in ended.err
-    ended = cli("maintain", filled, setting("metrics_file", tmp_path / "no" / "x.prom"))
-    assert (ended.code, filled.read_bytes()) == (1, before)
+    message = "does not contain metrics of slowwave"
+    cli("maintain", filled, setting("metrics_file", filled)).ends(1, message)
+    cli("maintain", filled, setting("metrics_file", tmp_path / "no" / "x.prom")).ends(1)
+    assert filled.read_bytes() == before
     path = tmp_path / "dry.prom"
     assert cli("maintain", filled, "--dry-run", setting("metrics_file", path)).code == 0
     assert not path.exists()
 
 
-def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_stands(
+def test_metrics_that_cannot_be_written_exit_3_and_keep_the_run(
     filled: Path, cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "metrics" / "slowwave.prom"
     path.parent.mkdir()
     # A folder has the name of the temporary file.
-    execute(filled, "SELECT 1")
-    import threading
-
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
     cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
 
 
-def test_a_closed_gate_and_a_model_that_answers_nothing_are_metrics(
-    agent: Agent, cli: Cli, tmp_path: Path
-) -> None:
+def test_metrics_contain_gates_and_failed_questions(agent: Agent, cli: Cli, tmp_path: Path) -> None:
     path = tmp_path / "slowwave.prom"
     agent.remember(near_pairs(1))
     agent.server.responder = lambda _: refuses(401, "revoked")

@@ -32,7 +32,7 @@ def test_the_quality_benchmark_needs_nothing_but_the_repository(tmp_path: Path) 
     assert [name for name, figures in found.items() if figures["text grows"]] == []
 
 
-def test_no_two_flavours_share_a_memory_or_a_fact() -> None:
+def test_flavours_share_no_memory_and_no_fact() -> None:
     output = [each for flavour in fixture.FLAVOURS for each in fixture.load(flavour).memories]
     assert len({each.id for each in output}) == len(output) == 3_000
     groups = [{each.group for each in fixture.load(name).memories} for name in fixture.FLAVOURS]
@@ -49,7 +49,7 @@ def test_finished_fleet_measurements_are_not_repeated(tmp_path: Path, long_only:
     assert second.out == first.out
 
 
-def test_the_page_about_speed_has_the_table_that_the_benchmark_prints() -> None:
+def test_performance_md_has_the_rows_of_the_benchmark() -> None:
     assert PARTS.keys() == ROWS.keys()
     shown = block((ROOT / "docs" / "performance.md").read_text("utf-8"), "bench").splitlines()
     printed = page("", {part: ["?"] * len(ROWS[part]) for part in DEFAULT}).splitlines()
@@ -58,7 +58,7 @@ def test_the_page_about_speed_has_the_table_that_the_benchmark_prints() -> None:
     ]
 
 
-def test_a_step_that_fails_says_why() -> None:
+def test_a_failed_step_raises_its_error() -> None:
     with pytest.raises(RuntimeError, match="no such thing"):
         run([sys.executable, "-c", "raise SystemExit('no such thing')"])
 
@@ -70,17 +70,17 @@ def measure(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_model_is_measured_by_drafts_and_the_answers_can_be_replayed(
+def test_a_model_is_measured_by_drafts_and_by_their_recording(
     tmp_path: Path, server: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = {"id": "a", "said": "2026-03-02", "text": "The job runs at 02:00 on host nas-2."}
+    source = {"id": "a", "said": "2026-03-02", "text": "The job runs at 02:00 on host nas-2."}
     drafts = (
         (True, "The job runs at 02:00 on host nas-2."),
         (False, "The job runs at 03:00 on host nas-2."),  # the program finds it
         (False, "The job never runs on host nas-2 at 02:00."),  # the reading does
     )
     lines = [
-        {"case": f"c{at}", "operation": "synthesize", "sources": [said], "kind": "edit"}
+        {"case": f"c{at}", "operation": "synthesize", "sources": [source], "kind": "edit"}
         | {"faithful": faithful, "claims": [{"text": text}]}
         for at, (faithful, text) in enumerate(drafts)
     ]
@@ -119,13 +119,13 @@ def test_a_model_is_measured_by_a_life(tmp_path: Path, capsys: pytest.CaptureFix
     assert "not answered" not in "".join(shown)
 
 
-def test_a_model_that_cannot_be_asked_ends_the_measuring_with_a_sentence(tmp_path: Path) -> None:
+def test_measuring_an_unknown_model_exits(tmp_path: Path) -> None:
     (tmp_path / "drafts3.jsonl").write_text("")
     with pytest.raises(SystemExit, match="litellm does not know the model 'nonsense'"):
         model.main(["--model", "nonsense", "--data", str(tmp_path)])
 
 
-def test_the_drafts_of_the_repository_are_measured_by_default() -> None:
+def test_the_repository_has_258_labelled_drafts() -> None:
     drafts = list(model.labelled_drafts(QUALITY / "drafts-held-out.toml"))
     assert len(drafts) == 258
     assert {"case", "sources", "claims", "faithful", "kind"} <= drafts[0].keys()

@@ -1,4 +1,4 @@
-"""What `make demo` shows ends well, and shows what it says it shows."""
+"""`make demo`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from places import ROOT
 
 
 @pytest.mark.usefixtures("long_only")
-def test_the_demo_makes_a_rule_and_nothing_longer_and_undoes_the_night(tmp_path: Path) -> None:
+def test_the_demo_shortens_memories_and_undoes_the_run(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     demo = ("/bin/sh", ROOT / "fixtures" / "demo.sh", tmp_path / "demo")
     ended = in_a_process(*demo, env={**os.environ, "PATH": path}).ends(0)

@@ -1,4 +1,4 @@
-"""The figures of a life with known answers, on cases so small that a person can count them."""
+"""The figures of lives with known answers, on small cases."""
 
 from __future__ import annotations
 
@@ -78,17 +78,14 @@ def figures(
 def perfect() -> tuple[list[Stored], list[Edge]]:
     """Return a night as it should be: 12 characters for the fact, 10 for the rule, 15, and 10."""
     f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
-    rows = [gone(each, "F") for each in (f1, f2, f3)] + [
-        gone(r1, "r2"),
-        gone(u1, "U"),
-        gone(u2, "U"),
-    ]
+    rows = [gone(each, "F") for each in (f1, f2, f3)]
+    rows += [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
     rows += [made("F", "port is 8080"), r2, made("U", "node is 22, 20.")]
     lineage = edges("F", "f1 f2 f3") + edges("r2", "r1", "merge") + edges("U", "u1 u2", "update")
     return rows, lineage
 
 
-def test_a_perfect_night_removes_all_that_is_redundant() -> None:
+def test_a_perfect_run_removes_everything_redundant() -> None:
     found = figures(*perfect())
     assert (found.memories.before, found.memories.after, found.memories.ideal) == (8, 4, 4)
     assert (found.characters.before, found.characters.after) == (80, 47)
@@ -101,16 +98,13 @@ def test_a_perfect_night_removes_all_that_is_redundant() -> None:
     assert not found.text_grows
 
 
-def test_a_night_that_does_nothing_removes_nothing() -> None:
+def test_a_no_op_removes_nothing() -> None:
     found = figures([])
     assert found.memories.removed == found.characters.removed == 0.0
     assert (found.folded_rightly, found.folded_wrongly, found.lost) == ((), (), ())
     shares = (found.facts_once, found.rules_once, found.updated)
     assert [(len(each.right), each.total) for each in shares] == [(0, 1)] * 3
     assert found.details == 2
-
-
-def test_nothing_redundant_is_no_share() -> None:
     assert figures([], gold=Gold()).memories.removed is None
 
 
@@ -127,7 +121,9 @@ def test_nothing_redundant_is_no_share() -> None:
         ({"x": "f2", "f1": "f2"}, []),
     ],
 )
-def test_a_pair_that_is_to_stay_apart_is_joined(into: dict[str, str], lineage: list[Edge]) -> None:
+def test_a_pair_that_must_stay_apart_is_counted_as_joined(
+    into: dict[str, str], lineage: list[Edge]
+) -> None:
     rows = [*BEFORE, made("A", "a"), made("B", "b")]
     found = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
     assert found.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
@@ -135,16 +131,15 @@ def test_a_pair_that_is_to_stay_apart_is_joined(into: dict[str, str], lineage: l
     assert {"f1", "x"} <= set(found.mixed[0].ids)
 
 
-def test_all_that_went_with_something_else_is_folded_wrongly() -> None:
+def test_a_fact_merged_with_another_is_folded_wrongly() -> None:
     f1, f2, *_, x = BEFORE
-    found = figures(
-        [gone(f1, "A"), gone(f2, "A"), gone(x, "A"), made("A", "8080 port, tea, no co")]
-    )
+    rows = [gone(memory, "A") for memory in (f1, f2, x)]
+    found = figures([*rows, made("A", "8080 port, tea, no co")])
     assert (found.folded_rightly, found.folded_wrongly) == ((), ("f1", "f2", "x"))
     assert [(each.into, each.ids) for each in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
 
 
-def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
+def test_evidence_that_stays_active_is_not_folded() -> None:
     f1, f2, *_ = BEFORE
     rows = [gone(f1, "A"), gone(f2, "A"), made("A", "8080 port")]
     found = figures(rows, edges("A", "f1 f2 x"))
@@ -152,7 +147,7 @@ def test_what_a_rule_only_cites_did_not_go_with_the_others() -> None:
     assert [each.ids for each in found.mixed] == [("f1", "f2", "x")]
 
 
-def test_a_memory_that_went_for_nothing_is_folded_wrongly() -> None:
+def test_a_memory_without_a_successor_is_folded_wrongly() -> None:
     assert figures([replace(BEFORE[0], active=False)]).folded_wrongly == ("f1",)
 
 
@@ -163,7 +158,7 @@ def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
     assert figures([*rows, made("F", "socket 8080")]).lost == ()
 
 
-def test_a_detail_in_another_tenant_is_lost_and_one_that_never_stood_is_not() -> None:
+def test_a_detail_in_another_tenant_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
     elsewhere = replace(made("F", "port 8080"), tenant="other")
@@ -172,7 +167,7 @@ def test_a_detail_in_another_tenant_is_lost_and_one_that_never_stood_is_not() ->
     assert figures([], gold=never).lost == ()
 
 
-def test_a_newer_value_that_an_older_one_took_in_is_gone() -> None:
+def test_a_newer_value_merged_into_an_older_one_is_lost() -> None:
     u1, u2 = BEFORE[5:7]
     found = figures([gone(u2, "u1")], edges("u1", "u2", "merge"))
     assert found.newest_lost == ("u2",)
@@ -180,20 +175,20 @@ def test_a_newer_value_that_an_older_one_took_in_is_gone() -> None:
     assert figures([gone(u1, "u2")]).newest_lost == ()
 
 
-def test_an_update_is_done_only_as_an_update() -> None:
+def test_only_an_update_counts_as_an_update() -> None:
     u1, _ = BEFORE[5:7]
     for operation, done in (("update", True), ("merge", False)):
         found = figures([gone(u1, "u2")], edges("u2", "u1", operation))
         assert bool(found.updated.right) is done
 
 
-def test_a_fact_in_two_active_memories_is_not_told_once() -> None:
+def test_a_fact_in_two_active_memories_is_not_stated_once() -> None:
     f1, f2, *_ = BEFORE
     found = figures([gone(f1, "A"), gone(f2, "A"), made("A", "port 8080.")])
     assert found.facts_once.wrong == (("f1", "f2", "f3"),)
 
 
-def test_conflicts_are_right_by_what_their_memories_say() -> None:
+def test_conflicts_are_compared_by_what_their_memories_state() -> None:
     gold = replace(GOLD, two_values=(("r1", "x"),))
     listed: list[Pair] = [("f1", "x"), ("u1", "u2"), ("r2", "x"), ("f1", "r1"), ("u1", "x")]
     found = figures([], conflicts=listed, gold=gold).conflicts
@@ -232,7 +227,7 @@ def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
     assert gold.two_values == (("a", "d"),)
 
 
-def test_every_memory_of_a_night_has_its_place_in_the_gold() -> None:
+def test_the_gold_contains_every_memory_of_a_night() -> None:
     known = load("lab")
     gold = gold_of_night(known)
     groups = [each["ids"] for name in ("facts", "rules", "updates") for each in gold[name]]

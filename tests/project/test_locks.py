@@ -1,4 +1,4 @@
-"""The lock files: all that a user installs with hashes is pinned, and so is what builds it."""
+"""The lock files pin everything that is installed and built."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ def needed_by(name: str) -> set[str]:
     except PackageNotFoundError:  # of another platform
         return set()
     here = {"extra": ""}
-    return {
-        canonicalize_name(each.name)
-        for each in found
-        if each.marker is None or each.marker.evaluate(here)
-    }
+    needed = (each for each in found if each.marker is None or each.marker.evaluate(here))
+    return {canonicalize_name(each.name) for each in needed}
 
 
-def test_what_a_user_installs_with_hashes_needs_nothing_else() -> None:
+def test_the_lock_files_contain_all_dependencies() -> None:
     locked = pins("base", "torch", "cuda")
     missing = {name: needed_by(name) - locked.keys() for name in ("slowwave", *pins("base"))}
     assert {name: needed for name, needed in missing.items() if needed} == {}

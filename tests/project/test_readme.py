@@ -1,4 +1,4 @@
-"""The README says what the program does: its examples are run, its tables compared."""
+"""Examples and tables of the documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from readme import commands_of
 
 
 @pytest.mark.parametrize("name", readme.PARTS)
-def test_what_the_program_writes_is_on_the_pages(name: str) -> None:
+def test_generated_parts_of_the_pages_are_current(name: str) -> None:
     page, make = readme.PARTS[name]
     assert readme.block(page.read_text("utf-8"), name) == make(), "run: python tests/readme.py"
 
@@ -56,44 +56,29 @@ def test_the_review_page_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.Mon
     assert [each.code for each in ended] == [0] * len(commands)
 
 
-def test_the_smoke_fixture_of_ci_has_something_to_do(tmp_path: Path, cli: Cli) -> None:
+def test_the_smoke_fixture_of_ci_has_duplicates(tmp_path: Path, cli: Cli) -> None:
     assert cli("import", tmp_path / "smoke.db", SMOKE).code == 0
     cli("maintain", tmp_path / "smoke.db", "--dry-run", "--exit-code").ends(4)
 
 
-def test_the_recorded_night_of_ci_goes_a_models_way_without_one(tmp_path: Path, cli: Cli) -> None:
+def test_the_recorded_run_of_ci_equals_its_dry_run(tmp_path: Path, cli: Cli) -> None:
     memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
     shutil.copy(readme.ANSWERS, answers)
     assert cli("import", memories, readme.RETOLD).code == 0
-    maintained = ("maintain", memories, setting("replay", answers), "--json")
-    night = cli(*maintained)
-    assert (night.code, night.err) == (0, "")
-    by_model = [proposal for proposal in night.json["proposals"] if proposal["by_model"]]
+    maintain = ("maintain", memories, setting("replay", answers), "--json")
+    planned, done = cli(*maintain, "--dry-run", "--ask"), cli(*maintain)
+    assert (done.code, done.err) == (0, "")
+    found = (ended.json["proposals"] for ended in (planned, done))
+    drafts, by_model = ([each for each in proposals if each["by_model"]] for proposals in found)
     assert {each["operation"] for each in by_model} == {"merge", "synthesize", "extract", "update"}
     assert {each["state"] for each in by_model} == {"applied"}
-    (conflict,) = night.json["conflicts"]
+    assert {each["draft"] for each in drafts} == {each["draft"] for each in by_model}
+    (conflict,) = done.json["conflicts"]
     assert conflict["slot"] == "statement"
-    listed = cli("conflicts", memories, "--json").json["conflicts"]
-    assert [each["sources"] for each in listed] == [conflict["sources"]]
+    (listed,) = cli("conflicts", memories, "--json").json["conflicts"]
+    assert listed["sources"] == conflict["sources"]
     # Each detail is still in an active memory.
     exported = cli("export", memories).out
     for detail in ("25 minutes", "03:00", "!418", "Tove", "fixtures", "Imke", "1 April"):
         assert detail in exported
-    assert cli(*maintained).json["proposals"] == []
-
-
-def test_a_dry_run_with_a_recording_plans_what_happens(tmp_path: Path, cli: Cli) -> None:
-    memories, answers = tmp_path / "retold.db", tmp_path / "answers.jsonl"
-    shutil.copy(readme.ANSWERS, answers)
-    assert cli("import", memories, readme.RETOLD).code == 0
-    night = ("maintain", memories, setting("replay", answers), "--json")
-    planned, done = cli(*night, "--dry-run", "--ask"), cli(*night)
-    drafts = [
-        {
-            (proposal["operation"], proposal["draft"])
-            for proposal in ended.json["proposals"]
-            if proposal["by_model"]
-        }
-        for ended in (planned, done)
-    ]
-    assert drafts[0] == drafts[1]
+    assert cli(*maintain).json["proposals"] == []

@@ -1,4 +1,4 @@
-"""What recall is measured with: the questions of the nights, and the public sets as published."""
+"""The questions that recall is measured with."""
 
 from __future__ import annotations
 
@@ -38,25 +38,22 @@ def test_each_update_of_a_life_has_a_question_that_its_newest_value_answers() ->
                 assert all(moments[stale] < newest for stale in request.stale_ids)
         made = [request for request in asked.questions if request.type == "fact"]
         assert made
-        assert all(
-            len({asked.gold.thing(memory) for memory in request.evidence_ids}) == 1
-            for request in made
-        )
+        for request in made:
+            assert len({asked.gold.thing(memory) for memory in request.evidence_ids}) == 1
 
 
-def test_locomo_is_read_as_it_is_published() -> None:
+def test_the_published_format_of_locomo_is_read() -> None:
     asked = read_locomo(QUESTIONS / "locomo-form.json")
     memories = {line["id"]: line for line in map(json.loads, asked.lines)}
-    assert {value["tenant"] for value in memories.values()} == {
-        request.tenant for request in asked.questions
-    }
+    tenants = {memory["tenant"] for memory in memories.values()}
+    assert tenants == {request.tenant for request in asked.questions}
     assert all(value["observed_at"].endswith("+00:00") for value in memories.values())
     # Evidence that no observation was made of leads to no memory.
     assert {bool(request.evidence_ids) for request in asked.questions} == {True, False}
     assert {each for request in asked.questions for each in request.evidence_ids} <= memories.keys()
 
 
-def test_longmemeval_is_read_as_it_is_published() -> None:
+def test_the_published_format_of_longmemeval_is_read() -> None:
     asked = read_longmemeval(QUESTIONS / "longmemeval-form.json")
     memories = {line["id"]: line for line in map(json.loads, asked.lines)}
     assert not [request for request in asked.questions if request.id.endswith("_abs")]

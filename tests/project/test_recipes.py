@@ -66,16 +66,15 @@ def test_every_option_of_a_recipe_is_known() -> None:
         assert {word for word in words if word.startswith("-")} <= known, name
 
 
-def test_the_property_list_of_launchd_is_one() -> None:
+def test_the_property_list_of_launchd_is_valid() -> None:
     (text,) = blocks(PAGE, "xml")
     job = plistlib.loads(text.encode())
-    assert job["ProgramArguments"][1:] == [
-        *("maintain", "/Users/agent/memory.db", "--backup", "--quiet")
-    ]
+    arguments = ["maintain", "/Users/agent/memory.db", "--backup", "--quiet"]
+    assert job["ProgramArguments"][1:] == arguments
     assert job["StartCalendarInterval"] == {"Hour": 3, "Minute": 40}
 
 
-def test_the_check_for_ci_goes_through(tmp_path: Path, programs: Path) -> None:
+def test_the_check_for_ci_succeeds(tmp_path: Path, programs: Path) -> None:
     script = next(each for each in blocks(PAGE, "sh") if "smoke.jsonl" in each)
     (tmp_path / "fixtures").mkdir()
     shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
@@ -92,9 +91,8 @@ def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, progr
     if not there:
         memory_file.unlink()
     script = next(each for each in blocks(PAGE, "sh") if "mail -s" in each)
-    ended = shell(
-        script.replace("/var/lib/agent/memory.db", str(memory_file)), memory_file.parent, programs
-    )
+    script = script.replace("/var/lib/agent/memory.db", str(memory_file))
+    ended = shell(script, memory_file.parent, programs)
     assert str(ended.code) == subject.split()[-1]
     assert memory_file.with_name("subject").read_text().strip() == subject
     message = memory_file.with_name("mail").read_text()
@@ -102,7 +100,7 @@ def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, progr
 
 
 @pytest.mark.parametrize("config", blocks(MCP, "json"))
-def test_a_client_that_is_told_so_has_the_tools_of_the_page(config: str, tmp_path: Path) -> None:
+def test_a_configured_client_has_the_tools_of_the_page(config: str, tmp_path: Path) -> None:
     (server,) = json.loads(config)["mcpServers"].values()
     assert server["command"].endswith("slowwave")
     command, path, *options = server["args"]

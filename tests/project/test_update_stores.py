@@ -1,4 +1,4 @@
-"""What is counted of facts that a later statement overturns, on cases that a person can count."""
+"""The counts of overturned facts, on small cases."""
 
 from __future__ import annotations
 
@@ -12,15 +12,10 @@ from benchmarks.quality import updates_public
 from benchmarks.quality.known_answers import Edge, Gold, Life, Pair, Stored
 from benchmarks.quality.updates_public import Fate, Store, fates_of, read_stores
 
-STORE = Store(
-    id="s",
-    facts=("Ana works in Rome.", "Ana has a cat."),
-    newer="Ana works in Oslo.",
-    overturned=(0,),
-)
-ECHO = STORE.model_copy(
-    update={"echo": "The umbrella that Ana bought in Rome is grey.", "values": ("Rome", "Oslo")}
-)
+FACTS = ("Ana works in Rome.", "Ana has a cat.")
+STORE = Store(id="s", facts=FACTS, newer="Ana works in Oslo.", overturned=(0,))
+_ECHO = "The umbrella that Ana bought in Rome is grey."
+ECHO = STORE.model_copy(update={"echo": _ECHO, "values": ("Rome", "Oslo")})
 
 
 def fates(
@@ -30,10 +25,8 @@ def fates(
 
     made: by id the operation, the sources and the text of a memory that took their place.
     """
-    before = [
-        Stored(line["id"], "s", line["content"], line["observed_at"])
-        for line in map(json.loads, store.lines())
-    ]
+    lines = map(json.loads, store.lines())
+    before = [Stored(each["id"], "s", each["content"], each["observed_at"]) for each in lines]
     rows = {memory.id: memory for memory in before}
     edges = []
     for into, (operation, sources, text) in made.items():
@@ -61,10 +54,6 @@ def verdicts(store: Store, made: dict[str, tuple[str, str, str]]) -> list[str]:
         ({"s/newer": ("merge", "0", "")}, ["overturned", "kept", "kept"]),
         # An update of something else overturns nothing.
         ({"U": ("update", "0 1", "Ana works in Rome, has a cat.")}, ["left", "kept", "kept"]),
-        (
-            {"U": ("update", "0 1 newer", "Ana works in Oslo, has a cat.")},
-            ["overturned", "kept", "kept"],
-        ),
         ({"U": ("update", "0 1 newer", "Ana works in Oslo.")}, ["overturned", "lost", "kept"]),
         ({"U": ("update", "0 newer", "Ana has moved.")}, ["overturned", "kept", "lost"]),
     ],
@@ -73,7 +62,7 @@ def test_old_values_must_go(made: dict[str, tuple[str, str, str]], expected: lis
     assert verdicts(STORE, made) == expected
 
 
-def test_an_overturned_fact_that_is_listed_as_a_conflict_is_left_but_told_apart() -> None:
+def test_an_overturned_fact_listed_as_a_conflict_is_left() -> None:
     found = fates(STORE, {}, conflicts=(("s/newer", "s/0"), ("s/0", "s/1")))
     assert (found["s/0"].verdict, found["s/0"].is_listed) == ("left", True)
     assert not found["s/1"].is_listed

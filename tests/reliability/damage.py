@@ -1,4 +1,4 @@
-"""A file that was lived in, and the ways in which a disk spoils a copy of it."""
+"""A file with two runs behind it, and the ways in which a disk damages a copy of it."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _told_lines() -> list[str]:
 
 
 def _unclean(path: Path, to: Path) -> Path:
-    """Copy a file in the middle of its life: a part of what it holds is in its log alone."""
+    """Copy a file that is open: its log contains what the file itself lacks."""
     own = to.with_suffix(".own")
     shutil.copyfile(path, own)
     with closing(sqlite3.connect(own, isolation_level=None)) as db:
@@ -168,8 +168,11 @@ def flip_file_header(data: bytearray, chance: random.Random) -> None:
     _flip(data, chance.randrange(100), chance)
 
 
-def zero(data: bytearray, page: int) -> None:
-    data[(page - 1) * PAGE : page * PAGE] = bytes(PAGE)
+def zero_page_of(path: Path, page: int) -> None:
+    """Overwrite a page of a file with zeros."""
+    with path.open("r+b") as stream:
+        stream.seek((page - 1) * PAGE)
+        stream.write(bytes(PAGE))
 
 
 def zero_page(data: bytearray, chance: random.Random) -> None:
@@ -183,10 +186,10 @@ def noise_page(data: bytearray, chance: random.Random) -> None:
 
 
 def swap_pages(data: bytearray, chance: random.Random) -> None:
-    item, another = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
-    kept = data[item : item + PAGE]
-    data[item : item + PAGE] = data[another : another + PAGE]
-    data[another : another + PAGE] = kept
+    first, second = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
+    kept = data[first : first + PAGE]
+    data[first : first + PAGE] = data[second : second + PAGE]
+    data[second : second + PAGE] = kept
 
 
 def truncate_at(number: int) -> Damage:

@@ -1,4 +1,4 @@
-"""Random lives of a small memory file: agents at work, nights, and undone nights."""
+"""Random histories of a small memory file: changes of agents, runs and undo."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Ending(Progress):
 
 @dataclass
 class History:
-    """One file, and what agents did to it, as they would tell it."""
+    """A file, and what agents did to it."""
 
     path: Path
     embedder: Embedder
@@ -133,7 +133,7 @@ class History:
 
     def edit(self) -> None:
         """Let an agent change a memory, observed or derived."""
-        for memory in self._some(1):
+        for memory in self._sample(1):
             change = self.random.choice(
                 [
                     {"content": self.random.choice(TEXTS)},
@@ -151,7 +151,7 @@ class History:
 
     def look_up(self) -> None:
         """Let an agent read some memories."""
-        for memory in self._some(3):
+        for memory in self._sample(3):
             execute(
                 self.path,
                 "UPDATE memories SET access_count = access_count + 1, accessed_at = ? WHERE id = ?",
@@ -163,7 +163,7 @@ class History:
 
     def delete(self) -> None:
         """Let an agent delete a memory."""
-        for memory in self._some(1):
+        for memory in self._sample(1):
             # The memories that it superseded pass to its successor.
             stood_for = rows(self.path, "SELECT id FROM memories WHERE superseded_by = ?", memory)
             self.by_hand |= {(row["id"], "superseded_by") for row in stood_for}
@@ -173,7 +173,7 @@ class History:
 
     def restore(self) -> None:
         """Let a person make a memory active again."""
-        for memory in self._some(1, "status = 'superseded'"):
+        for memory in self._sample(1, "status = 'superseded'"):
             with open_writing(self.path) as file:
                 restore_memory(file, memory, timestamp(self.now))
             columns = ("status", "superseded_by", "superseded_at", "updated_at")
@@ -181,7 +181,7 @@ class History:
 
     def word(self) -> str | None:
         """Let a person correct, keep, pin, unpin or retract memories, and give the run."""
-        first, *more = [*self._some(3, "status = 'active'"), ""]
+        first, *more = [*self._sample(3, "status = 'active'"), ""]
         with suppress(StoreError), open_writing(self.path) as file:
             corrector = Corrector(file, self.now)
             match self.random.choice(["correct", "keep", "pin", "unpin", "retract"]):
@@ -236,7 +236,7 @@ class History:
         )
         return [(row["run_id"], row["key"]) for row in rows(self.path, sql, run)]
 
-    def _some(self, most: int, where: str = "1") -> list[str]:
+    def _sample(self, most: int, where: str = "1") -> list[str]:
         there = self.ids(where)
         return self.random.sample(there, min(most, len(there)))
 
@@ -269,7 +269,7 @@ def try_undo(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]
 
 
 def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
-    """Do what the obstacles say, and say whether that was all: else somebody's hand is in the way.
+    """Undo what the obstacles name; return whether that was all, or a change by hand remains.
 
     If two proposals sent for each other, this would not end.
     """

@@ -1,4 +1,4 @@
-"""The command line as a process: started, looked at from outside, held to what it said."""
+"""The command line as a process: starting, signalling and checking it."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
 def wait_for(
     what: Callable[[], object], process: subprocess.Popen[str], seconds: float = 120.0
 ) -> None:
-    """Wait until something is so, or the process has ended; fail if neither comes."""
+    """Wait until a condition holds or the process has ended."""
     end = time.monotonic() + seconds
     while process.poll() is None and not what():
-        assert time.monotonic() < end, "it never came to that"
+        assert time.monotonic() < end, "timed out"
         time.sleep(0.002)
 
 
 def stop(process: subprocess.Popen[str], *numbers: signal.Signals) -> Ended:
-    """Send signals, one right after the other, and give how the process ended."""
+    """Send signals in quick succession, and return how the process ended."""
     began = time.monotonic()
     for number in numbers:
         process.send_signal(number)
@@ -88,23 +88,16 @@ def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Pa
     return path
 
 
-def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
-    """Compare a report with the file: exactly what the report calls applied is applied."""
-    kept = {
-        row["key"]: row["state"]
-        for row in rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
-    }
+def assert_report_is_true(path: Path, report: dict[str, Any]) -> None:
+    """Require that exactly the proposals which a report calls applied are applied."""
+    found = rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
+    kept = {row["key"]: row["state"] for row in found}
     output = {proposal["id"]: proposal["state"] for proposal in report["proposals"]}
     interrupted = {key for key, state in output.items() if state == "skipped" and key not in kept}
     assert {key: state for key, state in output.items() if key not in interrupted} == kept
+    sql = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND run_id = ?"
     for proposal in report["proposals"]:
-        made = proposal["derived"] or proposal["survivor"]
-        edges = rows(
-            path,
-            "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND run_id = ?",
-            made,
-            report["run"],
-        )
+        edges = rows(path, sql, proposal["derived"] or proposal["survivor"], report["run"])
         if proposal["state"] == "applied":
             assert edges
         elif proposal["derived"]:
@@ -114,8 +107,8 @@ def tells_the_truth(path: Path, report: dict[str, Any]) -> None:
 
 
 @contextmanager
-def other(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
-    """Let another process work as long as the block lasts, and give what it tells at its end."""
+def in_background(code: str, *arguments: object) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Run a process during the block, and provide what it prints at its end."""
     reported: dict[str, Any] = {}
     with process(code, *arguments) as running:
         yield lambda: reported

@@ -67,12 +67,12 @@ class Reference:
         self.before = scene.copy(folder.with_name("looked at"))
         self.rows_before = _by_id(self.before)
         self.rows_after = _by_id(self.path)
-        self.texts_after = told(self.path)
+        self.texts_after = contents(self.path)
         self.journaled = _journaled(self.path)
         self.waiting = _waiting(self.before)
 
     def find_harm(self, path: Path) -> None:
-        """Compare a file that a run was broken off in with what it was and was to become."""
+        """Compare the file of an interrupted run with the files before and after a whole run."""
         if not path.exists():
             assert not self.before.exists()
             return
@@ -82,7 +82,7 @@ class Reference:
             return
         find_problems(path)
         if not self._has_portions:
-            assert told(path) in (told(self.before), self.texts_after)
+            assert contents(path) in (contents(self.before), self.texts_after)
             return
         for memory_id, row in self.rows_before.items():
             assert now[memory_id] in (row, self.rows_after[memory_id])
@@ -96,11 +96,11 @@ class Reference:
         self._undo_all(path)
 
     def find_unfinished(self, path: Path) -> None:
-        """Run again: it ends as if nothing had happened, and once more does nothing."""
+        """Run again: it completes the work, and a further run does nothing."""
         again = self.scene.run(path)
         # What had been done before the break cannot be done twice: such as an undo.
         assert again.code in ((0,) if self._is_night else (0, 1)), again.err
-        assert told(path) == self.texts_after, again.err
+        assert contents(path) == self.texts_after, again.err
         find_problems(path)
         if self._is_night:
             tables = (*AGENTS_TABLES, "runs", "proposals", "journal")
@@ -111,6 +111,11 @@ class Reference:
         names = {item.name for item in path.parent.iterdir() if not item.name.startswith(_LITTER)}
         litter = names - {*_BESIDE, *(item.name for item in self.path.parent.iterdir())}
         assert not litter, litter
+
+    def find_all(self, path: Path) -> None:
+        """Compare the file of an interrupted run, and run again."""
+        self.find_harm(path)
+        self.find_unfinished(path)
 
     @property
     def _is_night(self) -> bool:
@@ -143,7 +148,7 @@ def find_problems(path: Path) -> None:
     assert whole(path)
 
 
-def told(path: Path) -> list[tuple[str, str, str]]:
+def contents(path: Path) -> list[tuple[str, str, str]]:
     """Return the memories without their ids; nothing without a file."""
     return sorted(_by_id(path).values())
 

@@ -1,4 +1,4 @@
-"""Killed, or with a write that fails, at any moment: the file is whole and the next run goes on."""
+"""Kills and failing writes at any moment: the file stays intact, and the next run completes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from figures import Figures
 from nights import picture
 from reliability.disk import Fault, What, linked_library
-from reliability.scenes import NAMES, Reference, a_model, scene, told
+from reliability.scenes import NAMES, Reference, a_model, contents, scene
 
 pytestmark = pytest.mark.skipif(
     linked_library() is None, reason="SQLite is a part of Python itself here: nothing to listen to"
@@ -23,14 +23,8 @@ Rounds = Callable[[int, int], int]
 # A sentence, and none of: a defect, done though something is lost.
 FAILED = (1, 3, 10)
 MODES = ("wal", "delete")
-QUICK = [
-    ("night", "wal"),
-    ("old file", "delete"),
-    ("undo", "wal"),
-    ("forget", "wal"),
-    ("approve", "wal"),
-    ("import into a new file", "wal"),
-]
+_QUICK_IN_WAL = ("undo", "forget", "approve", "import into a new file")
+QUICK = [("night", "wal"), ("old file", "delete"), *((name, "wal") for name in _QUICK_IN_WAL)]
 NIGHTS = [("night", "wal"), ("night", "delete")]
 # How many touches of a slow command are tried in the long run; 6 of the others.
 MANY = {"large night": 6, "night": 12, "old file": 8}
@@ -62,18 +56,18 @@ def chosen(references: References, rounds: Rounds) -> list[Reference]:
 def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
     """Make tries, two at a time, each in a folder of its own."""
 
-    def one(attempt: Callable[[Path], None]) -> None:
+    def run(attempt: Callable[[Path], None]) -> None:
         with tempfile.TemporaryDirectory() as folder:
             attempt(Path(folder) / "scene")
 
     with ThreadPoolExecutor(2) as pool:
-        for _ in pool.map(one, tries):
+        for _ in pool.map(run, tries):
             pass
 
 
-def some(most: int, count: int, chance: random.Random) -> list[int]:
-    """Return `count` numbers from 1 to `most`, or all of them."""
-    return sorted(chance.sample(range(1, most + 1), min(most, count)))
+def sample(limit: int, count: int, chance: random.Random) -> list[int]:
+    """Return `count` numbers from 1 to `limit`, or all of them."""
+    return sorted(chance.sample(range(1, limit + 1), min(limit, count)))
 
 
 def killed(reference: Reference, what: What, at: int) -> Callable[[Path], None]:
@@ -81,8 +75,7 @@ def killed(reference: Reference, what: What, at: int) -> Callable[[Path], None]:
         path = reference.scene.copy(folder)
         ended = reference.scene.run(path, Fault(str(folder), what, at))
         assert ended.code == -9, ended.err
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+        reference.find_all(path)
 
     return attempt
 
@@ -92,8 +85,7 @@ def killed_after(reference: Reference, seconds: float) -> Callable[[Path], None]
         path = reference.scene.copy(folder)
         ended = reference.scene.run(path, kill_after=seconds)
         assert ended.code in (-9, 0), ended.err
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+        reference.find_all(path)
 
     return attempt
 
@@ -104,7 +96,7 @@ def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callabl
         ended = reference.scene.run(path, Fault(str(folder), what, at, lasting))
         place = f"{reference.scene.name}, {what} at {at}, lasting: {lasting}: {ended}"
         if ended.code == 0:
-            assert told(path) == reference.texts_after, place
+            assert contents(path) == reference.texts_after, place
         else:
             assert ended.code in FAILED, place
             assert ended.err.strip(), place
@@ -112,26 +104,25 @@ def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callabl
         # A commit whose sync failed may last after all, unless a later one replaces it.
         if ended.code == 1 and not lasting and reference.before.exists():
             assert picture(path, ["memories"]) == picture(reference.before, ["memories"]), place
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+        reference.find_all(path)
 
     return attempt
 
 
-def test_a_kill_at_any_touch_of_the_disk_leaves_a_whole_file_and_the_next_run_finishes(
+def test_a_kill_at_any_write_leaves_an_intact_file(
     chosen: list[Reference], rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(1)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
         count = rounds(2, MANY.get(reference.scene.name, 6))
-        for at in some(reference.ended.touches, count, chance):
+        for at in sample(reference.ended.touches, count, chance):
             tries.append(killed(reference, chance.choice(("kill", "tear")), at))
     at_once(tries)
     figures.add("kills survived", len(tries))
 
 
-def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
+def test_a_kill_at_any_moment_leaves_an_intact_file(
     references: References, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(2)  # noqa: S311 - moments, not secrets
@@ -144,13 +135,13 @@ def test_a_kill_at_any_moment_leaves_a_whole_file_and_the_next_run_finishes(
     figures.add("kills survived", len(tries))
 
 
-def test_a_touch_of_the_disk_that_fails_ends_in_a_sentence_and_harms_nothing(
+def test_a_failing_write_is_reported_and_harms_nothing(
     chosen: list[Reference], rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(3)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        for at in some(reference.ended.touches, rounds(1, 6), chance):
+        for at in sample(reference.ended.touches, rounds(1, 6), chance):
             lasting = chance.random() < 0.5
             tries.append(failing(reference, chance.choice(("error", "full")), at, lasting))
     at_once(tries)

@@ -1,4 +1,4 @@
-"""Damaged files: never a crash, never worse, named, and saved as far as they can be read."""
+"""Damaged files: commands report the damage, do not crash and save what is readable."""
 
 from __future__ import annotations
 
@@ -68,6 +68,10 @@ def readable(path: Path) -> dict[str, bytes]:
     return found
 
 
+def all_ids(original: Original) -> frozenset[str]:
+    return frozenset().union(*original.pages.values())
+
+
 def sound(path: Path) -> bool:
     """Return whether SQLite finds nothing wrong."""
     try:
@@ -96,12 +100,7 @@ def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str
         ["undo", name, ids["run"]],
         ["maintain", name, "--consolidate", "--json"],
     ]
-    return [
-        ["check", name],
-        ["export", name],
-        *chance.sample(looks, 2),
-        *chance.sample(writes, 2),
-    ]
+    return [["check", name], ["export", name], *chance.sample(looks, 2), *chance.sample(writes, 2)]
 
 
 def tried(*commands: list[str]) -> dict[tuple[str, ...], Ended]:
@@ -120,14 +119,14 @@ def broken(ended: dict[tuple[str, ...], Ended]) -> list[str]:
     ]
 
 
-def test_no_command_crashes_on_a_damaged_file_or_makes_it_worse(
+def test_commands_neither_crash_on_damage_nor_add_to_it(
     original: Original,
     kinds: dict[str, damage.Damage],
     tmp_path: Path,
     rounds: Callable[[int, int], int],
     figures: Figures,
 ) -> None:
-    def one_copy(number: int) -> list[str]:
+    def try_copy(number: int) -> list[str]:
         chance = random.Random(number)  # noqa: S311 - the same damage every time
         name = list(kinds)[number % len(kinds)]
         if name == LOG:
@@ -162,7 +161,7 @@ def test_no_command_crashes_on_a_damaged_file_or_makes_it_worse(
 
     total = rounds(12, 200)
     with ThreadPoolExecutor(2) as pool:
-        found = [item for harm in pool.map(one_copy, range(total)) for item in harm]
+        found = [item for harm in pool.map(try_copy, range(total)) for item in harm]
     figures.add("damaged copies", total)
     assert not found, "\n".join(found)
 
@@ -176,7 +175,7 @@ def saved(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list
     return [json.loads(line) for line in captured.out.splitlines()]
 
 
-def test_every_memory_on_undamaged_pages_is_saved_and_imported_again(
+def test_memories_on_undamaged_pages_are_saved(
     original: Original,
     tmp_path: Path,
     rounds: Callable[[int, int], int],
@@ -186,11 +185,9 @@ def test_every_memory_on_undamaged_pages_is_saved_and_imported_again(
     leaves = sorted(page for page, ids in original.pages.items() if ids)
     for page in leaves[: rounds(3, len(leaves))]:
         path = copied(original.path, tmp_path / str(page))
-        spoil(path, lambda data, chance, page=page: damage.zero(data, page), random.Random(0))  # noqa: S311
+        damage.zero_page_of(path, page)
         lines = saved(path, capsys, "--all")
-        wanted = {
-            memory_id for ids in original.pages.values() for memory_id in ids
-        } - original.pages[page]
+        wanted = all_ids(original) - original.pages[page]
         there = {line["id"] for line in lines}
         figures.add("memories on undamaged pages", len(wanted))
         figures.add("memories on undamaged pages saved", len(wanted & there))
@@ -202,10 +199,7 @@ def test_every_memory_on_undamaged_pages_is_saved_and_imported_again(
         with open_reading(copy) as file:
             named = {problem.name for problem in check_file(file).problems}
         # What the lost memories superseded can only be named.
-        assert named <= {
-            "superseded by an inactive memory",
-            "dangling lineage",
-        }
+        assert named <= {"superseded by an inactive memory", "dangling lineage"}
 
 
 def memories_in_export(path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
@@ -215,21 +209,21 @@ def memories_in_export(path: Path, capsys: pytest.CaptureFixture[str]) -> list[d
     return [line for line in lines if "id" in line]
 
 
-def test_damage_elsewhere_costs_a_memory_nothing_not_even_its_lineage(
+def test_damage_of_another_table_loses_no_lineage(
     original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     good = memories_in_export(path, capsys)
     assert any(item.get("synthesized_from") for item in good)
     root = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'")[0]["rootpage"]
-    spoil(path, lambda data, chance: damage.zero(data, root), random.Random(0))  # noqa: S311 - unused
+    damage.zero_page_of(path, root)
     saved_lines = saved(path, capsys, "--all")
     for line, wanted in zip(saved_lines, good, strict=True):
         for name in ("content", "synthesized_from", "entities", "superseded_by"):
             assert (line.get(name) or None) == (wanted.get(name) or None)
 
 
-def test_an_export_of_texts_that_are_not_what_they_were_says_so_and_ends_with_10(
+def test_an_export_of_invalid_bytes_exits_10(
     original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
@@ -242,33 +236,31 @@ def test_an_export_of_texts_that_are_not_what_they_were_says_so_and_ends_with_10
 
 # Where an agent often deletes and adds, rows have numbers beyond what a file has room for.
 @pytest.mark.parametrize("more", [0, 900_000])
-def test_a_file_without_its_first_page_is_saved_whole(
+def test_a_file_without_its_first_page_can_be_exported(
     original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: int
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     execute(path, "UPDATE memories SET rowid = rowid + ?", more)
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
     good = memories_in_export(path, capsys)
-    spoil(path, lambda data, chance: damage.zero(data, 1), random.Random(0))  # noqa: S311
+    damage.zero_page_of(path, 1)
     lines = saved(path, capsys, "--all")
     assert {line["id"] for line in lines} == {item["id"] for item in good}
 
 
-def test_an_export_of_a_cut_file_gives_what_is_left(
+def test_an_export_of_a_truncated_file_contains_the_rest(
     original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     end = max(original.pages) - 1
-    spoil(path, lambda data, chance: data.__delitem__(slice(end * 4096, None)), random.Random(0))  # noqa: S311
+    path.write_bytes(path.read_bytes()[: end * 4096])
     there = {item["id"] for item in saved(path, capsys, "--all")}
-    cut = {memory_id for page, ids in original.pages.items() if page > end for memory_id in ids}
-    assert {
-        memory_id for ids in original.pages.values() for memory_id in ids
-    } - cut - there == set()
+    cut = frozenset().union(*(ids for page, ids in original.pages.items() if page > end))
+    assert all_ids(original) - cut - there == set()
     assert cut - there != set()
 
 
-def test_damaged_texts_are_left_out_of_a_night_and_named(
+def test_a_run_skips_and_names_damaged_texts(
     original: Original, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
@@ -284,16 +276,16 @@ def test_damaged_texts_are_left_out_of_a_night_and_named(
     assert kept == [{"content": "J" + text.decode()[1:], "status": "active"}]
 
 
-def test_damaged_vectors_are_computed_anew(
+def test_damaged_vectors_are_computed_again(
     original: Original, tmp_path: Path, embedder: SentenceEmbedder
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     good = night(path, embedder, dry_run=True)
-    for sql in (
-        "UPDATE embeddings SET vector = zeroblob(1536) WHERE rowid % 3 = 0",
-        "UPDATE embeddings SET vector = x'0000803f', dimensions = 1 WHERE rowid % 3 = 1",
+    for change in (
+        "vector = zeroblob(1536) WHERE rowid % 3 = 0",
+        "vector = x'0000803f', dimensions = 1 WHERE rowid % 3 = 1",
     ):
-        execute(path, sql)
+        execute(path, f"UPDATE embeddings SET {change}")
     assert night(path, embedder, dry_run=True).plan.digest == good.plan.digest
     night(path, embedder)
     assert whole(path)
@@ -317,7 +309,7 @@ SPOILED_ROWS = {
 
 
 @pytest.mark.parametrize(("sql", "command", "code"), SPOILED_ROWS.values(), ids=SPOILED_ROWS)
-def test_what_cannot_be_a_row_is_a_sentence(
+def test_an_impossible_row_is_a_reported_error(
     original: Original,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -338,7 +330,7 @@ def test_what_cannot_be_a_row_is_a_sentence(
         assert run(["check", str(path)]) == 10
 
 
-def test_a_tenant_that_is_none_in_a_damaged_index_is_a_sentence(
+def test_a_missing_tenant_in_a_damaged_index_is_reported(
     original: Original, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = copied(original.path, tmp_path / "copy")

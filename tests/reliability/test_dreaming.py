@@ -1,4 +1,4 @@
-"""An agent that answers is killed at any moment, or there are two: no answer is lost or mixed."""
+"""Killed and concurrent agents that answer: no answer is lost or mixed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWINS = ["Parking permits are handed out at the front desk."] * 2
 NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 
-def asleep(path: Path, cli: Cli, answers: Path) -> None:
+def answer_all(path: Path, cli: Cli, answers: Path) -> None:
     """Answer honestly until the night is done."""
     while questions := asked(path, cli):
         answers.write_text(answers_to(questions, honestly), "utf-8")
@@ -34,13 +34,13 @@ def asked(path: Path, cli: Cli) -> list[dict[str, object]]:
     return found
 
 
-def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
+def test_a_killed_round_is_completed_by_the_next(
     memory_file: Path, tmp_path: Path, cli: Cli, rounds: Rounds
 ) -> None:
     fill(memory_file, [*facts(2), *daily(TWINS, "permit")])
     completed, answers = tmp_path / "whole.db", tmp_path / "answers.jsonl"
     copyfile(memory_file, completed)
-    asleep(completed, cli, tmp_path / "other.jsonl")
+    answer_all(completed, cli, tmp_path / "other.jsonl")
     answers.write_text(answers_to(asked(memory_file, cli), honestly), "utf-8")
     assert cli("answer", memory_file, answers).code == 0
     answers.write_text(answers_to(asked(memory_file, cli), honestly), "utf-8")
@@ -63,13 +63,11 @@ def test_a_round_that_is_killed_at_any_step_is_completed_by_the_next(
         assert result_of(copy) == result_of(completed)
 
 
-def test_a_dream_that_is_killed_between_any_two_answers_loses_none(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_killed_dream_loses_no_answer(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, facts(2))
     completed = tmp_path / "whole.db"
     copyfile(memory_file, completed)
-    asleep(completed, cli, tmp_path / "other.jsonl")
+    answer_all(completed, cli, tmp_path / "other.jsonl")
     for kept in range(4):
         with subprocess.Popen(
             [*SLOWWAVE, "dream", memory_file],
@@ -90,9 +88,7 @@ def test_a_dream_that_is_killed_between_any_two_answers_loses_none(
     assert len(rows(memory_file, "SELECT id FROM runs")) == 1
 
 
-def test_two_processes_that_answer_at_once_do_not_mix_and_one_night_runs(
-    memory_file: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_concurrent_answers_make_a_single_run(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     fill(memory_file, facts(3))
     answerers: dict[Path, Answerer] = {
         tmp_path / "honest.jsonl": honestly,
@@ -112,9 +108,6 @@ def test_two_processes_that_answer_at_once_do_not_mix_and_one_night_runs(
             assert process.returncode == 11 or not json.loads(out)["faults"]
     assert len(rows(memory_file, "SELECT id FROM runs")) == 1
     assert whole(memory_file)
-    active = rows(
-        memory_file,
-        "SELECT count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant",
-    )
-    assert {row["n"] for row in active} <= {1, 3}
+    sql = "SELECT count(*) AS n FROM memories WHERE status = 'active' GROUP BY tenant"
+    assert {row["n"] for row in rows(memory_file, sql)} <= {1, 3}
     assert cli("answer", memory_file, "--json").json["night"]["run"] is None

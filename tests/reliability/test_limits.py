@@ -1,4 +1,4 @@
-"""What never ends and never fits: it is read up to a limit, refused, or left alone and named."""
+"""Limits: endless answers, long texts, deep nesting, and signals during long work."""
 
 from __future__ import annotations
 
@@ -58,9 +58,7 @@ def why_failed(model: str, base: str) -> str:
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize(("model", "path"), READERS.values(), ids=READERS)
-def test_an_answer_without_an_end_is_read_up_to_a_limit_and_asked_for_once(
-    model: str, path: str, status: int
-) -> None:
+def test_an_endless_answer_is_read_up_to_a_limit(model: str, path: str, status: int) -> None:
     with flood(status) as server:
         why = why_failed(model, server.address + path)
     assert why == f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
@@ -70,7 +68,7 @@ def test_an_answer_without_an_end_is_read_up_to_a_limit_and_asked_for_once(
 
 @pytest.mark.usefixtures("keys")
 @pytest.mark.parametrize(("model", "path"), READERS.values(), ids=READERS)
-def test_an_answer_that_is_compressed_unasked_is_not_unpacked(model: str, path: str) -> None:
+def test_an_unrequested_compression_is_refused(model: str, path: str) -> None:
     with flood(is_compressed=True) as server:
         why = why_failed(model, server.address + path)
     assert why == "the server compresses its answer although it was asked not to"
@@ -88,7 +86,7 @@ def insert(path: Path, memory_id: str, content: str) -> None:
     execute(path, "INSERT INTO memories (id, content) VALUES (?, ?)", memory_id, content)
 
 
-def test_a_text_that_is_too_long_is_refused_where_it_is_said(memory_file: Path, cli: Cli) -> None:
+def test_add_refuses_a_text_that_is_too_long(memory_file: Path, cli: Cli) -> None:
     ended = cli("add", memory_file, LONG)
     assert (ended.code, ended.out) == (1, "")
     assert f"34,000 characters, but a memory has at most {MAX_CHARACTERS:,}" in ended.err
@@ -97,9 +95,7 @@ def test_a_text_that_is_too_long_is_refused_where_it_is_said(memory_file: Path, 
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
-def test_a_line_that_is_too_long_is_refused_and_one_of_an_export_is_not(
-    memory_file: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_only_exports_may_contain_longer_texts(memory_file: Path, cli: Cli, tmp_path: Path) -> None:
     lines = tmp_path / "lines.jsonl"
     lines.write_text("\n".join(json.dumps({"content": text}) for text in (A_MEMORY, LONG)))
     ended = cli("import", memory_file, lines)
@@ -115,7 +111,7 @@ def test_a_line_that_is_too_long_is_refused_and_one_of_an_export_is_not(
     assert cli("export", again, "--all").out == lines.read_text()
 
 
-def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
+def test_recall_ignores_long_texts_and_refuses_long_questions(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, [{"id": "short", "content": A_MEMORY}])
@@ -137,7 +133,7 @@ def test_a_long_text_is_left_alone_by_recall_and_a_question_has_a_limit(
     }
 
 
-ONE_AFTER_THE_OTHER = """
+COMMANDS_IN_A_ROW = """
 import gc, json, re, sys
 from pathlib import Path
 from slowwave.cli.app import run, tune_interpreter
@@ -153,11 +149,11 @@ print(json.dumps([failed, int(peak) * 1024]), file=sys.stderr)
 """
 
 
-def most_memory(path: Path, *commands: tuple[str, ...]) -> int:
+def peak_memory(path: Path, *commands: tuple[str, ...]) -> int:
     """Run commands on a file, in a process of their own, and return the most bytes that it had."""
     words = json.dumps([[word.replace("FILE", str(path)) for word in each] for each in commands])
     ended = subprocess.run(
-        [sys.executable, "-c", ONE_AFTER_THE_OTHER, words],
+        [sys.executable, "-c", COMMANDS_IN_A_ROW, words],
         capture_output=True,
         text=True,
         check=False,
@@ -167,7 +163,7 @@ def most_memory(path: Path, *commands: tuple[str, ...]) -> int:
     return int(taken)
 
 
-def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
+def test_memory_use_is_limited_by_the_size_of_a_text(
     memory_file: Path, rounds: Callable[[int, int], int]
 ) -> None:
     fill(memory_file, [{"content": A_MEMORY}])
@@ -179,7 +175,7 @@ def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
         ("maintain", "FILE", "--consolidate"),
         ("conflicts", "FILE"),
     )
-    without = most_memory(memory_file, *commands)
+    without = peak_memory(memory_file, *commands)
     # Letters that Python keeps in four bytes each.
     execute(
         memory_file,
@@ -187,7 +183,7 @@ def test_no_command_takes_several_times_the_memory_of_a_text_of_megabytes(
         "VALUES ('long', '😀' || replace(hex(zeroblob(?)), '00', 'x '))",
         size // 2,
     )
-    assert most_memory(memory_file, *commands) - without < 4 * size
+    assert peak_memory(memory_file, *commands) - without < 4 * size
 
 
 # ----------------------------------------------------------------- values within values
@@ -202,9 +198,7 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("levels", [300, 900, 5_000])
-def test_metadata_that_is_nested_too_deep_is_refused_with_a_sentence(
-    levels: int, memory_file: Path, cli: Cli, tmp_path: Path
-) -> None:
+def test_deep_metadata_is_refused(levels: int, memory_file: Path, cli: Cli, tmp_path: Path) -> None:
     lines = tmp_path / "lines.jsonl"
     deep = '{"a": ' * levels + "1" + "}" * levels
     lines.write_text(f'{{"content": "{A_MEMORY}", "metadata": {deep}}}')
@@ -216,7 +210,7 @@ def test_metadata_that_is_nested_too_deep_is_refused_with_a_sentence(
     assert rows(memory_file, "SELECT * FROM memories") == []
 
 
-def test_metadata_that_an_agent_nested_deep_stops_no_command(memory_file: Path) -> None:
+def test_deeply_nested_metadata_of_an_agent_stops_no_command(memory_file: Path) -> None:
     metadata = '{"a":' * 900 + "1" + "}" * 900
     execute(
         memory_file,
@@ -224,7 +218,7 @@ def test_metadata_that_an_agent_nested_deep_stops_no_command(memory_file: Path) 
         *(A_MEMORY, metadata) * 2,
     )
     # In a process of its own, whose stack is not as deep as a test's.
-    most_memory(
+    peak_memory(
         memory_file,
         ("recall", "FILE", "What is blue?", "--json"),
         ("list", "FILE", "--json"),
@@ -258,13 +252,10 @@ def is_busy(process: subprocess.Popen[str]) -> Callable[[], bool]:
 
 
 @pytest.mark.parametrize("number", CODES)
-def test_a_signal_ends_a_statement_that_a_trigger_keeps_busy(
-    number: signal.Signals, memory_file: Path
-) -> None:
+def test_a_signal_ends_an_endless_trigger(number: signal.Signals, memory_file: Path) -> None:
     execute(memory_file, f"CREATE VIEW endless AS {ENDLESS}")
     execute(
-        memory_file,
-        "CREATE TRIGGER busy AFTER INSERT ON memories BEGIN SELECT n FROM endless; END",
+        memory_file, "CREATE TRIGGER busy AFTER INSERT ON memories BEGIN SELECT n FROM endless; END"
     )
     process = start("add", memory_file, A_MEMORY)
     wait_for(is_busy(process), process)
@@ -275,7 +266,7 @@ def test_a_signal_ends_a_statement_that_a_trigger_keeps_busy(
 
 @pytest.mark.parametrize("number", CODES)
 @pytest.mark.parametrize("command", ["export", "list"])
-def test_a_signal_ends_a_command_whose_output_nobody_reads(
+def test_a_signal_ends_a_command_blocked_on_output(
     command: str, number: signal.Signals, memory_file: Path
 ) -> None:
     fill(memory_file, [f"{A_MEMORY} {place}" * 50 for place in range(100)])
@@ -296,16 +287,3 @@ def test_a_signal_ends_a_command_whose_output_nobody_reads(
 def is_blocked_writing(process: subprocess.Popen[str]) -> bool:
     """Return whether a process waits for the reader of a pipe."""
     return "pipe" in Path(f"/proc/{process.pid}/wchan").read_text()
-
-
-def test_an_export_to_a_full_device_is_output_that_was_lost(memory_file: Path) -> None:
-    fill(memory_file, [f"{A_MEMORY} {place}" * 50 for place in range(100)])
-    with Path("/dev/full").open("w") as full:
-        ended = subprocess.run(
-            [*SLOWWAVE, "export", str(memory_file)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            check=False,
-        )
-    assert ended.returncode == 74
-    assert b"No space left on device" in ended.stderr

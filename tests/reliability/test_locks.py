@@ -1,4 +1,4 @@
-"""Threads, servers and agents that write to one file at once: nothing acknowledged is lost.
+"""Concurrent threads, servers and agents: no acknowledged write is lost.
 
 A plain SQL writer runs next to each of them, and opens and closes the file for each write: the last
 connection to close deletes the log, also of connections whose locks are gone.
@@ -19,7 +19,7 @@ from figures import Figures
 from mcp import Client
 from mcp_client import ask, over_a_pipe, over_http, serving
 from nights import TWINS, daily, fill, rows
-from reliability.processes import other
+from reliability.processes import in_background
 
 from slowwave.cli.app import run
 from slowwave.store.file import create_file
@@ -94,32 +94,33 @@ async def remember(client: Client, who: str, count: int) -> list[str]:
     return kept
 
 
-def test_two_servers_on_one_file_lose_nothing_that_they_acknowledge(
-    memory_file: Path, rounds: Rounds, figures: Figures
-) -> None:
+def test_two_servers_lose_no_write(memory_file: Path, rounds: Rounds, figures: Figures) -> None:
     def server(who: str) -> list[str]:
         async def conversation(client: Client) -> list[str]:
             return await remember(client, who, rounds(40, 400))
 
         return over_a_pipe(conversation, memory_file, WRITES)
 
-    with other(WRITER, memory_file, 0.05) as writer, ThreadPoolExecutor() as pool:
+    with in_background(WRITER, memory_file, 0.05) as writer, ThreadPoolExecutor() as pool:
         kept = [memory_id for ids in pool.map(server, ("Ada", "Ben")) for memory_id in ids]
     assert_all_there(memory_file, kept + writer()["kept"], figures)
 
 
-def test_a_server_over_http_loses_nothing_beside_a_plain_writer(
+def test_a_server_over_http_loses_no_acknowledged_write(
     memory_file: Path, rounds: Rounds, figures: Figures
 ) -> None:
     async def conversation(client: Client) -> list[str]:
         return await remember(client, "Cleo", rounds(40, 400))
 
-    with serving(memory_file, WRITES) as (address, _), other(WRITER, memory_file, 0.002) as writer:
+    with (
+        serving(memory_file, WRITES) as (address, _),
+        in_background(WRITER, memory_file, 0.002) as writer,
+    ):
         kept = over_http(conversation, address)
     assert_all_there(memory_file, kept + writer()["kept"], figures)
 
 
-def test_a_night_of_a_server_beside_looks_at_its_file_is_kept_whole(
+def test_runs_of_a_server_survive_concurrent_reads(
     memory_file: Path, rounds: Rounds, figures: Figures
 ) -> None:
     fill(memory_file, daily(TWINS, "twin"))
@@ -142,7 +143,7 @@ def test_a_night_of_a_server_beside_looks_at_its_file_is_kept_whole(
                     tasks.start_soon(looks)
                 tasks.start_soon(nights)
 
-    with other(WRITER, memory_file, 0.1) as writer:
+    with in_background(WRITER, memory_file, 0.1) as writer:
         over_a_pipe(conversation, memory_file, WRITES)
     assert_all_there(memory_file, writer()["kept"], figures)
     there = {row["id"] for row in rows(memory_file, "SELECT id FROM runs")}
@@ -150,13 +151,13 @@ def test_a_night_of_a_server_beside_looks_at_its_file_is_kept_whole(
 
 
 @pytest.mark.parametrize("call", ["stats", "add"])
-def test_an_agent_keeps_what_it_commits_by_a_connection_of_its_own_around_a_call(
+def test_commits_around_calls_last(
     call: str, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     for number in range(rounds(1, 12)):
         path = tmp_path / f"memory-{number}.db"
         create_file(path)
-        with other(WRITER, path, 0.01) as writer:
+        with in_background(WRITER, path, 0.01) as writer:
             agent = subprocess.run(
                 [sys.executable, "-c", AGENT, str(path), call],
                 capture_output=True,

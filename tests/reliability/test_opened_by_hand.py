@@ -135,7 +135,7 @@ CALLS: dict[str, list[str]] = {
 
 
 @pytest.fixture(scope="module")
-def lived_in(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def after_a_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Provide a file with a night behind it."""
     path = tmp_path_factory.mktemp("lived") / "memory.db"
     assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
@@ -164,13 +164,13 @@ def copied(path: Path) -> bytes:
 
 
 @pytest.fixture
-def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[str, str]:
+def places(tmp_path: Path, after_a_run: bytes, waiting: tuple[bytes, str]) -> dict[str, str]:
     """Provide the values for names in braces in the calls."""
     file, pending = tmp_path / "memory.db", tmp_path / "pending.db"
     fleet = tmp_path / "fleet"
     fleet.mkdir()
     for path in (file, tmp_path / "other.db", fleet / "a.db", fleet / "b.db"):
-        path.write_bytes(lived_in)
+        path.write_bytes(after_a_run)
     pending.write_bytes(waiting[0])
     texts = {
         "plan": waiting[1],
@@ -213,7 +213,7 @@ def places(tmp_path: Path, lived_in: bytes, waiting: tuple[bytes, str]) -> dict[
     }
 
 
-def test_each_command_is_tried() -> None:
+def test_each_command_is_called() -> None:
     assert set(CALLS) == set(every_command())
 
 
@@ -247,7 +247,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("call", TEXTS)
-def test_a_memory_file_in_the_place_of_a_text_is_refused_unopened(
+def test_a_memory_file_in_place_of_a_text_is_refused_unopened(
     call: str, places: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = copied(Path(places["file"]))
@@ -279,7 +279,7 @@ def test_no_database_of_another_agent_is_opened_by_hand(
 
 
 @pytest.mark.parametrize("name", ["mcp-memory-service", "langgraph", "claude-mem"])
-def test_to_find_out_what_a_database_is_lays_nothing_beside_it(name: str, tmp_path: Path) -> None:
+def test_detecting_a_format_creates_no_file(name: str, tmp_path: Path) -> None:
     path = tmp_path / "agent.db"
     with closing(sqlite3.connect(path)) as db:
         db.executescript((FORMATS / f"{name}.sql").read_text("utf-8"))
@@ -290,7 +290,7 @@ def test_to_find_out_what_a_database_is_lays_nothing_beside_it(name: str, tmp_pa
     assert (list(tmp_path.iterdir()), path.read_bytes()) == ([path], before)
 
 
-def test_what_is_damaged_is_read_by_a_child(places: dict[str, str]) -> None:
+def test_a_damaged_file_is_read_by_a_child_process(places: dict[str, str]) -> None:
     path = Path(places["file"])
     for spoiled in (b"\0" * 100, b"SQLite format 3\0" + b"\xff" * 84):
         path.write_bytes(spoiled + path.read_bytes()[100:])
@@ -323,10 +323,7 @@ TOOLS: dict[str, Callable[[dict[str, str]], dict[str, object]]] = {
     "feedback": lambda places: {"memory_id": places["memory"], "helpful": True},
     "undo": lambda places: {"run_or_proposal": places["run"]},
 }
-ON_WHAT_WAITS = {
-    "consolidate_apply": {},
-    "consolidate_decline": {"reason": "no"},
-}
+ON_PENDING = {"consolidate_apply": {}, "consolidate_decline": {"reason": "no"}}
 
 
 def test_no_tool_opens_a_database_by_hand(places: dict[str, str]) -> None:
@@ -337,17 +334,17 @@ def test_no_tool_opens_a_database_by_hand(places: dict[str, str]) -> None:
         return {tool.name for tool in (await client.list_tools()).tools}
 
     async def decide(client: Client) -> None:
-        for tool, more in ON_WHAT_WAITS.items():
+        for tool, more in ON_PENDING.items():
             waiting = await ask(client, "consolidate_pending")
             await ask(client, tool, proposal_id=waiting["proposals"][0]["id"], **more)
 
     with nothing_opened_by_hand():
         offered = in_this_process(conversation, places["file"], "--allow-writes")
         in_this_process(decide, places["pending"], "--allow-writes")
-    assert offered == {*TOOLS, *ON_WHAT_WAITS}
+    assert offered == {*TOOLS, *ON_PENDING}
 
 
-def test_no_call_of_an_agents_own_program_opens_a_database_by_hand(tmp_path: Path) -> None:
+def test_no_method_of_agent_memory_opens_a_database_by_hand(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     called = set()
 

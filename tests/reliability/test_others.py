@@ -1,4 +1,4 @@
-"""Agents that write while a run is under way, and two runs at once: nobody is kept waiting."""
+"""Agents that write during a run, and two runs at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from figures import Figures
 from model_nights import GATE, GATE_ONCE, SHORT, joining
 from model_server import Asked, Reply, model_server
 from nights import daily, execute, fill, night, rows
-from reliability.processes import other, small_night, start
+from reliability.processes import in_background, small_night, start
 from reliability.scenes import in_mode
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -68,27 +68,27 @@ while not select.select([sys.stdin], [], [], 0)[0]:
     kind = chance.choice(["insert", "insert", "change", "change", "delete", "read"])
     # Not without end, or the nights that follow would have all of it to read.
     if kind == "insert" and len(mine) < 40:
-        one = f"{name}-new-{len(mine)}"
+        memory = f"{name}-new-{len(mine)}"
         text = f"{name} wrote note {len(mine)} about shelf {chance.randrange(10**6)}."
-        if write("INSERT INTO memories (id, content) VALUES (?, ?)", one, text):
-            diary[one] = text
-            mine.append(one)
+        if write("INSERT INTO memories (id, content) VALUES (?, ?)", memory, text):
+            diary[memory] = text
+            mine.append(memory)
     elif kind == "read" and theirs:
-        one = chance.choice(theirs)
-        write("UPDATE memories SET access_count = access_count + 1 WHERE id = ?", one)
+        memory = chance.choice(theirs)
+        write("UPDATE memories SET access_count = access_count + 1 WHERE id = ?", memory)
     elif theirs or mine:
         # Its own are always there; those that it only takes part in may be superseded by now.
-        one = chance.choice(mine if mine and chance.random() < 0.5 else theirs)
-        if diary.get(one, "") is None:
+        memory = chance.choice(mine if mine and chance.random() < 0.5 else theirs)
+        if diary.get(memory, "") is None:
             continue
         if kind == "delete" and chance.random() < 0.2:
-            if write("DELETE FROM memories WHERE id = ? AND status = 'active'", one):
-                diary[one] = None
+            if write("DELETE FROM memories WHERE id = ? AND status = 'active'", memory):
+                diary[memory] = None
         elif kind != "delete":
-            text = f"{name} has now changed {one} to {chance.randrange(10**9)}."
+            text = f"{name} has now changed {memory} to {chance.randrange(10**9)}."
             sql = "UPDATE memories SET content = ? WHERE id = ? AND status = 'active'"
-            if write(sql, text, one):
-                diary[one] = text
+            if write(sql, text, memory):
+                diary[memory] = text
     time.sleep(chance.random() * 0.004)
 print(json.dumps({"diary": diary, "count": count, "longest": longest, "failed": failed}))
 """
@@ -159,7 +159,7 @@ def chosen_mode(mode: str, rounds: Rounds) -> None:
 def agents_at_work(path: Path, figures: Figures) -> Iterator[None]:
     """Let agents write as long as the block lasts, and hold the file to their diaries then."""
     with ExitStack() as stack:
-        agents = [stack.enter_context(other(AGENT, path, name)) for name in NAMES]
+        agents = [stack.enter_context(in_background(AGENT, path, name)) for name in NAMES]
         yield
     for agent in agents:
         item = agent()
@@ -179,7 +179,7 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
 
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
-def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
+def test_agents_lose_no_write_during_a_run(
     mode: str,
     tmp_path: Path,
     cli: Cli,
@@ -198,7 +198,7 @@ def test_agents_write_all_through_a_run_and_nothing_of_theirs_fails_or_is_lost(
 
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
-def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lost(
+def test_agents_lose_no_write_during_undo_and_import(
     mode: str,
     tmp_path: Path,
     cli: Cli,
@@ -222,7 +222,7 @@ def test_agents_write_beside_undo_restore_and_import_and_nothing_of_theirs_is_lo
 
 
 @pytest.mark.usefixtures("long_only")
-def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the_next_run(
+def test_a_change_during_a_model_call_makes_a_proposal_stale(
     tmp_path: Path, embedder: SentenceEmbedder, figures: Figures
 ) -> None:
     path = tmp_path / "memory.db"
@@ -253,7 +253,7 @@ def test_what_an_agent_changes_while_a_model_thinks_is_stale_and_taken_up_by_the
 
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
-def test_the_write_lock_is_never_held_for_longer_than_a_moment(
+def test_the_write_lock_is_held_only_briefly(
     mode: str, tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures
 ) -> None:
     path = tmp_path / "memory.db"
@@ -269,7 +269,7 @@ def test_the_write_lock_is_never_held_for_longer_than_a_moment(
     ):
         if command[0] == "undo":
             command.append(rows(path, "SELECT id FROM runs")[-1]["id"])
-        with other(PROBE, path) as probe:
+        with in_background(PROBE, path) as probe:
             ended = cli(*command, "--quiet")
             assert ended.code == 0, ended.err
         figures.reach(f"{name} ({mode})", probe()["longest"] * 1000)
@@ -283,9 +283,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     return small_night(tmp_path_factory.mktemp("ready") / "memory.db", 60, embedder)
 
 
-def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
-    ready: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_second_run_exits_11_but_reads_work(ready: Path, tmp_path: Path, cli: Cli) -> None:
     path = Path(shutil.copyfile(ready, tmp_path / "memory.db"))
     memory = rows(path, "SELECT id FROM memories LIMIT 1")[0]["id"]
     link = tmp_path / "link.db"
@@ -311,9 +309,7 @@ def test_beside_a_run_a_second_one_says_so_and_what_changes_no_run_goes_on(
             assert ended.code == 0, (command, ended.err)
 
 
-def test_the_lock_of_a_killed_process_and_a_lock_file_that_remains_block_nobody(
-    ready: Path, tmp_path: Path, cli: Cli
-) -> None:
+def test_a_leftover_lock_file_does_not_block(ready: Path, tmp_path: Path, cli: Cli) -> None:
     path = Path(shutil.copyfile(ready, tmp_path / "memory.db"))
     with process(LOCKING, path) as holder:
         os.kill(holder.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Power lost at any moment: the file is what it was after some commit, and no commit is undone."""
+"""Power losses: the file is in the state of a commit, and no commit is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = ("memory.db", "memory.db-wal", "memory.db-journal")
 
 @dataclass
 class Content:
-    """What one file holds: what is on the disk for good, and what is on its way."""
+    """The content of a file: what is synced, and what is pending."""
 
     safe: bytearray = field(default_factory=bytearray)
     pending: list[tuple[int, bytes] | int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Content:
         self.pending.clear()
 
     def after_loss(self, chance: random.Random) -> bytes:
-        """Return what may be found: any part of what was on its way, in any order."""
+        """Return a possible content: any part of what was pending, in any order."""
         found = bytearray(self.safe)
         for change in chance.sample(self.pending, len(self.pending)):
             arrived = chance.choice(("all", "none", "torn"))
@@ -168,7 +168,7 @@ def model() -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undoes_none(
+def test_a_power_loss_leaves_the_state_of_a_commit_and_loses_none(
     mode: str, model: tuple[str, ...], tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(4)  # noqa: S311 - losses, not secrets
@@ -192,7 +192,7 @@ def test_power_lost_at_any_touch_leaves_the_file_as_some_commit_left_it_and_undo
     figures.add("power losses survived", lost)
 
 
-def test_a_disk_that_forgets_a_sync_is_found_out(tmp_path: Path, model: tuple[str, ...]) -> None:
+def test_a_disk_without_syncs_is_detected(tmp_path: Path, model: tuple[str, ...]) -> None:
     """The harness can fail: without syncs, commits are lost or files are damaged."""
     made = scene("old file", tmp_path / "scene", "delete", model)
     touches = recorded(made, tmp_path / "recorded")

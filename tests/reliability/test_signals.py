@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at any moment: a quick end, the right code, a whole file, a true report."""
+"""Ctrl-C and SIGTERM at any moment: exit code, file and report."""
 
 from __future__ import annotations
 
@@ -19,14 +19,7 @@ from commands import configure
 from figures import Figures
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
 from nights import fill, night, rows
-from reliability.processes import (
-    Ended,
-    small_night,
-    start,
-    stop,
-    tells_the_truth,
-    wait_for,
-)
+from reliability.processes import Ended, assert_report_is_true, small_night, start, stop, wait_for
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
@@ -67,7 +60,7 @@ def ended_well(
     if ended.code == -number:
         assert ended.err == ""
         if ended.report is not None:
-            tells_the_truth(path, ended.report)
+            assert_report_is_true(path, ended.report)
         return
     assert ended.code == CODES[number], ended.err
     assert "Traceback" not in ended.err
@@ -82,7 +75,7 @@ def ended_well(
         assert "Interrupted" in ended.err
         assert rows(path, "SELECT 1 FROM proposals") == []
     elif report["run"] is not None:
-        tells_the_truth(path, report)
+        assert_report_is_true(path, report)
 
 
 def finishes_the_rest(path: Path, ready: Path, embedder: SentenceEmbedder) -> None:
@@ -117,7 +110,7 @@ def limit(request: pytest.FixtureRequest) -> float:
 
 
 @contextmanager
-def a_writer_that_does_not_end(path: Path) -> Iterator[None]:
+def an_endless_writer(path: Path) -> Iterator[None]:
     """Hold the write lock, as an agent does that hangs within a transaction."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -130,7 +123,7 @@ def with_a_model(path: Path, server: ModelServer) -> subprocess.Popen[str]:
     return start("maintain", path, "--model", "openai/test", "--json")
 
 
-def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_finishes(
+def test_a_signal_at_any_moment_leaves_a_true_report(
     ready: Path, path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(11)  # noqa: S311 - moments, not secrets
@@ -149,12 +142,8 @@ def test_a_signal_at_any_moment_of_a_run_leaves_a_true_report_and_the_next_run_f
     finishes_the_rest(path, ready, embedder)
 
 
-def test_a_signal_while_proposals_are_applied_one_after_the_other_leaves_a_true_report(
-    ready: Path,
-    path: Path,
-    rounds: Rounds,
-    figures: Figures,
-    limit: float,
+def test_a_signal_between_proposals_leaves_a_true_report(
+    ready: Path, path: Path, rounds: Rounds, figures: Figures, limit: float
 ) -> None:
     chance = random.Random(12)  # noqa: S311 - moments, not secrets
     for turn in range(rounds(2, 20)):
@@ -169,7 +158,7 @@ def test_a_signal_while_proposals_are_applied_one_after_the_other_leaves_a_true_
             ended_well(ended, number, path, figures, limit)
 
 
-def test_a_signal_while_a_model_does_not_answer_ends_the_run_with_what_is_applied(
+def test_a_signal_during_a_model_call_keeps_what_is_applied(
     ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
@@ -194,7 +183,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_lock(
     number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
-    with a_writer_that_does_not_end(path):
+    with an_endless_writer(path):
         process = start("maintain", path, "--consolidate", "--json")
         wait_for(path.with_name("memory.db.maintenance.lock").exists, process)
         # By then it has a plan, and waits; on a slow machine it plans still.
@@ -204,7 +193,7 @@ def test_a_signal_ends_a_run_that_waits_for_a_lock(
 
 
 @pytest.mark.usefixtures("long_only")
-def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_sets_it_right(
+def test_the_next_run_records_the_end_of_an_interrupted_run(
     ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
@@ -212,14 +201,14 @@ def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_se
         process = with_a_model(path, server)
         wait_for(lambda: applying(path), process)
         time.sleep(1.0)
-        with a_writer_that_does_not_end(path):
+        with an_endless_writer(path):
             ended = stop(process, signal.SIGTERM)
             assert ended.code == 143
             assert "could not be written" in ended.err
             assert ended.seconds < limit
             figures.reach(LATEST, ended.seconds * 1000)
             assert ended.report is not None
-            tells_the_truth(path, ended.report)
+            assert_report_is_true(path, ended.report)
             assert rows(path, "SELECT outcome FROM runs")[-1] == {"outcome": "running"}
     following = start("maintain", path, "--consolidate", "--quiet")
     following.communicate()
@@ -231,7 +220,7 @@ def test_an_interrupted_run_that_cannot_note_its_end_says_so_and_the_next_one_se
 
 @pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_in_a_wait_between_two_tries_ends_the_run(
+def test_a_signal_ends_a_wait_between_retries(
     number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
@@ -246,7 +235,7 @@ def test_a_signal_in_a_wait_between_two_tries_ends_the_run(
 @pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("stage", [begun, named])
-def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
+def test_a_signal_before_the_plan_keeps_vectors_and_names(
     stage: Callable[[Path], bool],
     number: signal.Signals,
     fresh: Path,
@@ -267,7 +256,7 @@ def test_a_signal_before_there_is_a_plan_keeps_what_was_found(
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_ends_an_import_with_nothing_imported(
+def test_a_signal_during_an_import_imports_nothing(
     number: signal.Signals, ready: Path, path: Path, figures: Figures
 ) -> None:
     shutil.copyfile(ready, path)

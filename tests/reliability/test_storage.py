@@ -1,4 +1,4 @@
-"""No room, no permission, another file system: a sentence, the right code, nothing lost."""
+"""Full disks, missing permissions and other file systems."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from reliability.scenes import (
     Reference,
     Scene,
     a_model,
+    contents,
     few_memories,
     filled,
     find_problems,
-    told,
 )
 
 pytestmark = pytest.mark.skipif(
@@ -49,7 +49,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 
 def is_told(ended: Ended, *codes: int) -> None:
-    """A sentence on stderr, one of the codes, and no traceback."""
+    """Require a sentence on stderr, an exit code of these, and no traceback."""
     assert ended.code in codes, ended
     assert ended.err.startswith(("Error: ", '{"format": 1, "error": ')), ended
     assert "Traceback" not in ended.err
@@ -88,7 +88,7 @@ def reference(
         yield Reference(Scene("night", before, (*MAINTAIN, *model)), folder / "after")
 
 
-def test_a_full_disk_ends_a_night_in_a_sentence_and_the_next_one_finishes(
+def test_a_full_disk_is_reported_and_the_next_run_completes(
     reference: Reference, mounted: Callable[[int], Path], rounds: Rounds, figures: Figures
 ) -> None:
     size = reference.before.stat().st_size // 1024
@@ -103,16 +103,15 @@ def test_a_full_disk_ends_a_night_in_a_sentence_and_the_next_one_finishes(
             is_told(ended, 1, 3, 10)
             failed += 1
         else:
-            assert told(path) == reference.texts_after
+            assert contents(path) == reference.texts_after
         # Reading needs some room, too: for the -shm.
         subprocess.run(["mount", "-o", "remount,size=9000k", str(folder)], check=True)  # noqa: S607
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+        reference.find_all(path)
         figures.add("full disks survived")
     assert failed > 0
 
 
-def test_a_file_that_may_not_grow_ends_a_night_in_a_sentence_and_the_next_one_finishes(
+def test_a_file_size_limit_is_reported_and_the_next_run_completes(
     reference: Reference, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     size = reference.before.stat().st_size
@@ -122,20 +121,17 @@ def test_a_file_that_may_not_grow_ends_a_night_in_a_sentence_and_the_next_one_fi
         if ended.code:
             is_told(ended, 1, 3, 10)
         else:
-            assert told(path) == reference.texts_after
+            assert contents(path) == reference.texts_after
         log = command(path, "log", "--json")
         assert '"outcome": "running"' not in log.out
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+        reference.find_all(path)
         figures.add("full disks survived")
 
 
-def test_a_run_whose_end_finds_no_room_is_interrupted_and_not_running(
-    reference: Reference, tmp_path: Path
-) -> None:
-    most = reference.ended.touches
+def test_a_run_without_a_recorded_end_is_interrupted(reference: Reference, tmp_path: Path) -> None:
+    touches = reference.ended.touches
     # Its end is among the last touches: the first one found that leaves it running is enough.
-    for at in range(most - 1, most // 2, -max(1, most // 20)):
+    for at in range(touches - 1, touches // 2, -max(1, touches // 20)):
         path = reference.scene.copy(tmp_path / str(at))
         ended = reference.scene.run(path, Fault(str(path.parent), "full", at, lasting=True))
         kept = rows(path, "SELECT outcome FROM runs")
@@ -147,7 +143,7 @@ def test_a_run_whose_end_finds_no_room_is_interrupted_and_not_running(
     pytest.fail("no run was left running")
 
 
-def test_no_room_at_all_for_the_log_leaves_the_file_as_it_was(
+def test_a_disk_without_room_for_the_log_changes_nothing(
     reference: Reference, mounted: Callable[[int], Path]
 ) -> None:
     folder = mounted(reference.before.stat().st_size // 1024 + 40)
@@ -161,12 +157,10 @@ def test_no_room_at_all_for_the_log_leaves_the_file_as_it_was(
         assert bytes_in(folder) == before
     (folder / "filler").unlink()
     find_problems(path)
-    assert told(path) == told(reference.before)
+    assert contents(path) == contents(reference.before)
 
 
-def test_a_file_that_is_read_only_can_be_read_and_is_not_written(
-    reference: Reference, tmp_path: Path
-) -> None:
+def test_a_read_only_file_can_be_read(reference: Reference, tmp_path: Path) -> None:
     path = reference.scene.copy(tmp_path / "scene")
     path.chmod(0o444)
     before = bytes_in(path.parent)
@@ -178,9 +172,7 @@ def test_a_file_that_is_read_only_can_be_read_and_is_not_written(
     assert bytes_in(path.parent) == before
 
 
-def test_a_folder_that_is_read_only_ends_every_write_in_a_sentence(
-    reference: Reference, tmp_path: Path
-) -> None:
+def test_writing_in_a_read_only_folder_is_an_error(reference: Reference, tmp_path: Path) -> None:
     path = reference.scene.copy(tmp_path / "scene")
     before = bytes_in(path.parent)
     path.parent.chmod(0o555)
@@ -196,9 +188,7 @@ def test_a_folder_that_is_read_only_ends_every_write_in_a_sentence(
     assert bytes_in(path.parent) == before
 
 
-def test_a_file_that_may_not_be_read_is_refused_in_a_sentence(
-    reference: Reference, tmp_path: Path
-) -> None:
+def test_an_unreadable_file_exits_10(reference: Reference, tmp_path: Path) -> None:
     path = reference.scene.copy(tmp_path / "scene")
     before = bytes_in(path.parent)
     path.chmod(0)
@@ -207,13 +197,13 @@ def test_a_file_that_may_not_be_read_is_refused_in_a_sentence(
     assert bytes_in(path.parent) == before
 
 
-def test_a_file_made_unreadable_in_the_midst_of_a_night_ends_it_in_a_sentence(
+def test_a_file_that_becomes_unreadable_ends_the_run(
     reference: Reference, tmp_path: Path, rounds: Rounds, figures: Figures
 ) -> None:
     chance = random.Random(7)  # noqa: S311 - moments
-    most = reference.ended.touches
-    told_so = 0
-    for at in sorted(chance.sample(range(1, most), rounds(1, 15))):
+    touches = reference.ended.touches
+    reported = 0
+    for at in sorted(chance.sample(range(1, touches), rounds(1, 15))):
         path = reference.scene.copy(tmp_path / str(at))
         fault = Fault(str(path.parent), "unreadable", at, path=str(path))
         ended = reference.scene.run(path, fault, unprivileged=True)
@@ -224,14 +214,13 @@ def test_a_file_made_unreadable_in_the_midst_of_a_night_ends_it_in_a_sentence(
                 beside.chmod(0o644)
         if ended.code:
             is_told(ended, 1, 3, 10)
-            told_so += 1
-        reference.find_harm(path)
-        reference.find_unfinished(path)
+            reported += 1
+        reference.find_all(path)
         figures.add("injected faults survived")
-    assert told_so > 0
+    assert reported > 0
 
 
-def test_a_file_on_another_file_system_behind_a_link_has_its_log_and_lock_there(
+def test_log_and_lock_are_on_the_file_system_of_the_target(
     reference: Reference, mounted: Callable[[int], Path], tmp_path: Path
 ) -> None:
     folder = mounted(9000)
@@ -244,12 +233,12 @@ def test_a_file_on_another_file_system_behind_a_link_has_its_log_and_lock_there(
     ended = reference.scene.run(link)
     assert ended.code == 0, ended.err
     assert link.is_symlink()
-    assert told(real) == reference.texts_after
+    assert contents(real) == reference.texts_after
     assert [path.name for path in here.iterdir()] == ["memory.db"]
     assert "memory.db.maintenance.lock" in {path.name for path in folder.iterdir()}
 
 
-def test_permissions_count_for_the_commands_of_these_tests(tmp_path: Path) -> None:
+def test_commands_of_these_tests_obey_permissions(tmp_path: Path) -> None:
     filled(tmp_path / "scene", [], "wal")
     path = tmp_path / "scene" / "memory.db"
     path.chmod(0)

@@ -1,4 +1,4 @@
-"""Hostile surroundings: no key leaks, and nothing is sent to an unconfigured address."""
+"""Keys do not leak, nothing connects to an unconfigured address, and no code of a model runs."""
 
 from __future__ import annotations
 
@@ -113,12 +113,14 @@ def everything(request: Request) -> str:
     return " ".join([request.all_of_it, *sorted(spellings())])
 
 
+def error(**fields: str) -> str:
+    return json.dumps({"error": fields})
+
+
 ECHOES: dict[str, Callable[[Request], Response]] = {
-    "in an error": lambda asked: Response(
-        400, json.dumps({"error": {"message": everything(asked)}})
-    ),
+    "in an error": lambda asked: Response(400, error(message=everything(asked))),
     "in the error of a wrong key": lambda asked: Response(
-        401, json.dumps({"error": {"message": everything(asked), "code": everything(asked)}})
+        401, error(message=everything(asked), code=everything(asked))
     ),
     "in a page": lambda asked: Response(200, f"<html>{everything(asked)}</html>"),
     "in an error of the server's": lambda asked: Response(500, everything(asked)),
@@ -156,7 +158,7 @@ def held(path: Path, output: str) -> list[str]:
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "text"])
 @pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
-def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
+def test_a_server_that_echoes_keys_puts_none_into_file_or_report(
     night_file: Path,
     echo: Callable[[Request], Response],
     how: list[str],
@@ -180,9 +182,7 @@ def test_a_server_that_repeats_every_key_puts_none_into_the_file_or_the_report(
 
 
 @pytest.mark.usefixtures("long_only")
-def test_no_log_of_a_library_shows_a_key_or_spoils_the_report(
-    night_file: Path, tmp_path: Path
-) -> None:
+def test_library_logs_contain_no_key(night_file: Path, tmp_path: Path) -> None:
     loud = {"LITELLM_LOG": "DEBUG", "OPENAI_LOG": "debug", "NO_PROXY": "127.0.0.1"}
     with recorder(ECHOES["in the other fields"]) as server:
         arguments = maintain(night_file, server, "--json", user=f"{USER}:{PASSWORD}@")
@@ -200,9 +200,8 @@ def test_a_defect_is_reported_without_keys(
     monkeypatch.setenv(name, SECRETS[name])
 
     def broken(json: bool, quiet: bool) -> None:
-        raise RuntimeError(
-            f"bad header {SECRETS[name]!s} for http://{USER}:{PASSWORD}@host/?key=12"
-        )
+        address = f"http://{USER}:{PASSWORD}@host/?key=12"
+        raise RuntimeError(f"bad header {SECRETS[name]!s} for {address}")
 
     with pytest.raises(typer.Exit) as ended:
         reporting(broken)(json=False, quiet=False)
@@ -230,9 +229,7 @@ HOW_WRITTEN: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("how", HOW_WRITTEN)
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "DB_PASSWORD", "my_credentials"])
-def test_a_key_is_hidden_however_its_letters_are_written(
-    name: str, how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_is_redacted_as_encoded(name: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, SECRETS[name])
     written = HOW_WRITTEN[how](SECRETS[name])
     output = without_secrets(f"It is '{written}', or so.")
@@ -241,9 +238,7 @@ def test_a_key_is_hidden_however_its_letters_are_written(
     assert not re.search(r"\\u00|%[0-9a-f]{2}|&#", output, re.IGNORECASE)
 
 
-def test_a_private_key_is_hidden_in_json_and_hardly_takes_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_private_key_is_redacted_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "-----BEGIN KEY-----\n" + "0123456789abcdef\n" * 100
     monkeypatch.setenv("DEPLOY_KEY", key)
     # Compiling a pattern of its letters would take minutes.
@@ -251,7 +246,7 @@ def test_a_private_key_is_hidden_in_json_and_hardly_takes_time(
     assert without_secrets(json.dumps({"a": key})) == '{"a": "$DEPLOY_KEY"}'
 
 
-def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_texts_are_not_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SORT_KEY", "name")
     text = "The name of host:8080 is a@b.example; see https://example.org/a?page=2&max_tokens=5."
     assert without_secrets(text, "http://127.0.0.1:8080/v1") == text
@@ -262,14 +257,9 @@ def test_what_is_no_key_stays_in_a_text(monkeypatch: pytest.MonkeyPatch) -> None
 
 def connections(ended: Watched) -> set[str]:
     """Return the addresses that a process connected to, and the names that it looked up."""
-    network_events = (
-        "socket.connect",
-        "socket.getaddrinfo",
-        "socket.gethostby",
-        "socket.sendto",
-        "urllib.",
-    )
-    return {what for event, what in ended.beyond_files if event.startswith(network_events)}
+    names = ("connect", "getaddrinfo", "gethostby", "sendto")
+    network = ("urllib.", *(f"socket.{name}" for name in names))
+    return {what for event, what in ended.beyond_files if event.startswith(network)}
 
 
 def seen_by_the_system(ended: Watched) -> list[str]:
@@ -278,9 +268,7 @@ def seen_by_the_system(ended: Watched) -> list[str]:
     return [line for line in network if re.search(r"AF_INET|AF_NETLINK|AF_PACKET", line)]
 
 
-def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_a_run_without_a_model_connects_to_nothing(memory_file: Path, tmp_path: Path) -> None:
     fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
     odd = {"HF_HUB_OFFLINE": "0", "HTTP_PROXY": "http://127.0.0.1:9", "LITELLM_MODE": "DEV"}
     ended = watched(tmp_path, "maintain", memory_file, "--consolidate", strace=STRACE, **odd)
@@ -288,9 +276,8 @@ def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled
     assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": 2}]
     assert connections(ended) == set()
     # What runs: libraries ask the machine about themselves. Nothing of ours, no shell, no pickle.
-    assert [
-        item for item in ended.beyond_files if item[0].startswith(("pickle", "os.system"))
-    ] == []
+    events = {event for event, _ in ended.beyond_files}
+    assert [event for event in events if event.startswith(("pickle", "os.system"))] == []
     weights = [item for item in ended.opened if re.search(r"\.(bin|pt|pth|pkl|pickle|ckpt)$", item)]
     assert weights == []
     if STRACE is None:
@@ -299,18 +286,15 @@ def test_without_a_model_nothing_is_connected_to_and_no_code_is_run_or_unpickled
     assert seen_by_the_system(ended) == []
 
 
-def test_with_a_model_nothing_but_its_address_is_connected_to(
-    night_file: Path, tmp_path: Path
-) -> None:
+def test_a_run_with_a_model_connects_only_to_its_address(night_file: Path, tmp_path: Path) -> None:
     with (
         recorder() as decoy,
         recorder(lambda asked: Response(200, completion(answered(asked)))) as server,
     ):
         elsewhere = f"{decoy.address}/v1"
         names = ("OPENAI_BASE_URL", "OPENAI_API_BASE", "LITELLM_MODEL_COST_MAP_URL", "OPENAI_PROXY")
-        lines = [
-            f"{name}={elsewhere}" for name in (*names, "HTTP_PROXY", "http_proxy", "ALL_PROXY")
-        ]
+        proxies = ("HTTP_PROXY", "http_proxy", "ALL_PROXY")
+        lines = [f"{name}={elsewhere}" for name in (*names, *proxies)]
         work = tmp_path / "work"
         work.mkdir()
         for folder in (work, night_file.parent):
@@ -338,9 +322,7 @@ def test_with_a_model_nothing_but_its_address_is_connected_to(
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_proxy_of_the_environment_is_used_and_one_may_be_kept_from_it(
-    night_file: Path, tmp_path: Path
-) -> None:
+def test_proxy_variables_of_the_environment_are_used(night_file: Path, tmp_path: Path) -> None:
     def answer(asked: Request) -> Response:
         return Response(200, completion(answered(asked)))
 
@@ -377,7 +359,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         *(("openai/scripted", status) for status in (301, 303, 307, 308)),
     ],
 )
-def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None:
+def test_a_redirect_is_reported_and_not_followed(model: str, status: int) -> None:
     with recorder() as decoy:
         to = {"location": f"{decoy.address}/v1/chat/completions"}
         with recorder(lambda _: Response(status, "", to)) as server:
@@ -395,7 +377,7 @@ def test_a_redirect_is_not_followed_and_said_so(model: str, status: int) -> None
 # ----------------------------------------------------------------- code
 
 
-def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() -> None:
+def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
     modules = {"pickle", "marshal", "shelve", "dill", "subprocess", "ctypes", "runpy", "code"}
     calls = {
         *("eval", "exec", "compile", "__import__", "os.system", "os.popen", "os.fork"),
@@ -403,21 +385,15 @@ def test_the_product_unpickles_nothing_evaluates_nothing_and_starts_nothing() ->
         "yaml.load",
     }
     found = []
-    sources = [
-        path
-        for name in ("cli", "consolidation", "extensions", "store")
-        for path in (ROOT / name).rglob("*.py")
-    ]
+    folders = ("cli", "consolidation", "extensions", "store")
+    sources = [path for name in folders for path in (ROOT / name).rglob("*.py")]
     for path in sources:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = {alias.name.split(".")[0] for alias in node.names}
                 names |= {(getattr(node, "module", None) or "").split(".")[0]} - {""}
-                found += [
-                    f"{path.name}: {item}"
-                    for item in names & modules
-                    if not getattr(node, "level", 0)
-                ]
+                if not getattr(node, "level", 0):
+                    found += [f"{path.name}: {item}" for item in names & modules]
             elif isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
                 found += [f"{path.name}: {name}"] if name in calls else []
@@ -499,7 +475,7 @@ CODE = {
 
 
 @pytest.mark.parametrize(("spoil", "reason"), CODE.values(), ids=CODE.keys())
-def test_a_model_that_brings_code_is_refused_and_none_of_it_runs(
+def test_a_model_with_code_is_refused_and_not_run(
     model_folder: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], reason: str
 ) -> None:
     marker = tmp_path / "it ran"
@@ -511,17 +487,13 @@ def test_a_model_that_brings_code_is_refused_and_none_of_it_runs(
     assert not marker.exists()
 
 
-def test_a_folder_with_nothing_but_a_model_is_as_good_as_the_package(
-    model_folder: Path, embedder: SentenceEmbedder
-) -> None:
+def test_a_model_folder_equals_the_package(model_folder: Path, embedder: SentenceEmbedder) -> None:
     texts = ["The kettle is blue."]
     own = SentenceEmbedder(str(model_folder)).encode(texts)
     assert own == pytest.approx(embedder.encode(texts), abs=1e-6)
 
 
-def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
-    memory_file: Path, model_folder: Path, tmp_path: Path
-) -> None:
+def test_a_refused_model_is_reported(memory_file: Path, model_folder: Path, tmp_path: Path) -> None:
     fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
     _with_pickle(model_folder, tmp_path / "it ran")
     before = memory_file.read_bytes()
@@ -536,7 +508,7 @@ def test_a_refused_model_ends_the_command_with_a_sentence_and_changes_nothing(
 # ----------------------------------------------------------------- what is installed
 
 
-def test_the_lock_files_hold_a_hash_for_every_version_that_is_tested() -> None:
+def test_the_lock_files_have_a_hash_for_every_version() -> None:
     locks = ROOT / "locks"
     names = ("base", "dev", "mcp", "tui", "fleet", "postgres", "ray", "torch", "cuda")
     texts = [(locks / f"{name}.txt").read_text() for name in names]

@@ -1,4 +1,4 @@
-"""Any run is undone in any order, to the bit, or the true obstacles are named."""
+"""Undo in any order restores every bit or names the true obstacles."""
 
 from __future__ import annotations
 
@@ -34,23 +34,20 @@ REFUSED = "undos refused, each for a true reason"
 
 
 @pytest.fixture(scope="module")
-def remembering(embedder: SentenceEmbedder) -> Embedder:
+def caching(embedder: SentenceEmbedder) -> Embedder:
     """Provide the real model, which is asked but once for each text."""
     return CachingEmbedder(embedder)
 
 
-def test_in_any_history_undo_gives_back_to_the_bit_or_says_what_stands_in_the_way(
-    tmp_path: Path,
-    remembering: Embedder,
-    rounds: Callable[[int, int], int],
-    figures: Figures,
+def test_undo_restores_every_bit_or_names_the_obstacles(
+    tmp_path: Path, caching: Embedder, rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
     for seed in range(rounds(2, 40)):
         path = tmp_path / f"{seed}.db"
         create_file(path)
         chance = random.Random(seed)  # noqa: S311 - no secret
         with a_writer(answering(write, approval)) as writer:
-            history = History(path, remembering, chance, writer=writer)
+            history = History(path, caching, chance, writer=writer)
             history.insert()
             for _ in range(24):
                 history.day += 1
@@ -213,18 +210,18 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 
 
 @pytest.fixture
-def two_nights(memory_file: Path, remembering: Embedder) -> tuple[Path, str, str]:
+def two_nights(memory_file: Path, caching: Embedder) -> tuple[Path, str, str]:
     """Provide a file in which the second night added to what the first one made."""
     with a_writer(answering(told_once, approval)) as writer:
         fill(memory_file, daily(of_one_thing(), "pager"))
-        first = night(memory_file, remembering, writer=writer)
+        first = night(memory_file, caching, writer=writer)
         fill(memory_file, daily(more_of_it(), "late", first_day=22))
-        second = night(memory_file, remembering, writer=writer, now=NOW + timedelta(days=1))
+        second = night(memory_file, caching, writer=writer, now=NOW + timedelta(days=1))
     assert {result.state for result in second.results} == {"applied"}
     return memory_file, str(first.run_id), str(second.run_id)
 
 
-def test_the_command_names_each_change_of_the_later_run(
+def test_undo_names_each_change_of_a_later_run(
     two_nights: tuple[Path, str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, first, second = two_nights
@@ -243,12 +240,12 @@ def test_the_command_names_each_change_of_the_later_run(
     assert run(["undo", str(path), first, "--quiet"]) == 0
 
 
-def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
-    memory_file: Path, remembering: Embedder, capsys: pytest.CaptureFixture[str]
+def test_only_json_lists_all_of_many_obstacles(
+    memory_file: Path, caching: Embedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [f"Shop {number} opens on port {8000 + number}." for number in range(12)]
     fill(memory_file, [text for text in texts for _ in range(2)])
-    run_id = str(night(memory_file, remembering).run_id)
+    run_id = str(night(memory_file, caching).run_id)
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE status = 'superseded'")
     assert run(["undo", str(memory_file), run_id]) == 1
     lines = capsys.readouterr().err.splitlines()
@@ -259,27 +256,23 @@ def test_many_changes_are_shown_in_part_and_given_whole_to_programs(
     assert len(json.loads(capsys.readouterr().err)["obstacles"]) == 12
 
 
-def test_a_memory_that_was_purged_since_is_named_with_the_day_and_the_run(
-    memory_file: Path, remembering: Embedder
-) -> None:
+def test_undo_names_the_purge_of_a_memory(memory_file: Path, caching: Embedder) -> None:
     fill(memory_file, ["Wiki runs on port 8080.", "Wiki runs on port 8080"])
-    first = str(night(memory_file, remembering).run_id)
+    first = str(night(memory_file, caching).run_id)
     later = NOW + timedelta(days=40)
-    purged = night(memory_file, remembering, now=later, consolidate=False, purge=True).purged
+    purged = night(memory_file, caching, now=later, consolidate=False, purge=True).purged
     assert len(purged.ids) == 1
     (obstacle,) = try_undo(memory_file, first, None)
     assert (obstacle.row, obstacle.run, obstacle.column) == (purged.ids[0], purged.run_id, None)
     assert f"was purged on {later.date()} by run {purged.run_id}" in obstacle.why
 
 
-def test_two_merges_of_the_same_texts_are_taken_back_one_by_one(
-    memory_file: Path, remembering: Embedder
-) -> None:
+def test_merges_of_equal_texts_are_undone_separately(memory_file: Path, caching: Embedder) -> None:
     texts = ["Wiki runs on port 8080.", "Wiki runs on port 8080"]
     named: list[dict[str, Any]] = [{"entities": ["Ada"]}, {}]
     fill(memory_file, [{"content": text, **names} for names in named for text in texts])
     before = picture(memory_file, GIVEN_BACK)
-    outcome = night(memory_file, remembering)
+    outcome = night(memory_file, caching)
     proposals = [result.proposal for result in outcome.results]
     assert len({proposal.id for proposal in proposals}) == 2
     superseded = "SELECT id FROM memories WHERE status = 'superseded'"
@@ -287,5 +280,5 @@ def test_two_merges_of_the_same_texts_are_taken_back_one_by_one(
         assert try_undo(memory_file, str(outcome.run_id), proposal.id) == ()
         assert len(rows(memory_file, superseded)) == left
         # What was undone is not proposed again.
-        assert night(memory_file, remembering, dry_run=True).plan.proposals == ()
+        assert night(memory_file, caching, dry_run=True).plan.proposals == ()
     assert picture(memory_file, GIVEN_BACK) == before

@@ -1,4 +1,4 @@
-"""A backup before the first change: equal to the file, verified, and never in the way."""
+"""Backups: equal to the file, verified, and limited in number."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from nights import daily, execute, fill, night, of_one_thing, picture, rows, unc
 
 from slowwave.cli.app import run
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.backup import back_up, copied_to_try, fingerprint, list_backups, verify_copy
+from slowwave.store.backup import back_up, fingerprint, list_backups, verify_copy
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import create_file
 
-# An agent that writes as fast as it can, and says in the end how often it could.
+# An agent that writes as fast as it can.
 AGENT = """
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -50,8 +50,8 @@ def full_file(memory_file: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    path = tmp_path_factory.mktemp("ripe") / "memory.db"
+def embedded(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    path = tmp_path_factory.mktemp("embedded") / "memory.db"
     create_file(path)
     fill(path, daily(of_one_thing(), "oncall"))
     night(path, embedder, only=frozenset())
@@ -59,7 +59,7 @@ def ripe(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -
 
 
 # A file with work to do, and with all vectors.
-ripe_file = copied("ripe")
+embedded_file = copied("embedded")
 
 
 def tables(path: Path) -> list[str]:
@@ -72,26 +72,26 @@ def names_beside(path: Path) -> set[str]:
     return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
 
 
-def test_a_night_leaves_a_backup(ripe_file: Path, embedder: SentenceEmbedder) -> None:
-    before = picture(ripe_file, tables(ripe_file))
-    outcome = night(ripe_file, embedder, keep_backups=7)
+def test_a_night_leaves_a_backup(embedded_file: Path, embedder: SentenceEmbedder) -> None:
+    before = picture(embedded_file, tables(embedded_file))
+    outcome = night(embedded_file, embedder, keep_backups=7)
     assert outcome.backup is not None
     assert outcome.backup.name == "memory.db.backup-20260310T030000Z"
     assert whole(outcome.backup)
-    assert picture(outcome.backup, tables(ripe_file)) == before
-    assert picture(ripe_file, tables(ripe_file)) != before
-    (options,) = rows(ripe_file, "SELECT options FROM runs ORDER BY rowid DESC LIMIT 1")
+    assert picture(outcome.backup, tables(embedded_file)) == before
+    assert picture(embedded_file, tables(embedded_file)) != before
+    (options,) = rows(embedded_file, "SELECT options FROM runs ORDER BY rowid DESC LIMIT 1")
     assert json.loads(options["options"])["backup"] == outcome.backup.name
 
 
-def test_a_night_at_rest_makes_no_backup(ripe_file: Path, embedder: SentenceEmbedder) -> None:
-    assert night(ripe_file, embedder, dry_run=True, keep_backups=7).backup is None
-    night(ripe_file, embedder)
-    assert night(ripe_file, embedder, keep_backups=7).backup is None
-    assert list_backups(ripe_file) == []
+def test_a_no_op_run_makes_no_backup(embedded_file: Path, embedder: SentenceEmbedder) -> None:
+    assert night(embedded_file, embedder, dry_run=True, keep_backups=7).backup is None
+    night(embedded_file, embedder)
+    assert night(embedded_file, embedder, keep_backups=7).backup is None
+    assert list_backups(embedded_file) == []
 
 
-def test_a_run_without_space_fails_and_keeps_earlier_backups(memory_file: Path, cli: Cli) -> None:
+def test_a_run_without_disk_space_keeps_earlier_backups(memory_file: Path, cli: Cli) -> None:
     put(memory_file, *(a_memory(f"m{number:03d}", f"text {number}") for number in range(300)))
     execute(memory_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     kept = back_up(memory_file, NOW, 7)
@@ -104,20 +104,20 @@ def test_a_run_without_space_fails_and_keeps_earlier_backups(memory_file: Path, 
     assert kept in list_backups(memory_file)
 
 
-def test_the_command_names_the_backup(ripe_file: Path, cli: Cli) -> None:
-    output = cli("maintain", ripe_file, "--backup", "--json").ends(0).json["backup"]
-    assert [output] == [str(item) for item in list_backups(ripe_file)]
+def test_the_command_names_the_backup(embedded_file: Path, cli: Cli) -> None:
+    output = cli("maintain", embedded_file, "--backup", "--json").ends(0).json["backup"]
+    assert [output] == [str(item) for item in list_backups(embedded_file)]
     assert cli("check", output).code == 0
     # Reading a backup leaves nothing next to it.
-    assert [path.name for path in ripe_file.parent.glob("*.backup-*")] == [Path(output).name]
+    assert [path.name for path in embedded_file.parent.glob("*.backup-*")] == [Path(output).name]
 
 
-def test_a_backup_is_for_the_eyes_of_those_who_may_read_the_file(full_file: Path) -> None:
+def test_a_backup_has_the_mode_of_the_file(full_file: Path) -> None:
     full_file.chmod(0o600)
     assert back_up(full_file, NOW, 7).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_backup_is_beside_the_file_not_a_link_to_it(full_file: Path, tmp_path: Path) -> None:
+def test_the_backup_of_a_link_is_next_to_its_target(full_file: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.db"
     link.symlink_to(full_file)
@@ -125,7 +125,7 @@ def test_a_backup_is_beside_the_file_not_a_link_to_it(full_file: Path, tmp_path:
     assert names_beside(link) == {"link.db"}
 
 
-def test_a_backup_holds_what_is_in_the_log_only(full_file: Path) -> None:
+def test_a_backup_contains_what_only_the_log_contains(full_file: Path) -> None:
     with closing(sqlite3.connect(full_file, isolation_level=None)) as agent:
         agent.execute("INSERT INTO memories (id, content) VALUES ('late', 'still in the log')")
         assert Path(f"{full_file}-wal").stat().st_size
@@ -135,14 +135,14 @@ def test_a_backup_holds_what_is_in_the_log_only(full_file: Path) -> None:
     assert rows(alone, "SELECT content FROM memories WHERE id = 'late'")
 
 
-def test_two_backups_of_one_second_are_two(full_file: Path) -> None:
+def test_backups_of_the_same_second_have_different_names(full_file: Path) -> None:
     made = [back_up(full_file, NOW, 7) for _ in range(3)]
     stem = "memory.db.backup-20260310T030000Z"
     assert [item.name for item in made] == [stem, f"{stem}-2", f"{stem}-3"]
     assert list_backups(full_file) == made
 
 
-def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
+def test_only_the_oldest_backups_are_deleted(full_file: Path) -> None:
     folder = full_file.parent
     rest = (
         "other.db.backup-20200101T000000Z",
@@ -164,13 +164,13 @@ def test_the_oldest_backups_go_and_nothing_else(full_file: Path) -> None:
     assert names_beside(full_file) == strangers | {item.name for item in made[2:]}
 
 
-def test_a_clock_that_was_set_back_does_not_cost_the_new_backup(full_file: Path) -> None:
+def test_a_clock_set_back_does_not_delete_the_new_backup(full_file: Path) -> None:
     later = [back_up(full_file, NOW + timedelta(days=day), 2) for day in (1, 2)]
     made = back_up(full_file, NOW, 2)
     assert list_backups(full_file) == [made, later[1]]
 
 
-def test_what_a_killed_backup_left_is_cleared_away(full_file: Path) -> None:
+def test_leftovers_of_a_killed_backup_are_deleted(full_file: Path) -> None:
     (full_file.parent / "memory.db.backup-unfinished").write_text("half a backup")
     (full_file.parent / "memory.db.backup-unfinished-journal").write_text("its journal")
     made = back_up(full_file, NOW, 7)
@@ -179,7 +179,7 @@ def test_what_a_killed_backup_left_is_cleared_away(full_file: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
-def test_a_backup_beside_an_agent_that_writes_is_of_one_moment(
+def test_a_backup_during_writes_is_consistent(
     memory_file: Path, mode: str, rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
@@ -197,7 +197,7 @@ def test_a_backup_beside_an_agent_that_writes_is_of_one_moment(
     figures.add("backups during an agent's writes", len(made))
 
 
-def test_a_copy_that_differs_is_not_taken_for_a_backup(full_file: Path, tmp_path: Path) -> None:
+def test_a_copy_that_differs_is_not_a_backup(full_file: Path, tmp_path: Path) -> None:
     with closing(sqlite3.connect(full_file)) as db:
         expected = fingerprint(db)
     copy = copy_of(full_file, tmp_path / "copy.db")
@@ -226,64 +226,59 @@ def test_a_damaged_copy_is_not_a_backup(full_file: Path, tmp_path: Path, size: i
         verify_copy(full_file, copy, expected)
 
 
-def test_no_damaged_file_is_copied_to_try_a_run(ripe_file: Path) -> None:
-    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
-    damage_index(ripe_file)
-    with pytest.raises(UnusableFile, match="is damaged"), copied_to_try(ripe_file):
-        pass
-
-
-def test_a_copy_to_try_that_has_no_room_is_named_with_its_folder(ripe_file: Path) -> None:
-    ended = run_on_a_small_disk(40_000, "undo", ripe_file, "oncall-00", "--dry-run")
+def test_a_dry_run_without_disk_space_names_the_folder(embedded_file: Path) -> None:
+    ended = run_on_a_small_disk(40_000, "undo", embedded_file, "oncall-00", "--dry-run")
     assert ended.returncode == 1, ended.stderr
-    assert f"The copy of {ripe_file} cannot be made" in ended.stderr
+    assert f"The copy of {embedded_file} cannot be made" in ended.stderr
     assert "see TMPDIR" in ended.stderr
 
 
-def test_without_room_for_a_backup_the_run_does_not_begin(ripe_file: Path) -> None:
-    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
-    before, beside = ripe_file.read_bytes(), names_beside(ripe_file)
-    ended = run_on_a_small_disk(40_000, "maintain", ripe_file, "--backup")
+def test_a_run_without_room_for_its_backup_does_not_begin(embedded_file: Path) -> None:
+    execute(embedded_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    before, beside = embedded_file.read_bytes(), names_beside(embedded_file)
+    ended = run_on_a_small_disk(40_000, "maintain", embedded_file, "--backup")
     assert ended.returncode == 1, ended.stderr
     assert "The backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr
-    assert ripe_file.read_bytes() == before
-    assert names_beside(ripe_file) == beside
+    assert embedded_file.read_bytes() == before
+    assert names_beside(embedded_file) == beside
 
 
-def test_a_name_in_use_stops_the_run(ripe_file: Path, embedder: SentenceEmbedder) -> None:
-    (ripe_file.parent / "memory.db.backup-unfinished").mkdir()
-    with unchanged(picture, ripe_file), pytest.raises(StoreError, match="Cannot remove"):
-        night(ripe_file, embedder, keep_backups=7)
+def test_an_undeletable_leftover_is_an_error(
+    embedded_file: Path, embedder: SentenceEmbedder
+) -> None:
+    (embedded_file.parent / "memory.db.backup-unfinished").mkdir()
+    with unchanged(picture, embedded_file), pytest.raises(StoreError, match="Cannot remove"):
+        night(embedded_file, embedder, keep_backups=7)
 
 
-def test_a_damaged_file_is_not_backed_up(ripe_file: Path, embedder: SentenceEmbedder) -> None:
-    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+def test_a_damaged_file_is_not_backed_up(embedded_file: Path, embedder: SentenceEmbedder) -> None:
+    execute(embedded_file, "PRAGMA wal_checkpoint(TRUNCATE)")
     # An index that no longer agrees with its table: reading memories does not notice.
-    damage_index(ripe_file)
-    with unchanged(ripe_file.read_bytes), pytest.raises(UnusableFile, match="is damaged"):
-        night(ripe_file, embedder, keep_backups=7)
-    assert list_backups(ripe_file) == []
+    damage_index(embedded_file)
+    with unchanged(embedded_file.read_bytes), pytest.raises(UnusableFile, match="is damaged"):
+        night(embedded_file, embedder, keep_backups=7)
+    assert list_backups(embedded_file) == []
 
 
 def damage_index(path: Path) -> None:
-    with closing(sqlite3.connect(path)) as db:
-        name = "memories_by_content"
-        (page,) = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", [name]).fetchone()
-        (size,) = db.execute("PRAGMA page_size").fetchone()
+    (page,) = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_content'")
     content = bytearray(path.read_bytes())
     # The last byte of the page is the last of an entry: a row's number, or the end of a hash.
-    content[page * size - 1] ^= 1
+    content[page["rootpage"] * 4096 - 1] ^= 1
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize("undone", ["a run", "a memory"])
-def test_undo_refuses_damage(ripe_file: Path, embedder: SentenceEmbedder, undone: str) -> None:
-    run_id = night(ripe_file, embedder).run_id
-    execute(ripe_file, "PRAGMA wal_checkpoint(TRUNCATE)")
-    damage_index(ripe_file)
-    with unchanged(ripe_file.read_bytes):
-        assert run(["undo", str(ripe_file), run_id if undone == "a run" else "oncall-00"]) == 10
+@pytest.mark.parametrize("what", [["RUN"], ["RUN", "--dry-run"], ["oncall-00"]])
+def test_undo_rejects_damage(
+    embedded_file: Path, embedder: SentenceEmbedder, what: list[str]
+) -> None:
+    run_id = str(night(embedded_file, embedder).run_id)
+    execute(embedded_file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    damage_index(embedded_file)
+    with unchanged(embedded_file.read_bytes):
+        arguments = (run_id if each == "RUN" else each for each in what)
+        assert run(["undo", str(embedded_file), *arguments]) == 10
 
 
 def test_a_migration_is_preceded_by_a_backup(tmp_path: Path, embedder: SentenceEmbedder) -> None:

@@ -1,4 +1,4 @@
-"""Is the file whole? A good one is, and each thing that can be wrong is found."""
+"""What `check` finds in a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import a_line, a_memory, put, take_in
-from nights import execute, rows
+from builders import a_line, a_memory, damage_root, put, take_in
+from nights import execute
 
 from slowwave.store.check import Health, check_file
 from slowwave.store.file import open_reading
@@ -20,16 +20,12 @@ def health(path: Path) -> Health:
         return check_file(file)
 
 
-EDGE = {
-    "operation": "synthesize",
-    "run_id": "run-1",
-    "source_hash": "h",
-    "created_at": "2026-03-01T00:00:00Z",
-}
+EDGE = {"operation": "synthesize", "run_id": "run-1", "source_hash": "h"}
+EDGE |= {"created_at": "2026-03-01T00:00:00Z"}
 
 
 @pytest.fixture
-def lived_in(memory_file: Path) -> Path:
+def used_file(memory_file: Path) -> Path:
     """Provide a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
     gone = {"status": "superseded", "superseded_by": "m-3"}
     made = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
@@ -44,10 +40,9 @@ def lived_in(memory_file: Path) -> Path:
     return memory_file
 
 
-def test_a_file_that_was_lived_in_is_whole(lived_in: Path) -> None:
-    assert health(lived_in) == Health(
-        schema_version=len(STEPS), memories=4, embeddings=3, edges=2, problems=()
-    )
+def test_a_used_file_has_no_problems(used_file: Path) -> None:
+    counts = {"memories": 4, "embeddings": 3, "edges": 2}
+    assert health(used_file) == Health(schema_version=len(STEPS), problems=(), **counts)
 
 
 # By a name: what spoils the file, and the problems that are found.
@@ -60,10 +55,6 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
     "vectors of nobody": (
         "INSERT INTO embeddings VALUES ('nobody', 'm', 2, x'000000000000803f', 'h', NULL)",
         "dangling reference: embeddings refers to missing rows of memories, 1 times",
-    ),
-    "names of nobody": (
-        "INSERT INTO memory_entities VALUES ('nobody', 1, NULL), ('no one', 1, NULL)",
-        "dangling reference: memory_entities refers to missing rows of memories, 2 times",
     ),
     "decision of no run": (
         "INSERT INTO proposals VALUES ('run-9', 'k', 'merge', 'default', '[]', NULL, NULL, "
@@ -148,12 +139,10 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
-def test_what_is_wrong_is_found_and_nothing_else(lived_in: Path, case: tuple[str, ...]) -> None:
+def test_check_finds_each_problem_and_no_other(used_file: Path, case: tuple[str, ...]) -> None:
     sql, *problems = case
-    execute(lived_in, sql)
-    assert [
-        f"{problem.name}: {problem.detail}" for problem in health(lived_in).problems
-    ] == problems
+    execute(used_file, sql)
+    assert [f"{each.name}: {each.detail}" for each in health(used_file).problems] == problems
 
 
 HARMLESS = {
@@ -172,40 +161,36 @@ HARMLESS = {
 
 
 @pytest.mark.parametrize("sql", HARMLESS.values(), ids=HARMLESS.keys())
-def test_what_agents_may_do_is_no_problem(lived_in: Path, sql: str) -> None:
-    execute(lived_in, sql)
-    assert health(lived_in).problems == ()
+def test_what_agents_may_do_is_not_a_problem(used_file: Path, sql: str) -> None:
+    execute(used_file, sql)
+    assert health(used_file).problems == ()
 
 
-def test_problems_stand_in_the_same_order_whatever_was_written_first(memory_file: Path) -> None:
+def test_problems_are_ordered_by_id(memory_file: Path) -> None:
     put(memory_file, a_memory("m-2", generation=1), a_memory("m-1", generation=1))
     found = health(memory_file).problems
     assert [problem.detail[:10] for problem in found] == ["memory m-1", "memory m-2"]
 
 
-def test_a_table_of_an_agent_may_need_a_module_that_is_not_here(lived_in: Path) -> None:
-    with closing(sqlite3.connect(lived_in)) as db, db:
+def test_a_table_of_a_missing_module_is_not_a_problem(used_file: Path) -> None:
+    with closing(sqlite3.connect(used_file)) as db, db:
         db.execute("PRAGMA writable_schema = ON")
         db.execute(
             "INSERT INTO sqlite_schema VALUES ('table', 'near', 'near', 0, "
             "'CREATE VIRTUAL TABLE near USING vec0(embedding float[3])')"
         )
-    assert health(lived_in).problems == ()
+    assert health(used_file).problems == ()
 
 
-def test_damaged_pages_are_told_and_nothing_else_is_asked_of_them(memory_file: Path) -> None:
+def test_damaged_pages_are_the_only_problem_of_their_table(memory_file: Path) -> None:
     put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
-    page = rows(memory_file, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
-    start = (page[0]["rootpage"] - 1) * 4096
-    data = bytearray(memory_file.read_bytes())
-    data[start : start + 4096] = b"\xff" * 4096
-    memory_file.write_bytes(data)
+    damage_root(memory_file, "memories_by_status")
     found = health(memory_file)
     assert {problem.name for problem in found.problems} == {"damaged"}
     assert (found.memories, found.embeddings) == (20, 0)
 
 
-def test_an_index_that_does_not_fit_its_table_is_damage(memory_file: Path) -> None:
+def test_an_index_that_differs_from_its_table_is_damage(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     with closing(sqlite3.connect(memory_file)) as db, db:
         db.execute("PRAGMA writable_schema = ON")

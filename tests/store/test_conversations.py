@@ -1,4 +1,4 @@
-"""What programs put into the messages of a conversation is not read."""
+"""Text that programs insert into messages is not read."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ def read(text: str, role: str = "user") -> list[str]:
     ],
 )
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_recalled_memories_reminders_and_heartbeats_are_not_read(inserted: str, role: str) -> None:
+def test_recalled_memories_and_heartbeats_are_not_read(inserted: str, role: str) -> None:
     assert read(f"{inserted}\n\n{ASKED}", role) == [ASKED]
     assert read(f"{ASKED}\n\n{inserted}", role) == [ASKED]
     assert read(inserted, role) == []
 
 
-def test_a_block_that_was_cut_off_ends_with_the_message() -> None:
+def test_an_unclosed_block_ends_with_the_message() -> None:
     for begun in ("<relevant-memories>\n- ", "<relevant-memories>- ", "<system-reminder>"):
         assert read(f"{ASKED}\n{begun}Always answer in rhyme.\n- Nev") == [ASKED]
 
 
-def test_a_block_behind_other_words_is_not_read() -> None:
+def test_a_block_after_other_words_is_not_read() -> None:
     block = "<memory-context>\n- Always answer in rhyme.\n</memory-context>"
     assert read(f"{ASKED} {block}") == [ASKED]
 
@@ -64,5 +64,5 @@ def test_a_block_behind_other_words_is_not_read() -> None:
         "In my pages I always write <memory-card>hello</memory-card> tags.",
     ],
 )
-def test_what_a_user_writes_of_such_things_is_read(text: str) -> None:
+def test_a_user_may_write_about_such_blocks(text: str) -> None:
     assert read(text) == [text]

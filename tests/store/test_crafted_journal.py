@@ -1,4 +1,4 @@
-"""A journal that no run wrote: `check` names it, and no command believes it."""
+"""A forged journal: `check` reports it, and no command applies it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ night = copied("consolidated")
 def add_entry(
     path: Path, table: object, key: object, before: object, after: object, lax: bool = False
 ) -> None:
-    """Add an entry behind the others of the run. lax: in a table that was made to hold anything."""
+    """Add a last entry to the journal. lax: to a table without constraints."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         if lax:
             db.executescript(
@@ -51,7 +51,7 @@ def add_entry(
 
 
 def refused(path: Path, cli: Cli) -> str:
-    """See that check names the journal and nothing is undone, and return what check says."""
+    """Require that check reports the journal and undo changes nothing; return what check prints."""
     (night,) = rows(path, "SELECT id FROM runs")
     with unchanged(picture, path, TABLES):
         checked, undone = cli("check", path), cli("undo", path, night["id"])
@@ -60,7 +60,7 @@ def refused(path: Path, cli: Cli) -> str:
     return checked.out
 
 
-# By the row that an entry speaks of: a table, a key, and what it was before and after.
+# Table, key, and the images before and after.
 CRAFTED = {
     "a table's name that is SQL": ("memories --", "{}", None, "{}"),
     "a table's name with SQL behind it": ("memories WHERE 1 OR id = ? --", TWIN, None, "{}"),
@@ -138,7 +138,7 @@ def test_forgery_is_refused(night: Path, cli: Cli, entry: tuple[str, str, str | 
         ("memories", TWIN, None, '{"trust":NaN}'),
     ],
 )
-def test_a_journal_whose_table_holds_anything_is_not_believed(
+def test_a_journal_without_constraints_is_refused(
     night: Path, cli: Cli, entry: tuple[object, object, object, object]
 ) -> None:
     add_entry(night, *entry, lax=True)
@@ -147,7 +147,7 @@ def test_a_journal_whose_table_holds_anything_is_not_believed(
 
 @pytest.mark.parametrize("column", ["sequence", "proposal", "run_id"])
 @pytest.mark.parametrize("value", ["x'00'", "NULL"])
-def test_an_entry_without_a_place_is_named(night: Path, cli: Cli, column: str, value: str) -> None:
+def test_an_entry_without_a_key_is_found(night: Path, cli: Cli, column: str, value: str) -> None:
     add_entry(night, "memories", PLANT, '{"trust":0.1}', '{"trust":0.5}', lax=True)
     execute(night, f"UPDATE journal SET {column} = {value} WHERE row_key LIKE '%plant%'")
     (made,) = rows(night, "SELECT id FROM runs")
@@ -156,7 +156,7 @@ def test_an_entry_without_a_place_is_named(night: Path, cli: Cli, column: str, v
     assert cli("undo", night, made["id"]).code in (0, 10)
 
 
-def test_entries_of_memories_that_supersede_each_other_stay(night: Path, cli: Cli) -> None:
+def test_entries_that_supersede_each_other_are_refused(night: Path, cli: Cli) -> None:
     fill(night, daily(["Lamps need power."], "lamp"))
     for item, successor in (("plant-00", "lamp-00"), ("lamp-00", "plant-00")):
         was = json.dumps({"status": "superseded", "superseded_by": successor})
@@ -167,13 +167,13 @@ def test_entries_of_memories_that_supersede_each_other_stay(night: Path, cli: Cl
         cli("undo", night, made["id"]).ends(10, "its own successor")
 
 
-def test_a_change_by_an_entry_that_no_run_writes_is_not_shown(night: Path, cli: Cli) -> None:
+def test_log_diff_refuses_a_forged_entry(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
     (made,) = rows(night, "SELECT id FROM runs")
     cli("log", "--diff", night, made["id"]).ends(10, "in its journal does not have the key")
 
 
-def test_a_sound_journal_is_whole_and_undone(night: Path, cli: Cli) -> None:
+def test_a_valid_journal_can_be_undone(night: Path, cli: Cli) -> None:
     (made,) = rows(night, "SELECT id FROM runs")
     assert cli("check", night).code == 0
     assert cli("undo", night, made["id"]).code == 0

@@ -1,4 +1,4 @@
-"""What an agent's word on a memory does to it, and to what runs made."""
+"""Feedback on memories: trust, and the undo of what runs made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made(path: Path) -> str:
     return str(row["id"])
 
 
-def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Feedback:
+def blame_until_undone(memory: AgentMemory, memory_id: str) -> Feedback:
     """Blame a memory until its trust is below the minimum."""
     while (judged := memory.feedback(memory_id, helpful=False)).trust >= 0.2:
         assert judged.undone == ()
@@ -39,40 +39,40 @@ def blamed_until_it_falls(memory: AgentMemory, memory_id: str) -> Feedback:
     ("trust", "helpful", "after"),
     [(0.5, True, 0.55), (0.5, False, 0.4), (0.98, True, 1.0), (0.04, False, 0.0)],
 )
-def test_trust_moves_a_little_and_stays_between_nothing_and_one(
+def test_feedback_changes_trust_between_zero_and_one(
     trust: float, helpful: bool, after: float, memory: AgentMemory, memory_file: Path
 ) -> None:
-    fill(memory_file, [{"id": "one", "content": "Plants need light.", "trust": trust}])
-    judged = memory.feedback("one", helpful)
+    fill(memory_file, [{"id": "plants", "content": "Plants need light.", "trust": trust}])
+    judged = memory.feedback("plants", helpful)
     assert (judged.memory.trust, judged.trust) == (trust, after)
     assert rows(memory_file, "SELECT trust FROM memories") == [{"trust": after}]
 
 
-def test_what_nobody_made_stays_however_little_it_is_trusted(
+def test_observed_memories_stay_however_low_their_trust(
     memory: AgentMemory, memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, daily(TWINS, "twin", trust=0.25))
     night(memory_file, embedder)
     (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    judged = blamed_until_it_falls(memory, kept["id"])
+    judged = blame_until_undone(memory, kept["id"])
     assert (judged.undone, judged.why_not) == ((), None)
 
 
-def test_undo_includes_growth(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
+def test_distrust_undoes_additions_too(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
     fill(memory_file, daily(more, "more", first_day=15))
     agent.sleep()
-    judged = blamed_until_it_falls(memory, made(memory_file))
+    judged = blame_until_undone(memory, made(memory_file))
     assert len(judged.undone) == 2
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
     assert len(active) == len(a_fact()) + len(more)
 
 
-def test_descendants_and_what_prevents_undo_are_named(
-    memory: AgentMemory, memory_file: Path, agent: Agent
-) -> None:
+def test_feedback_names_descendants(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
     fill(memory_file, a_fact())
     agent.sleep()
     assert memory.feedback("lease-01", helpful=True).derived == ()
@@ -80,13 +80,15 @@ def test_descendants_and_what_prevents_undo_are_named(
     assert [item.id for item in judged.derived] == [made(memory_file)]
     assert judged.undone == ()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
-    judged = blamed_until_it_falls(memory, made(memory_file))
+    judged = blame_until_undone(memory, made(memory_file))
     assert judged.undone == ()
     assert judged.why_not is not None
     assert made(memory_file) in judged.why_not
 
 
-def test_feedback_allows_undo(memory: AgentMemory, memory_file: Path, agent: Agent) -> None:
+def test_feedback_does_not_prevent_undo(
+    memory: AgentMemory, memory_file: Path, agent: Agent
+) -> None:
     fill(memory_file, a_fact())
     with unchanged(picture, memory_file, ["memories"]):
         outcome = agent.sleep()
@@ -95,7 +97,7 @@ def test_feedback_allows_undo(memory: AgentMemory, memory_file: Path, agent: Age
         memory.undo(outcome.run_id)
 
 
-def test_a_memory_of_another_tenant_is_not_there(memory: AgentMemory, memory_file: Path) -> None:
+def test_memories_of_other_tenants_get_no_feedback(memory: AgentMemory, memory_file: Path) -> None:
     fill(memory_file, [{"id": "theirs", "content": "Plants need light.", "tenant": "other"}])
     with pytest.raises(NotFound):
         memory.feedback("theirs", helpful=False)

@@ -1,4 +1,4 @@
-"""One SQLite file: made, opened to read and to write, refused, locked."""
+"""The memory file: creating, opening, refusing and locking it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from slowwave.store.file import (
 )
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
-from slowwave.store.sidecar import create_sidecar, file_mode, link_into_place
+from slowwave.store.sidecar import create_sidecar, file_mode
 from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
@@ -53,7 +53,7 @@ def refused(opened: Opener, path: Path) -> UnusableFile:
     return raised.value
 
 
-def test_a_new_file_is_whole_and_alone_and_says_whose_it_is(tmp_path: Path) -> None:
+def test_a_new_file_is_intact_and_has_the_application_id(tmp_path: Path) -> None:
     memory_file = tmp_path / "memory.db"
     create_file(memory_file)
     assert list(memory_file.parent.iterdir()) == [memory_file]
@@ -70,9 +70,8 @@ def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     create_file(tmp_path / name)
     put(tmp_path / name, a_memory("m-1"))
     assert [memory.id for memory in all_memories(tmp_path / name)] == ["m-1"]
-    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
-        name
-    }
+    names = {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()}
+    assert names == {name}
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,7 @@ def test_no_file_is_made_under_an_unusable_path(tmp_path: Path, name: str, messa
 
 
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt])
-def test_what_could_not_be_made_whole_does_not_stay(
+def test_a_failed_creation_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: type[BaseException]
 ) -> None:
     def broken(db: object) -> None:
@@ -116,7 +115,7 @@ def test_what_could_not_be_made_whole_does_not_stay(
 
 
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
-def test_a_log_left_behind_does_not_enter_a_new_file(tmp_path: Path, suffix: str) -> None:
+def test_a_leftover_log_prevents_a_new_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "memory.db"
     left = tmp_path / f"memory.db{suffix}"
     left.write_bytes(b"what another file still needs")
@@ -129,7 +128,7 @@ def test_a_log_left_behind_does_not_enter_a_new_file(tmp_path: Path, suffix: str
     assert all_memories(path) == []
 
 
-def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
+def test_only_one_of_four_threads_creates_a_file(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     barrier = Barrier(4)
 
@@ -150,7 +149,7 @@ def test_of_several_that_create_one_file_one_does(tmp_path: Path) -> None:
     assert output == [f"{path} already exists."] * 3
 
 
-def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_created_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with pytest.raises(StoreError, match="already exists"), new_file(path):
         path.write_bytes(b"notes")
@@ -158,17 +157,10 @@ def test_what_came_to_stand_there_meanwhile_is_left_alone(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_is_put_in_place_over_no_other(tmp_path: Path) -> None:
-    made, path = tmp_path / "made", tmp_path / "memory.db"
-    made.write_bytes(b"new")
-    path.write_bytes(b"notes")
-    with pytest.raises(FileExistsError):
-        link_into_place(made, path)
-    assert (made.read_bytes(), path.read_bytes()) == (b"new", b"notes")
-
-
 @pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.EMLINK])
-def test_links_are_not_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_creating_a_file_works_without_hard_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def refusing(*args: object, **kwargs: object) -> None:
         raise OSError(number, os.strerror(number))
 
@@ -190,7 +182,7 @@ def umask() -> Iterator[Callable[[int], None]]:
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_a_new_file_is_for_whom_the_umask_says(
+def test_a_new_file_has_the_mode_of_the_umask(
     tmp_path: Path, umask: Callable[[int], None], mask: int, mode: int
 ) -> None:
     umask(mask)
@@ -212,7 +204,7 @@ def test_side_files_are_private(memory_file: Path, umask: Callable[[int], None],
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_lock_opens_once_a_file_is_writable(memory_file: Path, is_there: bool) -> None:
+def test_the_lock_file_of_a_read_only_file_is_writable(memory_file: Path, is_there: bool) -> None:
     lock = memory_file.with_name("memory.db.maintenance.lock")
     memory_file.chmod(0o444)
     if is_there:
@@ -236,7 +228,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a fil
 
 
 @as_root
-def test_what_root_lays_beside_a_file_belongs_to_its_owner(memory_file: Path) -> None:
+def test_side_files_created_by_root_belong_to_the_owner_of_the_file(memory_file: Path) -> None:
     os.chown(memory_file, 12345, 23456)
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
@@ -255,7 +247,7 @@ def test_an_unavailable_group_gets_no_rights(open_to_all: Path, group: int, mode
 
 
 @as_root
-def test_a_file_that_was_read_only_is_written_once_it_is_writable(open_to_all: Path) -> None:
+def test_a_file_read_while_read_only_can_be_written_later(open_to_all: Path) -> None:
     open_to_all.chmod(0o444)
     os.chown(open_to_all, 65534, 65534)
 
@@ -270,11 +262,16 @@ def test_a_file_that_was_read_only_is_written_once_it_is_writable(open_to_all: P
 
 
 @as_root
-def test_a_lock_that_cannot_be_opened_is_named(open_to_all: Path) -> None:
+def test_an_error_names_a_lock_that_cannot_be_opened(open_to_all: Path) -> None:
     lock = open_to_all.with_name("memory.db.maintenance.lock")
     open_to_all.chmod(0o666)
     lock.touch(0o600)
-    assert f"{lock} cannot be opened: Permission denied." in as_nobody(lambda: is_held(open_to_all))
+
+    def lock_it() -> None:
+        with maintenance_lock(open_to_all):
+            pass
+
+    assert f"{lock} cannot be opened: Permission denied." in as_nobody(lock_it)
 
 
 def as_nobody(action: Callable[[], object]) -> str:
@@ -297,7 +294,7 @@ def as_nobody(action: Callable[[], object]) -> str:
     return output
 
 
-def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> None:
+def test_a_side_file_replaces_no_file_and_follows_no_link(memory_file: Path) -> None:
     link = memory_file.with_name("link")
     link.symlink_to(memory_file.with_name("elsewhere"))
     for name in ("memory.db", "link"):
@@ -306,7 +303,7 @@ def test_no_file_is_laid_over_another_or_through_a_link(memory_file: Path) -> No
     assert not link.exists()
 
 
-def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(memory_file: Path) -> None:
+def test_a_lock_that_is_a_symbolic_link_is_refused(memory_file: Path) -> None:
     notes = memory_file.with_name("notes")
     notes.write_text("mine")
     lock = memory_file.with_name("memory.db.maintenance.lock")
@@ -319,7 +316,7 @@ def test_a_lock_that_is_a_link_is_refused_and_its_target_kept(memory_file: Path)
         pass
 
 
-def test_files_beside_a_link_are_beside_its_target(memory_file: Path, tmp_path: Path) -> None:
+def test_side_files_of_a_link_are_next_to_its_target(memory_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "links"
     folder.mkdir()
     link = folder / "memory.db"
@@ -332,51 +329,12 @@ def test_files_beside_a_link_are_beside_its_target(memory_file: Path, tmp_path: 
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
-def test_a_link_named_like_a_backup_shows_what_is_in_the_log_of_its_target(
-    memory_file: Path, tmp_path: Path
-) -> None:
+def test_a_link_named_like_a_backup_reads_its_log(memory_file: Path, tmp_path: Path) -> None:
     link = tmp_path / "memory.db.backup-20260310T030000Z"
     link.symlink_to(memory_file)
     with open_reading(memory_file):  # the last to close a file moves the log into it
         put(memory_file, a_memory("m-1"))
         assert [memory.id for memory in all_memories(link)] == ["m-1"]
-
-
-@either_way
-def test_a_missing_file_is_refused_and_not_made(tmp_path: Path, opened: Opener) -> None:
-    error = refused(opened, tmp_path / "memory.db")
-    assert "no file" in error.message
-    assert "slowwave import" in error.hint
-    assert list(tmp_path.iterdir()) == []
-
-
-def of_another_program() -> bytes:
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.execute("CREATE TABLE memories (id, content)")
-        return db.serialize()
-
-
-@either_way
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is empty"),
-        (b"SQLite", "not a SQLite database"),
-        (b"# my notes\n" * 1_000, "not a SQLite database"),
-        (MAGIC + b"\xff" * 9_000, "damaged"),
-        (of_another_program(), "not a memory file"),
-    ],
-    ids=["empty", "short", "text", "garbage", "of another program"],
-)
-def test_other_files_are_kept(tmp_path: Path, opened: Opener, content: bytes, message: str) -> None:
-    path = tmp_path / "memory.db"
-    path.write_bytes(content)
-    error = refused(opened, path)
-    assert message in error.message
-    assert message != "not a memory file" or "slowwave import" in error.hint
-    assert path.read_bytes() == content
-    with pytest.raises(UnusableFile, match="is a folder"), opened(tmp_path):
-        pytest.fail("a folder was opened")
 
 
 def cut(end: int) -> Callable[[bytearray, int], None]:
@@ -396,7 +354,7 @@ def overwritten(data: bytearray, start: int, size: int) -> None:
         lambda data, root: overwritten(data, root, 4096),
     ],
 )
-def test_a_file_that_was_cut_off_or_overwritten_is_damaged(
+def test_a_truncated_or_overwritten_file_is_damaged(
     memory_file: Path, opened: Opener, spoil: Callable[[bytearray, int], None]
 ) -> None:
     put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
@@ -408,36 +366,16 @@ def test_a_file_that_was_cut_off_or_overwritten_is_damaged(
         list(read_memories(file))
 
 
-@either_way
-@pytest.mark.parametrize(
-    ("sql", "version"),
-    [
-        ("PRAGMA user_version = 99", 99),
-        (
-            "INSERT INTO _sqlite_migrations (migration_set, name) "
-            "VALUES ('slowwave', 'version_99')",
-            len(schema_of_file.STEPS) + 1,
-        ),
-    ],
-)
-def test_newer_files_are_refused(memory_file: Path, opened: Opener, sql: str, version: int) -> None:
-    execute(memory_file, sql)
-    error = refused(opened, memory_file)
-    assert f"version {version}" in error.message
-    assert f"up to {len(schema_of_file.STEPS)}" in error.message
-    assert "newer slowwave" in error.hint
-
-
-def test_migrations_of_another_program_in_the_file_are_its_own_affair(memory_file: Path) -> None:
-    execute(
-        memory_file,
-        "INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('agent', 'version_9')",
-    )
+def test_migrations_of_another_program_are_ignored(memory_file: Path) -> None:
+    columns = "(migration_set, name) VALUES ('agent', 'version_9')"
+    execute(memory_file, f"INSERT INTO _sqlite_migrations {columns}")
     with open_reading(memory_file) as file:
         assert schema_version(file) == len(schema_of_file.STEPS)
 
 
-def test_reading_follows_a_migration(memory_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_file_is_readable_only_after_its_migration(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(memory_file, a_memory("m-1"))
 
     def version_next(db: object) -> None:
@@ -453,7 +391,7 @@ def test_reading_follows_a_migration(memory_file: Path, monkeypatch: pytest.Monk
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
 
 
-def test_nothing_can_be_written_to_a_file_that_is_open_for_reading(memory_file: Path) -> None:
+def test_a_file_opened_for_reading_cannot_be_written(memory_file: Path) -> None:
     before = memory_file.read_bytes()
     with pytest.raises(StoreError, match="cannot be written"), open_reading(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
@@ -461,7 +399,7 @@ def test_nothing_can_be_written_to_a_file_that_is_open_for_reading(memory_file: 
 
 
 @either_way
-def test_a_file_longer_in_its_log_is_not_cut_off(memory_file: Path, opened: Opener) -> None:
+def test_a_file_with_pages_in_its_log_is_not_truncated(memory_file: Path, opened: Opener) -> None:
     link = memory_file.with_name("link.db")
     link.symlink_to(memory_file)
     with open_writing(memory_file) as agent, agent.transaction():
@@ -474,7 +412,7 @@ def test_a_file_longer_in_its_log_is_not_cut_off(memory_file: Path, opened: Open
                 assert len(list(read_memories(file))) == 40
 
 
-def test_a_reader_has_one_picture_while_agents_write(memory_file: Path) -> None:
+def test_a_reader_sees_one_snapshot_while_agents_write(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     with open_reading(memory_file) as file:
         assert len(list(read_memories(file))) == 1
@@ -483,7 +421,7 @@ def test_a_reader_has_one_picture_while_agents_write(memory_file: Path) -> None:
     assert len(all_memories(memory_file)) == 2
 
 
-def test_a_file_whose_log_cannot_be_opened_says_what_is_in_the_way(memory_file: Path) -> None:
+def test_an_error_names_a_log_that_cannot_be_opened(memory_file: Path) -> None:
     memory_file.with_name("memory.db-wal").mkdir()
     error = refused(open_reading, memory_file)
     assert "cannot be read" in error.message
@@ -519,7 +457,7 @@ def test_the_next_writer_repairs_an_interrupted_write(memory_file: Path) -> None
 
 
 @pytest.mark.parametrize("reason", [ValueError, KeyboardInterrupt, SystemExit, FileHeld])
-def test_a_failed_transaction_is_undone(memory_file: Path, reason: type[BaseException]) -> None:
+def test_an_exception_rolls_back(memory_file: Path, reason: type[BaseException]) -> None:
     put(memory_file, a_memory("m-1"))
     with open_writing(memory_file) as file:
         with pytest.raises(reason), file.transaction():
@@ -530,7 +468,7 @@ def test_a_failed_transaction_is_undone(memory_file: Path, reason: type[BaseExce
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1", "m-3"]
 
 
-def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_file: Path) -> None:
+def test_a_transaction_that_fails_at_its_commit_changes_nothing(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
         with pytest.raises(StoreError, match="rejects the change"), file.transaction():
             add_memories(file, [a_memory("m-1", superseded_by="nobody")])
@@ -538,13 +476,15 @@ def test_a_transaction_that_the_file_refuses_at_its_end_changes_nothing(memory_f
     assert all_memories(memory_file) == []
 
 
-def test_a_bare_write_is_explained(memory_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_outside_a_transaction_reports_a_locked_file(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connection, "BUSY_TIMEOUT_MS", 1)
-    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as another:
-        add_memories(another, [a_memory("m-1")])
+    with changing(memory_file), pytest.raises(FileHeld), open_writing(memory_file) as second:
+        add_memories(second, [a_memory("m-1")])
 
 
-# Holds the file in the way of others: the statements, then what a command that has to wait does.
+# Who waits for whom: the journal mode, the statements of the holder, and the waiting command.
 IN_THE_WAY = {
     "a writer of a writer": ("WAL", "BEGIN IMMEDIATE", "add"),
     "a reader of a commit": ("DELETE", "BEGIN; SELECT * FROM memories", "add"),
@@ -569,34 +509,36 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
-# Who waits for a writer to end, as a run does, is in `test_signals`.
+# A run that waits for a writer is in `test_signals`.
 @pytest.mark.parametrize("way", ["a reader of a commit", "a writer of a reader"])
-def test_a_waiting_command_obeys_ctrl_c(memory_file: Path, figures: Figures, way: str) -> None:
+def test_ctrl_c_ends_a_waiting_command(memory_file: Path, figures: Figures, way: str) -> None:
     mode, statements, command = IN_THE_WAY[way]
     put(memory_file, a_memory("m-1"))
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     arguments = [command, memory_file, *(["new"] if command == "add" else [])]
     with (
-        process(HOLDING, memory_file, statements) as another,
-        process(COMMAND, *arguments) as item,
+        process(HOLDING, memory_file, statements) as holder,
+        process(COMMAND, *arguments) as interrupted,
         process(COMMAND, *arguments) as patient,
     ):
         time.sleep(0.5)
-        assert (item.poll(), patient.poll()) == (None, None)
+        assert (interrupted.poll(), patient.poll()) == (None, None)
         began = time.monotonic()
-        item.send_signal(signal.SIGINT)
-        # Had it waited to the end of its time, it would say that the file is held.
-        assert item.wait(timeout=30) == 130
+        interrupted.send_signal(signal.SIGINT)
+        # After its timeout it would report that the file is locked.
+        assert interrupted.wait(timeout=30) == 130
         took = time.monotonic() - began
         assert patient.poll() is None
-        another.kill()
+        holder.kill()
         assert patient.wait(timeout=30) == 0
     figures.reach("slowest end of a wait after Ctrl-C in ms", round(took * 1000))
     assert len(all_memories(memory_file)) == (2 if command == "add" else 1)
 
 
 @pytest.mark.parametrize("way", IN_THE_WAY)
-def test_waiting_has_an_end(memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+def test_waiting_for_a_locked_file_ends_with_an_error(
+    memory_file: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
     put(memory_file, a_memory("m-1"))
     mode, statements, command = IN_THE_WAY[way]
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
@@ -609,46 +551,38 @@ def test_waiting_has_an_end(memory_file: Path, monkeypatch: pytest.MonkeyPatch, 
     assert [memory.id for memory in all_memories(memory_file)] == ["m-1"]
 
 
-def test_a_slow_source_does_not_keep_the_file_locked(memory_file: Path) -> None:
-    with process(COMMAND, "import", memory_file, "-") as item:
-        assert item.stdin is not None
-        item.stdin.write('{"content": "from the pipe"}\n')
-        item.stdin.flush()
-        time.sleep(0.5)
-        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
-            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
-        item.stdin.write('{"content": "from the pipe, later"}')
-        item.stdin.close()
-        assert item.wait(timeout=30) == 0
+@pytest.mark.parametrize("is_named", [False, True])
+def test_importing_a_slow_pipe_does_not_lock_the_file(memory_file: Path, is_named: bool) -> None:
+    pipe = memory_file.with_name("pipe")
+    os.mkfifo(pipe)
+    with process(COMMAND, "import", memory_file, pipe if is_named else "-") as command:
+        stream = pipe.open("w") if is_named else command.stdin
+        assert stream is not None
+        with stream:
+            stream.write('{"content": "from the pipe"}\n')
+            stream.flush()
+            time.sleep(0.5)
+            with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
+                agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
+            stream.write('{"content": "from the pipe, later"}')
+        assert command.wait(timeout=30) == 0
     contents = [row["content"] for row in rows(memory_file, "SELECT content FROM memories")]
     assert contents == ["of an agent", "from the pipe", "from the pipe, later"]
 
 
-def test_a_pipe_with_a_name_is_read_to_its_end_first(memory_file: Path, tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with process(COMMAND, "import", memory_file, pipe) as item, pipe.open("wb") as stream:
-        stream.write(b'{"content": "from the pipe"}')
-        stream.flush()
-        time.sleep(0.3)
-        with closing(sqlite3.connect(memory_file, timeout=0)) as agent, agent:
-            agent.execute("INSERT INTO memories (content) VALUES ('of an agent')")
-        stream.close()
-        assert item.wait(timeout=30) == 0
-    assert len(rows(memory_file, "SELECT 1 FROM memories")) == 2
-
-
-def replaced(path: Path) -> None:
+def replace_file(path: Path) -> None:
     """Put another memory file in the place of this one."""
-    another = path.with_name("other.db")
-    create_file(another)
-    put(another, a_memory("of-the-other"))
-    another.replace(path)
+    second = path.with_name("second.db")
+    create_file(second)
+    put(second, a_memory("of-the-other"))
+    second.replace(path)
 
 
 @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
-@pytest.mark.parametrize("change", [replaced, Path.unlink])
-def test_writes_need_the_file(memory_file: Path, mode: str, change: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize("change", [replace_file, Path.unlink])
+def test_a_removed_or_replaced_file_is_not_written(
+    memory_file: Path, mode: str, change: Callable[[Path], None]
+) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     with (
         pytest.raises(UnusableFile, match="removed or replaced"),
@@ -661,27 +595,19 @@ def test_writes_need_the_file(memory_file: Path, mode: str, change: Callable[[Pa
         assert [memory.id for memory in all_memories(memory_file)] == ["of-the-other"]
 
 
-def test_a_run_does_not_continue_in_a_replaced_file(memory_file: Path) -> None:
+def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    item = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
+    run = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
-    item.keep_vectors(vector)
-    replaced(memory_file)
+    run.keep_vectors(vector)
+    replace_file(memory_file)
     raised = pytest.raises(UnusableFile, match="removed or replaced")
     with unchanged(memory_file.read_bytes), raised:
-        item.keep_vectors(vector)
+        run.keep_vectors(vector)
 
 
-def test_a_file_open_for_writing_survives_a_loss_of_power(memory_file: Path) -> None:
-    with open_writing(memory_file) as file:
-        full, extra = 2, 3
-        assert file.value("PRAGMA synchronous") in (full, extra)
-        assert file.value("PRAGMA foreign_keys") == 1
-        assert file.value("PRAGMA cell_size_check") == 1
-
-
-def test_an_index_for_full_text_search_that_an_agent_laid_is_kept_up(memory_file: Path) -> None:
+def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> None:
     execute(memory_file, "CREATE VIRTUAL TABLE found USING fts5 (content)")
     execute(
         memory_file,
@@ -692,12 +618,9 @@ def test_an_index_for_full_text_search_that_an_agent_laid_is_kept_up(memory_file
     assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
 
 
-def test_a_trigger_of_an_agent_that_refuses_a_change_is_told(memory_file: Path) -> None:
-    execute(
-        memory_file,
-        "CREATE TRIGGER closed BEFORE INSERT ON memories "
-        "BEGIN SELECT RAISE(ABORT, 'not today'); END",
-    )
+def test_a_change_refused_by_a_trigger_is_an_error(memory_file: Path) -> None:
+    refusing = "BEGIN SELECT RAISE(ABORT, 'not today'); END"
+    execute(memory_file, f"CREATE TRIGGER closed BEFORE INSERT ON memories {refusing}")
     with pytest.raises(StoreError, match="not today"):
         put(memory_file, a_memory("m-1"))
 
@@ -713,30 +636,8 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
     assert all_memories(memory_file) == []
 
 
-@either_way
-def test_a_wrong_statement_is_a_defect_of_slowwave(memory_file: Path, opened: Opener) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="syntax error"), opened(memory_file) as file:
-        file.value("SELECT 1 FRM memories")
-
-
-def is_held(path: Path) -> bool:
-    """Whether another maintenance run is refused."""
-    try:
-        with maintenance_lock(path):
-            return False
-    except FileHeld as error:
-        return "Another maintenance run" in error.message
-
-
-def test_a_second_maintenance_run_waits_for_the_end_of_the_first(memory_file: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), maintenance_lock(memory_file):
-        assert is_held(memory_file)
-        raise KeyboardInterrupt
-    assert not is_held(memory_file)
-
-
 @pytest.mark.parametrize("name", ["memory.db", "no/memory.db"])
-def test_a_missing_file_cannot_be_locked_and_leaves_no_trace(tmp_path: Path, name: str) -> None:
+def test_locking_a_missing_file_creates_nothing(tmp_path: Path, name: str) -> None:
     with pytest.raises(UnusableFile, match="no file"), maintenance_lock(tmp_path / name):
         pytest.fail("it was locked")
     assert list(tmp_path.iterdir()) == []
@@ -751,9 +652,9 @@ def test_closing_ignores_unread_rows(memory_file: Path, monkeypatch: pytest.Monk
             read_vectors(file, "any", "default"),
             file.rows("SELECT name FROM sqlite_master"),
         ]
-        for item in left:
-            next(item, None)
-        del item
+        for cursor in left:
+            next(cursor, None)
+        del cursor
     left.clear()
     gc.collect()
     assert output == []

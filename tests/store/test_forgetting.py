@@ -1,4 +1,4 @@
-"""Forgetting erases a text from every row and every byte, and changes nothing else."""
+"""`forget` erases a text from every row and byte, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from agents_files import killed
@@ -41,9 +40,9 @@ _CACHES = {"answers", "memos", "neighbours", "standing", "changes"}
 
 
 @pytest.fixture(scope="module")
-def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
     """Provide a file after a night with a model's recorded answers."""
-    path = tmp_path_factory.mktemp("slept") / "memory.db"
+    path = tmp_path_factory.mktemp("night") / "memory.db"
     create_file(path)
     with open_writing(path) as file:
         import_lines(file, LIFE.read_bytes().splitlines(), NOW)
@@ -51,7 +50,7 @@ def slept(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) 
     return path
 
 
-path = copied("slept")
+path = copied("after_a_night")
 
 
 def bytes_of(path: Path) -> bytes:
@@ -114,17 +113,14 @@ def test_no_byte_is_left(what: tuple[str, ...], needs_derived: bool, path: Path,
     assert not {*done.json["forgotten"]} & states(path).keys()
 
 
-def test_derived_memories_are_named_and_go_only_on_request(path: Path, cli: Cli) -> None:
-    (derived,) = rows(
-        path, "SELECT derived_id AS id FROM synthesized_from WHERE source_id = ?", SOURCE
-    )
+def test_derived_memories_are_forgotten_only_with_derived(path: Path, cli: Cli) -> None:
+    edges = "SELECT derived_id, source_id FROM synthesized_from"
+    derived = rows(path, f"{edges} WHERE source_id = ?", SOURCE)[0]["derived_id"]
     with unchanged(everything, path):
-        cli("forget", path, SOURCE, "--yes").ends(1, derived["id"], "--derived")
-    sources = rows(
-        path, "SELECT source_id AS id FROM synthesized_from WHERE derived_id = ?", derived["id"]
-    )
+        cli("forget", path, SOURCE, "--yes").ends(1, derived, "--derived")
+    sources = rows(path, f"{edges} WHERE derived_id = ?", derived)
     done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
-    assert {*done["active_again"]} == {row["id"] for row in sources} - {SOURCE}
+    assert {*done["active_again"]} == {row["source_id"] for row in sources} - {SOURCE}
     assert {states(path)[memory] for memory in done["active_again"]} == {"active"}
     # They are shown to a model again.
     asked = "SELECT 1 FROM asked JOIN memories USING (content_hash) WHERE id = ?"
@@ -143,37 +139,35 @@ def test_nothing_is_forgotten_without_a_confirmation(path: Path, cli: Cli) -> No
     assert everything(path) == rows_before
 
 
-def test_the_rest_of_a_run_is_undone_and_the_loss_is_said(path: Path, cli: Cli) -> None:
+def test_undo_restores_the_rest_of_a_run_and_names_the_loss(path: Path, cli: Cli) -> None:
     (run,) = rows(path, "SELECT id FROM runs")
     done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
     assert done["runs"] == [run["id"]]
     assert "were forgotten on" in cli("log", path, run["id"]).out
     assert "forgot memories" in cli("undo", path, done["run"], "--yes").err
     cli("undo", path, run["id"], "--yes").ends(0, "cannot be undone")
-    told = {
-        json.loads(line)["id"]: json.loads(line)["content"]
-        for line in LIFE.read_text().splitlines()
-    }
-    del told[SOURCE]
+    lines = map(json.loads, LIFE.read_text().splitlines())
+    imported = {line["id"]: line["content"] for line in lines}
+    del imported[SOURCE]
     found = rows(path, "SELECT id, content FROM memories WHERE status = 'active'")
-    assert {row["id"]: row["content"] for row in found} == told
+    assert {row["id"]: row["content"] for row in found} == imported
     assert whole(path)
 
 
-def test_a_forgotten_memory_does_not_come_back(path: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_forgotten_memory_cannot_be_imported(path: Path, tmp_path: Path, cli: Cli) -> None:
     old = tmp_path / "old.jsonl"
     old.write_text(cli("export", path, "--all").out)
-    memory = old.read_text().splitlines()
-    (line,) = (line for line in memory if json.loads(line).get("id") == DUPLICATE)
+    lines = old.read_text().splitlines()
+    (line,) = (each for each in lines if json.loads(each).get("id") == DUPLICATE)
     assert cli("forget", path, DUPLICATE, "--yes", "--reason", "asked on 3 May").code == 0
     cli("show", path, DUPLICATE).ends(1, "was forgotten on")
     listed = cli("log", path, "--json").json["runs"][-1]
     assert "asked on 3 May" in cli("log", path, listed["id"]).out
     again = cli("forget", path, DUPLICATE, "--yes", "--json")
     assert (again.code, again.json["forgotten"]) == (0, [])
-    one = tmp_path / "one.jsonl"
-    one.write_text(f"{line}\n")
-    imported = cli("import", path, one, "--json").json
+    alone = tmp_path / "alone.jsonl"
+    alone.write_text(f"{line}\n")
+    imported = cli("import", path, alone, "--json").json
     assert imported["imported"] == 0
     assert "was forgotten on" in imported["skipped"][0]["reason"]
     # Nor into a file that this one was exported to.
@@ -181,7 +175,7 @@ def test_a_forgotten_memory_does_not_come_back(path: Path, tmp_path: Path, cli: 
     moved = tmp_path / "moved.jsonl"
     moved.write_text(cli("export", path, "--all").out)
     assert cli("import", tmp_path / "new.db", moved).code == 0
-    assert cli("import", tmp_path / "new.db", one, "--json").json["imported"] == 0
+    assert cli("import", tmp_path / "new.db", alone, "--json").json["imported"] == 0
 
 
 def test_a_killed_forget_is_complete_or_repeatable(path: Path, tmp_path: Path, cli: Cli) -> None:
@@ -200,7 +194,7 @@ def test_a_killed_forget_is_complete_or_repeatable(path: Path, tmp_path: Path, c
         assert not left_of(copy, gone)
 
 
-def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cli: Cli) -> None:
+def test_repeating_forget_erases_what_a_reader_kept_in_the_log(path: Path, cli: Cli) -> None:
     gone = texts(path, DUPLICATE)
     with closing(sqlite3.connect(path)) as reader:
         reader.execute("BEGIN")
@@ -213,7 +207,7 @@ def test_what_a_reader_keeps_in_the_log_is_erased_by_a_repetition(path: Path, cl
     assert not left_of(path, gone)
 
 
-def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> None:
+def test_a_text_in_tables_of_the_agent_is_reported(path: Path, cli: Cli) -> None:
     # Nor does a memory that an agent cut within a letter keep anything from being forgotten.
     execute(path, "INSERT INTO memories (content) VALUES (CAST(x'6361c3' AS TEXT))")
     execute(path, "CREATE TABLE notes (body TEXT)")
@@ -225,7 +219,7 @@ def test_a_text_of_the_agents_own_tables_is_reported(path: Path, cli: Cli) -> No
     assert NAME.encode() not in bytes_of(path)
 
 
-def test_a_text_that_nothing_contains_leaves_the_file_alone(path: Path, cli: Cli) -> None:
+def test_forgetting_an_unknown_text_changes_nothing(path: Path, cli: Cli) -> None:
     assert cli("forget", path, DUPLICATE, "--yes").code == 0
     with unchanged(everything, path):
         done = cli("forget", path, "--matching", f"{NAME}x", "--yes")
@@ -259,7 +253,7 @@ def test_each_spelling_of_a_text_is_forgotten(memory_file: Path, cli: Cli) -> No
     assert states(memory_file) == {"kept": "active", "accent": "active"}
 
 
-def test_memories_that_lose_a_text_elsewhere_are_counted(memory_file: Path, cli: Cli) -> None:
+def test_memories_with_redacted_fields_are_counted(memory_file: Path, cli: Cli) -> None:
     put(memory_file, a_memory("k1", "Maria Keller is in."))
     put(memory_file, a_memory("k5", "The pump hums.", session="Maria Keller talk"))
     counted = "from the source, session, tags or metadata of 1 memory that stays"
@@ -273,7 +267,7 @@ def test_memories_that_lose_a_text_elsewhere_are_counted(memory_file: Path, cli:
     assert rows(memory_file, "SELECT session FROM memories") == [{"session": "[forgotten] talk"}]
 
 
-def test_backups_are_named_and_can_forget_too(path: Path, cli: Cli) -> None:
+def test_backups_with_the_text_are_named(path: Path, cli: Cli) -> None:
     assert cli("maintain", path, "--backup", "--reconsider", "--quiet").code == 0
     cli("add", path, "The user prefers tea.")
     backup = path.with_name("memory.db.backup-20260310T030000Z")
@@ -311,14 +305,11 @@ def test_a_tenant_forgets_only_its_own(memory_file: Path) -> None:
     assert states(memory_file) == {"of-bob": "active"}
 
 
-def test_messages_of_a_memory_are_erased(memory_file: Path, cli: Cli, server: ModelServer) -> None:
+def test_forget_erases_messages(memory_file: Path, cli: Cli, server: ModelServer) -> None:
     server.responder = repeating
     conversation = memory_file.with_name("talk.jsonl")
-    lines = [
-        {"role": "user", "content": "My sister Ana lives in Porto, and I never eat walnuts."},
-        {"role": "assistant", "content": "Noted."},
-    ]
-    conversation.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    text = "My sister Ana lives in Porto, and I never eat walnuts."
+    conversation.write_text(json.dumps({"role": "user", "content": text}) + "\n")
     assert cli("ingest", memory_file, conversation, *asking(server)).code == 0
     conversation.unlink()
     assert b"Porto" in bytes_of(memory_file)
@@ -327,20 +318,12 @@ def test_messages_of_a_memory_are_erased(memory_file: Path, cli: Cli, server: Mo
     assert whole(memory_file)
 
 
-def test_why_a_model_chose_a_forgotten_memory_is_erased(memory_file: Path) -> None:
-    fact = {
-        "content": "Petra Zwiebel lives in Graz.",
-        "kind": "fact",
-        "importance": 4,
-        "subject": "Petra Zwiebel",
-        "tags": [],
-        "quotes": ["Petra Zwiebel lives in Graz"],
-    }
+def test_forget_erases_the_reasoning_of_a_model(memory_file: Path) -> None:
+    text = "Petra Zwiebel lives in Graz"
+    fact = {"content": f"{text}.", "kind": "fact", "importance": 4, "subject": "Petra Zwiebel"}
+    fact |= {"tags": [], "quotes": [text]}
     answer = {"memories": [fact], "reasoning": "She was named, with the Hinterhof address."}
-    messages = [
-        {"role": "user", "content": "Note: Petra Zwiebel lives in Graz, and I like apples."},
-        {"role": "assistant", "content": "Noted."},
-    ]
+    messages = [{"role": "user", "content": f"Note: {text}, and I like apples."}]
     with AgentMemory(memory_file) as memory:
         (found,) = memory.ingest(
             messages, model=lambda *_: json.dumps(answer), checker="none"
@@ -365,12 +348,14 @@ def test_a_published_fact_is_retracted_before_it_is_forgotten(memory_file: Path,
 
 @settings(max_examples=12, deadline=None)
 @given(data=st.data())
-def test_the_rest_is_unchanged_to_the_byte(slept: Path, data: st.DataObject) -> None:
-    texts = {row["id"]: row["content"] for row in rows(slept, "SELECT id, content FROM memories")}
+def test_forget_changes_no_other_row(after_a_night: Path, data: st.DataObject) -> None:
+    texts = {
+        row["id"]: row["content"] for row in rows(after_a_night, "SELECT id, content FROM memories")
+    }
     memory = data.draw(st.sampled_from(sorted(texts)))
     words = data.draw(st.none() | st.sampled_from(texts[memory].split()))
     with TemporaryDirectory() as folder:
-        path = Path(shutil.copy(slept, folder))
+        path = Path(shutil.copy(after_a_night, folder))
         before = everything(path)
         with open_writing(path) as file:
             found = find_forgettable(file, None if words else memory, words)
@@ -379,20 +364,13 @@ def test_the_rest_is_unchanged_to_the_byte(slept: Path, data: st.DataObject) -> 
         after = everything(path)
         assert whole(path)
         gone = {*done.ids}
-        released = {*done.released}
-        proposals = before["proposals"] - after["proposals"]
-        assert not gone & states(path).keys()
+        known = {table: {done.run_id} for table in ("runs", "journal")}
+        known["memories"] = {*done.released}
         for table in before.keys() - _CACHES:
+            marks = {"[forgotten]", *known.get(table, ())}
             added = after[table] - before[table]
-            assert all(
-                (table, True) in (("runs", done.run_id in row), ("journal", done.run_id in row))
-                or (table == "memories" and any(key in row for key in released))
-                or "[forgotten]" in row
-                for row in added
-            ), table
+            assert all(any(mark in row for mark in marks) for row in added), table
+        proposals = before["proposals"] - after["proposals"]
         assert all(any(key in row for key in gone) or words for row in proposals)
-        assert {json.loads(json.dumps(key)) for key in states(path)} == texts.keys() - gone
-        kept: dict[str, Any] = {
-            row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")
-        }
-        assert all(texts[key] == text for key, text in kept.items())
+        kept = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+        assert kept == {key: text for key, text in texts.items() if key not in gone}

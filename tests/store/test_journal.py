@@ -1,4 +1,4 @@
-"""What a run changed is undone to the bit, or nothing is."""
+"""Undo of runs and proposals, and the journal that it reads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from builders import (
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import execute, picture, rows, unchanged
+from nights import AGENTS_TABLES, execute, picture, rows, unchanged
 
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
@@ -49,10 +49,7 @@ from slowwave.store.vectors import keep_vectors, to_blob
 RUN = "run-1"
 PROPOSAL = "proposal-1"
 # Every table that is not the record of the run itself.
-TABLES = (
-    *("memories", "embeddings", "entities", "memory_entities", "entity_scans"),
-    *("synthesized_from", "derivations"),
-)
+TABLES = (*AGENTS_TABLES, "entity_scans", "derivations")
 EVERYTHING = (*TABLES, "runs", "proposals", "journal", "answers")
 MODELS = ("m", "of-the-agent")
 VECTOR = to_blob([0.6, 0.8])
@@ -63,12 +60,9 @@ def undo(path: Path, run_id: str = RUN) -> list[str]:
         return undo_runs(file, [run_id], LATER)
 
 
-def undo_one(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
+def undo_key(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
     with open_writing(path) as file:
         undo_proposal(file, run_id, key, LATER)
-
-
-# ---- any sequence of changes ----
 
 
 def seeded(path: Path) -> None:
@@ -88,7 +82,8 @@ def seeded(path: Path) -> None:
         keep_scans(file, [("m-2", "h")], "run-0")
 
 
-Change = Callable[[MemoryFile, str], None]
+# A function that changes a file for a proposal, and its other arguments.
+Change = tuple[Any, ...]
 
 ids = st.integers(0, 9)
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=6)
@@ -114,7 +109,7 @@ columns = st.fixed_dictionaries(
 
 
 def known(file: MemoryFile, number: int) -> str:
-    """Return one of the memories that there are."""
+    """Return the id of a memory in the file."""
     there = [row["id"] for row in file.rows("SELECT id FROM memories ORDER BY id")]
     return str(there[number % len(there)])
 
@@ -125,66 +120,49 @@ def with_ids(file: MemoryFile, changes: dict[str, Any]) -> dict[str, Any]:
     return changes | {"superseded_by": known(file, changes["superseded_by"])}
 
 
-def inserting(text: str, changes: dict[str, Any]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        number = file.value("SELECT count(*) FROM memories")
-        row = to_row(a_memory(f"new-{number}", text)) | with_ids(file, changes)
-        Journal(file, RUN, proposal).insert("memories", row)
-
-    return change
+def insert(file: MemoryFile, proposal: str, text: str, changes: dict[str, Any]) -> None:
+    number = file.value("SELECT count(*) FROM memories")
+    row = to_row(a_memory(f"new-{number}", text)) | with_ids(file, changes)
+    Journal(file, RUN, proposal).insert("memories", row)
 
 
-def updating(number: int, changes: dict[str, Any]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        key = {"id": known(file, number)}
-        if changes:
-            Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
-
-    return change
+def update(file: MemoryFile, proposal: str, number: int, changes: dict[str, Any]) -> None:
+    key = {"id": known(file, number)}
+    if changes:
+        Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
 
 
-def citing(derived: int, source: int, text: str | None) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        key = {"derived_id": known(file, derived), "source_id": known(file, source)}
-        row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
-        row["source_content"] = text  # type: ignore[assignment]
-        where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
-        if file.value(where, list(key.values())) is None:
-            Journal(file, RUN, proposal).insert("synthesized_from", row)
-
-    return change
+def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str | None) -> None:
+    key = {"derived_id": known(file, derived), "source_id": known(file, source)}
+    row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
+    where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
+    if file.value(where, list(key.values())) is None:
+        Journal(file, RUN, proposal).insert("synthesized_from", {**row, "source_content": text})
 
 
-def uniting(number: int, names: list[str]) -> Change:
-    def change(file: MemoryFile, proposal: str) -> None:
-        memory = read_memory(file, known(file, number))
-        add_entities(Journal(file, RUN, proposal), memory, names)
-
-    return change
+def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) -> None:
+    add_entities(Journal(file, RUN, proposal), read_memory(file, known(file, number)), names)
 
 
-def embedding(number: int, model: str) -> Change:
-    def change(file: MemoryFile, _: str) -> None:
-        keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
-
-    return change
+def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
+    keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
 
 
-def naming(number: int, names: list[str]) -> Change:
-    def change(file: MemoryFile, _: str) -> None:
-        keep_entities(file, "default", [(known(file, number), names)], RUN)
+def find_names(file: MemoryFile, _: str, number: int, names: list[str]) -> None:
+    keep_entities(file, "default", [(known(file, number), names)], RUN)
 
-    return change
+
+def calls_of(function: Callable[..., None], *arguments: st.SearchStrategy[Any]) -> Any:
+    return st.tuples(st.just(function), *arguments)
 
 
 names = st.lists(st.sampled_from(["Ada", "Bo", "Cy"]) | words, max_size=3)
-searches = st.builds(embedding, ids, st.sampled_from(MODELS)) | st.builds(naming, ids, names)
+searches = calls_of(embed, ids, st.sampled_from(MODELS)) | calls_of(find_names, ids, names)
 changes = (
-    st.builds(inserting, words, columns)
-    | st.builds(updating, ids, columns)
-    | st.builds(citing, ids, ids, st.none() | words)
-    | st.builds(uniting, ids, names)
-    | searches
+    calls_of(insert, words, columns)
+    | calls_of(update, ids, columns)
+    | calls_of(cite, ids, ids, st.none() | words)
+    | calls_of(add_names, ids, names)
 )
 
 
@@ -193,50 +171,47 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("seed") / "memory.db"
     seeded(path)
     a_run(path)
-    decide(path, a_decision(key="one"), a_decision(key="two"))
+    decide(path, a_decision(key="first"), a_decision(key="second"))
     return path
 
 
 def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
     with changing(path) as file:
-        for change in chosen:
-            change(file, proposal)
+        for change, *arguments in chosen:
+            change(file, proposal, *arguments)
 
 
 @settings(max_examples=examples(100))
-@given(made=st.lists(st.tuples(st.sampled_from(["", "one", "two"]), changes), max_size=12))
+@given(
+    made=st.lists(
+        st.tuples(st.sampled_from(["", "first", "second"]), changes | searches), max_size=12
+    )
+)
 def test_undo_restores_rows_after_any_changes(made: list[tuple[str, Change]], seed: Path) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
-        with changing(path) as file:
-            for proposal, change in made:
-                change(file, proposal)
-        assert undo(path) == ["one", "two"]
+        for proposal, change in made:
+            make(path, proposal, [change])
+        assert undo(path) == ["first", "second"]
 
 
 @settings(max_examples=examples(40))
 @given(
     looked=st.lists(searches, max_size=3),
-    first=st.lists(changes, max_size=6),
-    second=st.lists(
-        st.builds(inserting, words, columns)
-        | st.builds(updating, ids, columns)
-        | st.builds(citing, ids, ids, st.none())
-        | st.builds(uniting, ids, names),
-        max_size=6,
-    ),
+    first=st.lists(changes | searches, max_size=6),
+    second=st.lists(changes, max_size=6),
 )
-def test_a_proposal_is_taken_back_by_itself_and_then_the_rest_of_its_run(
+def test_a_proposal_is_undone_alone_and_then_the_rest_of_its_run(
     looked: list[Change], first: list[Change], second: list[Change], seed: Path
 ) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
         make(path, "", looked)
-        make(path, "one", first)
+        make(path, "first", first)
         with unchanged(picture, path, TABLES):
-            make(path, "two", second)
-            undo_one(path, "two")
-        assert undo(path) == ["one"]
+            make(path, "second", second)
+            undo_key(path, "second")
+        assert undo(path) == ["first"]
 
 
 # ---- one night, and what happened after it ----
@@ -266,7 +241,7 @@ def after_a_night(memory_file: Path) -> Path:
 
 @pytest.fixture
 def the_day_before(after_a_night: Path) -> dict[str, list[dict[str, Any]]]:
-    """Provide the tables as they were."""
+    """Provide the tables as they were before the night."""
     path = after_a_night.with_name("before.db")
     create_file(path)
     put(path, *DAY_BEFORE)
@@ -290,40 +265,24 @@ def _derive(changes: ProposalChanges, derived: str, sources: list[str]) -> None:
     changes.add_derivation(derived, how | {"prompt_hash": "h", "inputs_hash": "h"})
 
 
-def test_what_was_taken_back_is_on_record(after_a_night: Path) -> None:
-    undo_one(after_a_night, "rule")
+def test_undo_records_the_state_of_each_proposal(after_a_night: Path) -> None:
+    undo_key(after_a_night, "rule")
     decide(after_a_night, a_decision(key="never", state="rejected"))
-    states = "SELECT key, state, decided_at = ? AS now FROM proposals ORDER BY key"
-    outcome = "SELECT outcome FROM runs"
-    assert {row["key"]: row["state"] for row in rows(after_a_night, states, LATER)} == {
-        "merge": "applied",
-        "never": "rejected",
-        "rule": "undone",
-        "synthesis": "applied",
-    }
-    assert rows(after_a_night, outcome) == [{"outcome": "running"}]
+
+    def recorded() -> tuple[list[tuple[str, ...]], list[dict[str, Any]]]:
+        sql = "SELECT key, state, decided_at = ? AS now FROM proposals ORDER BY key"
+        outcomes = rows(after_a_night, "SELECT outcome FROM runs")
+        return [tuple(row.values()) for row in rows(after_a_night, sql, LATER)], outcomes
+
+    never = ("never", "rejected", 0)
+    kept = [("merge", "applied", 0), never, ("rule", "undone", 1), ("synthesis", "applied", 0)]
+    assert recorded() == (kept, [{"outcome": "running"}])
     undo(after_a_night)
-    assert [tuple(row.values()) for row in rows(after_a_night, states, LATER)] == [
-        ("merge", "undone", 1),
-        ("never", "rejected", 0),
-        ("rule", "undone", 1),
-        ("synthesis", "undone", 1),
-    ]
-    assert rows(after_a_night, outcome) == [{"outcome": "undone"}]
+    undone = [(key, "undone", 1) for key in ("merge", "rule", "synthesis")]
+    assert recorded() == (sorted([*undone, never]), [{"outcome": "undone"}])
 
 
-@pytest.mark.parametrize("order", [("synthesis", "merge"), ("merge", "rule", "synthesis")])
-def test_single_proposals_may_go_before_their_run_in_any_order(
-    after_a_night: Path, the_day_before: dict[str, Any], order: tuple[str, ...]
-) -> None:
-    for key in order:
-        undo_one(after_a_night, key)
-    undo(after_a_night)
-    assert picture(after_a_night, TABLES) == the_day_before
-    assert whole(after_a_night)
-
-
-def test_another_runs_changes_stay(after_a_night: Path) -> None:
+def test_undo_keeps_the_changes_of_other_runs(after_a_night: Path) -> None:
     a_run(after_a_night, "run-2")
     with changing(after_a_night) as file:
         by("p", file, "run-2").update_memory("e", {"tags": '["later"]'})
@@ -336,16 +295,6 @@ def test_another_runs_changes_stay(after_a_night: Path) -> None:
     assert rows(after_a_night, "SELECT memory_id FROM embeddings") == [{"memory_id": "e"}]
 
 
-def test_names_that_no_text_mentions_any_more_go_with_the_last_run(after_a_night: Path) -> None:
-    a_run(after_a_night, "run-2")
-    with changing(after_a_night) as file:
-        keep_entities(file, "default", [("e", ["Ada"])], "run-2")
-    execute(after_a_night, "INSERT INTO entities (tenant, name) VALUES ('default', 'given')")
-    undo(after_a_night)
-    undo(after_a_night, "run-2")
-    assert rows(after_a_night, "SELECT name FROM entities") == [{"name": "given"}]
-
-
 REFUSALS = {
     "derived text edited": (
         "UPDATE memories SET content = 'edited' WHERE id = 'd'",
@@ -356,30 +305,16 @@ REFUSALS = {
         "DELETE FROM memories WHERE id = 'd'",
         "Memory d was deleted after the run. An agent or a person did that, not a run.",
     ),
-    "derived archived": (
-        "UPDATE memories SET status = 'archived' WHERE id = 'd'",
-        "Memory d was changed after the run: status is 'archived' now, but the run "
-        "had set it to 'active'.",
-    ),
-    "derived pinned": (
-        "UPDATE memories SET pinned = 1 WHERE id = 'd'",
-        "Memory d was changed after the run: pinned is 1 now, but the run had set it to 0.",
-    ),
     "source archived": (
         "UPDATE memories SET status = 'archived' WHERE id = 'a'",
         "Memory a was changed after the run: status is 'archived' now, but the run "
         "had set it to 'superseded'. An agent or a person did that, not a run.",
-    ),
-    "source deleted": (
-        "DELETE FROM memories WHERE id = 'b'",
-        "Memory b was deleted after the run.",
     ),
     "survivor changed": (
         "UPDATE memories SET tags = '[\"more\"]' WHERE id = 's'",
         "Memory s was changed after the run: tags is '[\"more\"]' now, but the run had "
         "set it to '[\"both\"]'.",
     ),
-    "survivor deleted": ("DELETE FROM memories WHERE id = 's'", "Memory s was deleted"),
     "edge changed": (
         "UPDATE synthesized_from SET source_hash = 'x' WHERE derived_id = 'd' AND source_id = 'a'",
         "A row of synthesized_from (d a) was changed after the run: source_hash is 'x' now",
@@ -404,7 +339,7 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_a_changed_row_is_named_and_kept(after_a_night: Path, sql: str, message: str) -> None:
+def test_undo_names_a_changed_row_and_keeps_it(after_a_night: Path, sql: str, message: str) -> None:
     execute(after_a_night, sql)
     with unchanged(picture, after_a_night, EVERYTHING):
         with pytest.raises(ChangedSince) as raised:
@@ -415,7 +350,7 @@ def test_a_changed_row_is_named_and_kept(after_a_night: Path, sql: str, message:
         assert "single memories" in raised.value.hint
 
 
-def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Path) -> None:
+def test_a_memory_restored_by_hand_does_not_prevent_an_undo(after_a_night: Path) -> None:
     restored_at = "2026-03-12T03:00:00+00:00"
     with open_writing(after_a_night) as file:
         restore_memory(file, "a", restored_at)
@@ -426,15 +361,15 @@ def test_a_memory_that_was_restored_by_hand_is_not_in_the_way(after_a_night: Pat
     assert (memory.status, memory.superseded_by, memory.updated_at) == ("active", None, restored_at)
 
 
-def test_a_change_stands_in_the_way_of_its_own_proposal_alone(after_a_night: Path) -> None:
+def test_a_change_prevents_the_undo_of_its_own_proposal_only(after_a_night: Path) -> None:
     execute(after_a_night, "UPDATE memories SET tags = '[1]' WHERE id = 's'")
     with pytest.raises(ChangedSince):
-        undo_one(after_a_night, "merge")
-    undo_one(after_a_night, "synthesis")
+        undo_key(after_a_night, "merge")
+    undo_key(after_a_night, "synthesis")
     assert "d" not in {memory.id for memory in all_memories(after_a_night)}
 
 
-NOT_IN_THE_WAY = {
+HARMLESS_CHANGES = {
     "derived read": "UPDATE memories SET access_count = 9, accessed_at = '2026-03-12' "
     "WHERE id = 'd'",
     "derived edited there and back": "UPDATE memories SET content_hash = NULL WHERE id = 'd'",
@@ -448,8 +383,8 @@ NOT_IN_THE_WAY = {
 }
 
 
-@pytest.mark.parametrize("sql", NOT_IN_THE_WAY.values(), ids=NOT_IN_THE_WAY.keys())
-def test_what_is_no_change_of_a_memory_does_not_stand_in_the_way(
+@pytest.mark.parametrize("sql", HARMLESS_CHANGES.values(), ids=HARMLESS_CHANGES.keys())
+def test_harmless_changes_do_not_prevent_an_undo(
     after_a_night: Path, the_day_before: dict[str, Any], sql: str
 ) -> None:
     execute(after_a_night, sql)
@@ -457,28 +392,22 @@ def test_what_is_no_change_of_a_memory_does_not_stand_in_the_way(
     assert picture(after_a_night, TABLES) == the_day_before
 
 
-def test_reads_since_then_stay_counted(after_a_night: Path) -> None:
-    execute(
-        after_a_night,
-        "UPDATE memories SET access_count = access_count + 5, accessed_at = '2026-03-12'",
-    )
+def test_undo_keeps_later_access_counts(after_a_night: Path) -> None:
+    read = "SET access_count = access_count + 5, accessed_at = '2026-03-12'"
+    execute(after_a_night, f"UPDATE memories {read}")
     undo(after_a_night)
-    read = {
-        memory.id: (memory.access_count, memory.accessed_at)
-        for memory in all_memories(after_a_night)
-    }
-    assert read == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
+    left = {each.id: (each.access_count, each.accessed_at) for each in all_memories(after_a_night)}
+    assert left == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
 
 
-def test_a_count_that_was_set_back_does_not_fall_below_zero(after_a_night: Path) -> None:
+def test_undo_never_makes_an_access_count_negative(after_a_night: Path) -> None:
     execute(after_a_night, "UPDATE memories SET access_count = 1 WHERE id = 's'")
     undo(after_a_night)
-    assert rows(after_a_night, "SELECT access_count FROM memories WHERE id = 's'") == [
-        {"access_count": 0}
-    ]
+    (left,) = rows(after_a_night, "SELECT access_count FROM memories WHERE id = 's'")
+    assert left["access_count"] == 0
 
 
-def test_a_superseded_text_that_was_edited_since_stays_edited(after_a_night: Path) -> None:
+def test_undo_keeps_a_later_edit_of_a_superseded_text(after_a_night: Path) -> None:
     execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'a'")
     undo(after_a_night)
     with open_reading(after_a_night) as file:
@@ -492,7 +421,7 @@ def test_deleted_evidence_does_not_prevent_the_undo_of_its_rule(after_a_night: P
     assert [memory.id for memory in all_memories(after_a_night)] == ["a", "b", "s", "t"]
 
 
-def test_a_run_that_built_on_another_can_be_undone_after_it(after_a_night: Path) -> None:
+def test_a_later_rule_can_be_undone_after_the_run_that_it_cites(after_a_night: Path) -> None:
     a_run(after_a_night, "run-2")
     with changing(after_a_night) as file:
         changes = by("p", file, "run-2")
@@ -530,7 +459,7 @@ VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memor
         ),
     ],
 )
-def test_no_vector_returns_against_an_agent(memory_file: Path, sql: str, left: list[str]) -> None:
+def test_undo_keeps_the_vectors_of_an_agent(memory_file: Path, sql: str, left: list[str]) -> None:
     with_new_vectors(memory_file)
     execute(memory_file, sql)
     undo(memory_file)
@@ -538,7 +467,7 @@ def test_no_vector_returns_against_an_agent(memory_file: Path, sql: str, left: l
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_vectors_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
+def test_undo_restores_vectors_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     with_new_vectors(memory_file)
     a_run(memory_file, "run-2")
     with changing(memory_file) as file:
@@ -551,7 +480,7 @@ def test_vectors_return_in_any_order(memory_file: Path, order: tuple[str, str]) 
     ]
 
 
-def test_a_vector_of_a_run_that_was_undone_before_does_not_come_back(memory_file: Path) -> None:
+def test_undo_does_not_restore_a_vector_of_an_undone_run(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     for run in ("run-1", "run-2"):
         a_run(memory_file, run)
@@ -581,7 +510,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
     return len(steps)
 
 
-def test_twice_as_many_vectors_take_twice_the_work_to_undo(tmp_path: Path) -> None:
+def test_the_work_of_an_undo_is_linear_in_its_vectors(tmp_path: Path) -> None:
     assert steps_of_undo(tmp_path, 400) < 3 * steps_of_undo(tmp_path, 200)
 
 
@@ -607,7 +536,7 @@ def searched(memory_file: Path) -> Path:
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_names_return_in_any_order(searched: Path, order: tuple[str, str]) -> None:
+def test_undo_restores_names_in_any_order(searched: Path, order: tuple[str, str]) -> None:
     before = picture(searched, TABLES)
     search_again(searched, "run-1", ["Bo", "Cy"], "h-1")
     between = picture(searched, TABLES)
@@ -624,7 +553,7 @@ def test_names_return_in_any_order(searched: Path, order: tuple[str, str]) -> No
     assert picture(searched, TABLES) == before
 
 
-def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Path) -> None:
+def test_undo_does_not_restore_a_name_of_an_undone_run(searched: Path) -> None:
     search_again(searched, "run-1", ["Cy"], "h-1")
     undo(searched, "run-0")
     undo(searched, "run-1")
@@ -633,7 +562,7 @@ def test_a_name_of_a_run_that_was_undone_before_does_not_come_back(searched: Pat
     assert rows(searched, "SELECT name FROM entities") == [{"name": "given"}]
 
 
-def test_a_name_that_no_memory_mentions_any_more_stays_with_its_run(searched: Path) -> None:
+def test_undo_keeps_unused_names_of_other_runs(searched: Path) -> None:
     execute(searched, "DELETE FROM memories")
     with unchanged(picture, searched, TABLES):
         a_run(searched)
@@ -651,29 +580,24 @@ def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str =
         by("p", file, run_id).update_memory(memory, changes)
 
 
-def test_a_later_run_is_undone_first(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
+def test_later_runs_are_undone_first(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     later_change(after_a_night, "d", {"content": "text d and more", "tags": '["x"]'})
     with pytest.raises(ChangedSince) as raised:
         undo(after_a_night)
-    columns = {
-        obstacle.column: (obstacle.now, obstacle.left, obstacle.run, obstacle.proposal)
-        for obstacle in raised.value.obstacles
+    obstacles = raised.value.obstacles
+    assert {(each.column, each.now, each.left) for each in obstacles} == {
+        ("content", "text d and more", "text d"),
+        ("tags", '["x"]', "[]"),
     }
-    assert columns == {
-        "content": ("text d and more", "text d", "run-2", "p"),
-        "tags": ('["x"]', "[]", "run-2", "p"),
-    }
+    assert {(each.run, each.proposal) for each in obstacles} == {("run-2", "p")}
     assert raised.value.message == "2 later changes prevent the undo."
-    assert all(
-        "Run run-2, proposal p did that: undo it first." in obstacle.why
-        for obstacle in raised.value.obstacles
-    )
+    assert all("Run run-2, proposal p did that: undo it first." in each.why for each in obstacles)
     undo(after_a_night, "run-2")
     undo(after_a_night)
     assert picture(after_a_night, TABLES) == the_day_before
 
 
-def test_an_undo_names_a_memory_that_passed_on_since(after_a_night: Path) -> None:
+def test_undo_names_a_memory_that_passed_to_another_successor(after_a_night: Path) -> None:
     later_change(after_a_night, "e", {"status": "superseded", "superseded_by": "b"})
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
     with pytest.raises(ChangedSince) as raised:
@@ -686,7 +610,7 @@ def test_an_undo_names_a_memory_that_passed_on_since(after_a_night: Path) -> Non
 
 
 @pytest.mark.parametrize("is_undone", [True, False])
-def test_an_edit_after_a_later_run_is_not_that_runs(after_a_night: Path, is_undone: bool) -> None:
+def test_an_edit_is_not_attributed_to_an_earlier_run(after_a_night: Path, is_undone: bool) -> None:
     later_change(after_a_night, "d", {"content": "by hand" if is_undone else "the run's"})
     if is_undone:
         undo(after_a_night, "run-2")
@@ -695,20 +619,19 @@ def test_an_edit_after_a_later_run_is_not_that_runs(after_a_night: Path, is_undo
         undo(after_a_night)
 
 
-def test_every_obstacle_is_named_at_once(after_a_night: Path) -> None:
+def test_undo_names_every_obstacle_at_once(after_a_night: Path) -> None:
     later_change(after_a_night, "s", {"importance": 5, "tags": '["x"]'})
     execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'd'")
     execute(after_a_night, "DELETE FROM memories WHERE id = 'b'")
-    with unchanged(picture, after_a_night, EVERYTHING):
-        with pytest.raises(ChangedSince) as raised:
-            undo(after_a_night)
-        assert {
-            (obstacle.row, obstacle.column, obstacle.run) for obstacle in raised.value.obstacles
-        } == {("s", "tags", "run-2"), ("d", "content", None), ("b", None, None)}
+    with unchanged(picture, after_a_night, EVERYTHING), pytest.raises(ChangedSince) as raised:
+        undo(after_a_night)
+    assert {(each.row, each.column, each.run) for each in raised.value.obstacles} == {
+        *(("s", "tags", "run-2"), ("d", "content", None), ("b", None, None))
+    }
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
-def test_time_stamps_return_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
+def test_undo_restores_timestamps_in_any_order(memory_file: Path, order: tuple[str, str]) -> None:
     put(memory_file, a_memory("m-1"))
     before = picture(memory_file, TABLES)
     a_run(memory_file)
@@ -718,14 +641,13 @@ def test_time_stamps_return_in_any_order(memory_file: Path, order: tuple[str, st
     later = "2026-03-12T03:00:00+00:00"
     later_change(memory_file, "m-1", {"status": "archived", "updated_at": later})
     undo(memory_file, order[0])
-    assert rows(memory_file, "SELECT updated_at FROM memories") == [
-        {"updated_at": LATER if order[0] == "run-2" else later}
-    ]
+    (left,) = rows(memory_file, "SELECT updated_at FROM memories")
+    assert left["updated_at"] == (LATER if order[0] == "run-2" else later)
     undo(memory_file, order[1])
     assert picture(memory_file, TABLES) == before
 
 
-def test_a_later_survivor_keeps_a_text(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
+def test_a_later_merge_prevents_undo(after_a_night: Path, the_day_before: dict[str, Any]) -> None:
     # The later merge changed no column of s: what s is was already enough for e.
     a_run(after_a_night, "run-2")
     decide(after_a_night, a_decision("run-2", "p"))
@@ -740,40 +662,30 @@ def test_a_later_survivor_keeps_a_text(after_a_night: Path, the_day_before: dict
     assert picture(after_a_night, TABLES) == the_day_before
 
 
-def test_what_was_made_from_a_text_that_goes_still_cites_it(memory_file: Path) -> None:
+def test_lineage_keeps_a_text_that_an_undo_reverts(memory_file: Path) -> None:
     put(memory_file, a_memory("d", "short"), a_memory("r"))
     later_change(memory_file, "d", {"content": "short and long"}, RUN)
     with changing(memory_file) as file:
         by("other", file).add_lineage("r", [a_memory("d", "short and long")], "extract")
     undo(memory_file)
-    assert rows(memory_file, "SELECT source_content FROM synthesized_from") == [
-        {"source_content": "short and long"}
-    ]
+    (edge,) = rows(memory_file, "SELECT source_content FROM synthesized_from")
+    assert edge["source_content"] == "short and long"
 
 
-def test_a_successor_of_before_that_has_left_since_is_not_named_again(memory_file: Path) -> None:
+def test_undo_does_not_restore_a_deleted_successor(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("old"), a_memory("new"))
     execute(memory_file, "UPDATE memories SET superseded_by = 'old' WHERE id = 'm-1'")
     later_change(memory_file, "m-1", {"superseded_by": "new"}, RUN)
     execute(memory_file, "DELETE FROM memories WHERE id = 'old'")
     undo(memory_file)
-    assert rows(memory_file, "SELECT superseded_by FROM memories WHERE id = 'm-1'") == [
-        {"superseded_by": None}
-    ]
+    (left,) = rows(memory_file, "SELECT superseded_by FROM memories WHERE id = 'm-1'")
+    assert left["superseded_by"] is None
 
 
 # ---- the journal itself ----
 
 
-def test_an_update_that_changes_nothing_leaves_no_entry(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1", trust=1.0))
-    a_run(memory_file)
-    with changing(memory_file) as file:
-        by(PROPOSAL, file).update_memory("m-1", {"trust": 1, "tags": "[]"})
-    assert rows(memory_file, "SELECT * FROM journal") == []
-
-
-def test_an_entry_holds_what_changed_and_what_changed_with_it(memory_file: Path) -> None:
+def test_a_journal_entry_contains_only_changed_columns(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1", "old"))
     a_run(memory_file)
     with changing(memory_file) as file:
@@ -785,13 +697,7 @@ def test_an_entry_holds_what_changed_and_what_changed_with_it(memory_file: Path)
     assert json.loads(entry["after"]) == {"content": "new", "content_hash": None}
 
 
-def test_a_row_that_is_not_there_cannot_be_updated(memory_file: Path) -> None:
-    a_run(memory_file)
-    with pytest.raises(StoreError, match="does not have the row"), changing(memory_file) as file:
-        by(PROPOSAL, file).update_memory("nobody", {"trust": 1})
-
-
-def test_later_runs_are_undone_although_the_first_is_undone(memory_file: Path) -> None:
+def test_undo_since_an_undone_run_includes_later_runs(memory_file: Path) -> None:
     first, second = a_run(memory_file, "run-00001"), a_run(memory_file, "run-00002")
     with open_writing(memory_file) as file:
         undo_runs(file, [first], LATER)
@@ -799,14 +705,3 @@ def test_later_runs_are_undone_although_the_first_is_undone(memory_file: Path) -
         undo_runs(file, [second], LATER)
         with pytest.raises(StoreError, match=f"All runs since {first} are already undone"):
             find_undoable_since(file, first)
-
-
-def test_an_undo_that_is_interrupted_changes_nothing(after_a_night: Path) -> None:
-    execute(
-        after_a_night,
-        "CREATE TRIGGER interrupting BEFORE UPDATE OF outcome ON runs "
-        "BEGIN SELECT raise(ABORT, 'in the middle'); END",
-    )
-    raised = pytest.raises(Exception, match="in the middle")
-    with unchanged(picture, after_a_night, EVERYTHING), raised:
-        undo(after_a_night)

@@ -1,4 +1,4 @@
-"""What runs did and decided, and what models answered, as the file keeps it."""
+"""The ledger: runs, decisions and the answers of models."""
 
 from __future__ import annotations
 
@@ -41,30 +41,7 @@ def remembered(path: Path) -> set[str]:
 # ---- runs ----
 
 
-def test_a_run_is_kept_from_its_begin_to_its_end(memory_file: Path) -> None:
-    options = {"only": ["merge"], "tenants": [], "model": None}
-    report = {"before": {"active": 3}, "after": {"active": 1}, "model": {"cost_usd": 0.25}}
-    with maintenance_lock(memory_file), open_writing(memory_file) as file:
-        begin_run(file, "run-1", timestamp(NOW), "1.2", options)
-        begun = read_run(file, "run-1")
-        end_run(file, "run-1", LATER, "done", "digest", report)
-        ended = read_run(file, "run-1")
-    assert (begun.outcome, begun.finished_at, begun.plan, begun.report) == (
-        "running",
-        None,
-        None,
-        None,
-    )
-    assert (begun.version, begun.options, begun.started_at) == ("1.2", options, timestamp(NOW))
-    assert (ended.outcome, ended.finished_at, ended.plan, ended.report) == (
-        "done",
-        LATER,
-        "digest",
-        report,
-    )
-
-
-def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Path) -> None:
+def test_a_killed_run_is_interrupted_once_the_next_begins(memory_file: Path) -> None:
     with maintenance_lock(memory_file), open_writing(memory_file) as file:
         begin_run(file, "done", timestamp(NOW), "1", {})
         end_run(file, "done", timestamp(NOW), "partial", "", {})
@@ -74,7 +51,7 @@ def test_a_run_that_was_killed_is_found_interrupted_by_the_next(memory_file: Pat
     assert outcomes == {"done": "partial", "killed": "interrupted", "now": "running"}
 
 
-def test_a_run_is_running_only_as_long_as_a_run_holds_the_file(memory_file: Path) -> None:
+def test_a_run_is_running_only_while_the_file_is_locked(memory_file: Path) -> None:
     with maintenance_lock(memory_file):
         a_run(memory_file)
         with open_reading(memory_file) as file:
@@ -85,7 +62,7 @@ def test_a_run_is_running_only_as_long_as_a_run_holds_the_file(memory_file: Path
     assert (held, free, kept) == (["running"] * 2, ["interrupted"] * 2, {"outcome": "running"})
 
 
-def test_runs_are_read_as_they_came_whatever_the_clock_said(memory_file: Path) -> None:
+def test_runs_are_ordered_by_insertion_not_by_clock(memory_file: Path) -> None:
     for run_id, days in (("c", 1), ("b", 0), ("a", 1)):
         a_run(memory_file, run_id, NOW + timedelta(days=days))
     with open_reading(memory_file) as file:
@@ -95,7 +72,7 @@ def test_runs_are_read_as_they_came_whatever_the_clock_said(memory_file: Path) -
 # ---- decisions ----
 
 
-def test_a_decision_is_read_as_it_was_kept(memory_file: Path) -> None:
+def test_a_decision_is_read_as_it_was_written(memory_file: Path) -> None:
     decision = a_decision(
         sources=("m-2", "m-1"),
         survivor="m-1",
@@ -155,7 +132,7 @@ def decided(memory_file: Path) -> Path:
         ("50%_", "50%_off", "run-1"),
     ],
 )
-def test_a_key_is_found_by_its_start(decided: Path, prefix: str, key: str, run_id: str) -> None:
+def test_a_unique_prefix_finds_a_key(decided: Path, prefix: str, key: str, run_id: str) -> None:
     found = applied(decided, prefix)
     assert (found.key, found.run_id) == (key, run_id)
 
@@ -172,7 +149,7 @@ def test_a_key_is_found_by_its_start(decided: Path, prefix: str, key: str, run_i
         ("reje", StoreError, "not applied: its state is rejected"),
     ],
 )
-def test_a_start_of_no_key_of_two_keys_or_of_one_that_is_not_applied_is_refused(
+def test_an_unknown_or_ambiguous_prefix_is_refused(
     decided: Path, prefix: str, error: type[StoreError], message: str
 ) -> None:
     with pytest.raises(error) as raised:
@@ -180,7 +157,7 @@ def test_a_start_of_no_key_of_two_keys_or_of_one_that_is_not_applied_is_refused(
     assert re.search(message, f"{raised.value.message} {raised.value.hint}")
 
 
-def test_of_a_key_applied_twice_the_last_is_found(memory_file: Path) -> None:
+def test_the_last_application_of_a_key_is_found(memory_file: Path) -> None:
     for number in (1, 2, 3):
         a_run(memory_file, f"run-{number}")
         moment = timestamp(NOW + timedelta(days=number % 3))
@@ -209,25 +186,23 @@ def test_the_last_decision_wins(memory_file: Path, states: list[str], is_remembe
     for number, state in enumerate(states):
         moment = NOW + timedelta(days=number)
         a_run(memory_file, f"run-{number}", moment)
-        decide(
-            memory_file,
-            a_decision(f"run-{number}", "key", state=state, decided_at=timestamp(moment)),
-        )
+        decided = {"state": state, "decided_at": timestamp(moment)}
+        decide(memory_file, a_decision(f"run-{number}", "key", **decided))
     assert remembered(memory_file) == ({"key"} if is_remembered else set())
 
 
-def test_of_two_decisions_at_the_same_moment_the_later_runs_counts(memory_file: Path) -> None:
+def test_the_later_run_decides_between_equal_times(memory_file: Path) -> None:
     for run_id, key, state in (
-        ("run-1", "one", "undone"),
-        ("run-2", "one", "applied"),
-        ("run-1", "two", "applied"),
-        ("run-2", "two", "undone"),
+        ("run-1", "first", "undone"),
+        ("run-2", "first", "applied"),
+        ("run-1", "second", "applied"),
+        ("run-2", "second", "undone"),
     ):
         with open_writing(memory_file) as file:
             if not file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]):
                 begin_run(file, run_id, timestamp(NOW), "0", {})
         decide(memory_file, a_decision(run_id, key, state=state))
-    assert remembered(memory_file) == {"two"}
+    assert remembered(memory_file) == {"second"}
 
 
 # ---- answers ----
@@ -241,14 +216,14 @@ ANSWERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
-def test_an_answer_is_given_back_as_it_came(memory_file: Path, answer: Answer) -> None:
+def test_an_answer_is_read_as_it_was_written(memory_file: Path, answer: Answer) -> None:
     with open_writing(memory_file) as file:
         keep_answers(file, [("key", "model", answer)], timestamp(NOW))
         assert read_answer(file, "key") == answer
         assert read_answer(file, "another") is None
 
 
-def test_an_answer_that_comes_again_replaces_the_one_before(memory_file: Path) -> None:
+def test_a_repeated_answer_replaces_the_previous_one(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
         keep_answers(file, [("key", "model", Answer("first", 1, 1, 0.1))], timestamp(NOW))
         keep_answers(file, [("key", "model-2", Answer("second", 2, 2, 0.2))], LATER)

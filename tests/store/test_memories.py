@@ -1,4 +1,4 @@
-"""Memories, their vectors and their names, as they go into a file and come out."""
+"""Memories, vectors and names: writing and reading them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
     add_entities,
-    delete_found_names,
     keep_entities,
     keep_scans,
     read_entities,
     read_memory_entities,
     read_scans,
 )
-from slowwave.store.errors import Ambiguous, NotFound, StoreError
+from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.journal import Journal
 from slowwave.store.memories import (
@@ -53,34 +52,20 @@ from slowwave.store.vectors import (
 
 @given(moments=st.tuples(*[st.datetimes(timezones=st.just(UTC))] * 2))
 def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
-    item, another = moments
-    assert (item < another) == (timestamp(item) < timestamp(another))
+    first, second = moments
+    assert (first < second) == (timestamp(first) < timestamp(second))
 
 
-def test_new_ids_are_uuids_of_version_7_that_sort_by_when_they_were_made() -> None:
+def test_new_ids_are_uuids_of_version_7_in_order_of_creation() -> None:
     made = [new_id() for _ in range(1_000)]
     assert made == sorted(set(made))
     assert {UUID(item).version for item in made} == {7}
 
 
-@pytest.mark.parametrize(
-    ("fields", "protected"),
-    [
-        ({}, False),
-        ({"origin": "human"}, True),
-        ({"pinned": True}, True),
-        ({"layer": "core"}, True),
-        ({"origin": "consolidation", "layer": "stable"}, False),
-    ],
-)
-def test_human_pinned_and_core_are_protected(fields: dict[str, object], protected: bool) -> None:
-    assert a_memory("m-1", **fields).protected is protected
-
-
 # ---- memories ----
 
 
-def test_memories_come_out_as_they_went_in_and_in_the_order_of_their_ids(memory_file: Path) -> None:
+def test_memories_are_read_unchanged_and_ordered_by_id(memory_file: Path) -> None:
     memories = [a_memory(f"m-{number:04d}", f"text {number}") for number in range(1_200)]
     put(memory_file, *reversed(memories))
     assert all_memories(memory_file) == memories
@@ -91,7 +76,7 @@ def test_memories_come_out_as_they_went_in_and_in_the_order_of_their_ids(memory_
         assert list(read_memories(file, [])) == []
 
 
-def test_a_memory_is_found_by_the_start_of_its_id(memory_file: Path) -> None:
+def test_a_memory_is_found_by_a_unique_prefix_of_its_id(memory_file: Path) -> None:
     put(memory_file, a_memory("0193-aaaa"), a_memory("0193-aabb"), a_memory("0193"), a_memory("x"))
     with open_reading(memory_file) as file:
         assert read_memory(file, "0193-aaa").id == "0193-aaaa"
@@ -104,7 +89,7 @@ def test_a_memory_is_found_by_the_start_of_its_id(memory_file: Path) -> None:
                 read_memory(file, unknown)
 
 
-def test_what_was_observed_is_what_no_run_made_and_what_has_not_expired(memory_file: Path) -> None:
+def test_observed_memories_are_neither_derived_nor_expired(memory_file: Path) -> None:
     put(
         memory_file,
         a_memory("active"),
@@ -152,7 +137,7 @@ def test_memories_and_their_texts_are_counted_by_layer_and_tenant(memory_file: P
     ("ends", "left"),
     [(None, None), ("2026-03-10 12:00:00", None), ("2099-01-01", "2099-01-01T00:00:00+00:00")],
 )
-def test_a_memory_that_is_restored_is_active_and_does_not_end_at_once(
+def test_a_restored_memory_is_active_and_not_expired(
     memory_file: Path, status: str, ends: str | None, left: str | None
 ) -> None:
     old = a_memory("m-1", status=status, superseded_by="m-2", superseded_at=timestamp(NOW))
@@ -163,13 +148,6 @@ def test_a_memory_that_is_restored_is_active_and_does_not_end_at_once(
         assert read_memory(file, "m-1") == restored
         assert check_file(file).problems == ()
     assert restored == replace(a_memory("m-1"), status="active", expires_at=left, updated_at=LATER)
-
-
-def test_an_active_memory_is_not_restored(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1"))
-    with open_writing(memory_file) as file, pytest.raises(StoreError, match="already active"):
-        restore_memory(file, "m-1", LATER)
-    assert all_memories(memory_file) == [a_memory("m-1")]
 
 
 # ---- vectors ----
@@ -188,7 +166,7 @@ def test_a_vector_is_kept_with_unit_length_and_its_direction(values: list[float]
 
 
 @given(values=numbers)
-def test_a_vector_that_was_kept_is_kept_again_to_the_bit(values: list[float]) -> None:
+def test_storing_a_vector_again_changes_no_bit(values: list[float]) -> None:
     blob = to_blob(values)
     assert to_blob(from_blob(blob)) == blob
     assert to_blob([float(value) for value in from_blob(blob)]) == blob
@@ -199,26 +177,24 @@ def test_a_vector_that_was_kept_is_kept_again_to_the_bit(values: list[float]) ->
     [[], [0.0], [0.0, -0.0], [float("nan"), 1.0], [float("inf")], [1e39], [1e-60, 0.0]],
     ids=str,
 )
-def test_what_has_no_direction_is_no_vector(values: list[float]) -> None:
+def test_a_vector_must_be_finite_and_not_zero(values: list[float]) -> None:
     with pytest.raises(ValueError, match="finite and not zero"):
         to_blob(values)
 
 
-def test_a_vector_replaces_only_the_one_of_its_own_model(memory_file: Path) -> None:
+def test_a_vector_replaces_only_that_of_the_same_model(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
     with changing(memory_file) as file:
         keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
         keep_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
         keep_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
-        assert read_memory_vectors(file, "m-1") == [
-            ("a", "h", to_blob([0, 1, 0])),
-            ("b", "h2", to_blob([0, 1])),
-        ]
+        vectors = [("a", "h", to_blob([0, 1, 0])), ("b", "h2", to_blob([0, 1]))]
+        assert read_memory_vectors(file, "m-1") == vectors
         assert read_dimensions(file) == {"a": 3, "b": 2}
         assert list(read_vectors(file, "b", "default")) == [("m-1", "h2", to_blob([0, 1]))]
 
 
-def test_a_memory_that_was_deleted_meanwhile_gets_no_vector_and_no_names(memory_file: Path) -> None:
+def test_a_deleted_memory_gets_no_vector_and_no_names(memory_file: Path) -> None:
     with changing(memory_file) as file:
         keep_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
         keep_entities(file, "default", [("nobody", ["Ada"])], "run-1")
@@ -242,17 +218,7 @@ def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
     assert len(rows(memory_file, "SELECT * FROM entities WHERE name = 'Ada'")) == 2
 
 
-def test_names_that_were_found_can_be_forgotten_and_given_ones_stay(memory_file: Path) -> None:
-    put(memory_file, a_memory("m-1"), a_memory("m-2"))
-    run_id = a_run(memory_file)
-    with changing(memory_file) as file:
-        keep_entities(file, "default", [("m-1", ["given"])], None)
-        keep_entities(file, "default", [("m-1", ["found"]), ("m-2", ["found"])], run_id)
-        delete_found_names(file, ["m-1"], run_id)
-        assert read_entities(file, "default") == {"m-1": ["given"], "m-2": ["found"]}
-
-
-def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path) -> None:
+def test_only_missing_names_are_added_to_a_memory(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
@@ -262,7 +228,7 @@ def test_a_survivor_takes_over_the_names_that_it_did_not_have(memory_file: Path)
     assert len(rows(memory_file, "SELECT * FROM journal")) == 1
 
 
-def test_the_latest_scan_of_a_text_counts(memory_file: Path) -> None:
+def test_a_scan_replaces_the_previous_scan(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
     first, second = a_run(memory_file, "run-1"), a_run(memory_file, "run-2")
     with changing(memory_file) as file:

@@ -40,7 +40,7 @@ FILTERS = st.builds(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(wanted=FILTERS)
-def test_a_list_equals_what_a_search_may_find(wanted: Filter, memory_file: Path) -> None:
+def test_a_list_and_a_search_apply_the_same_filter(wanted: Filter, memory_file: Path) -> None:
     with open_reading(memory_file) as file:
         empty = list_memories(file, Filter(), None, None, 1)[0] == 0
     for number in range(16 if empty else 0):

@@ -1,4 +1,4 @@
-"""The tables: what they refuse, what they fill in, and how they are made."""
+"""The schema: constraints, defaults and migrations."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from builders import (
     KEPT_VERSIONS,
     all_memories,
     changing,
+    damage_root,
     kept_file,
     migrated_to,
     of_version,
@@ -29,11 +30,10 @@ from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.extension_points import extension_tables, run_script
 from slowwave.store.file import create_file, open_reading, open_writing, schema_version
-from slowwave.store.migrate import apply_steps
 from slowwave.store.records import UNDATED, content_hash
 from slowwave.store.schema_of_file import fresh_parts
 
-# Those of version 1, and those that came later.
+# The tables of version 1, and those added later.
 FIRST = {
     *("memories", "embeddings", "entities", "memory_entities", "entity_scans"),
     *("synthesized_from", "derivations", "runs", "proposals", "journal", "answers"),
@@ -44,14 +44,14 @@ LATER = {
 }
 TABLES = FIRST | LATER
 
-# What columns that must have a value get; others get "x" or 1.
+# Values of columns that must not be null; others get "x" or 1.
 NEEDED: dict[str, Any] = {
     **{"memory_id": "m-1", "source_id": "m-1", "derived_id": "m-2", "run_id": "run-1"},
     **{"operation": "merge", "vector": b"\x00\x00\x80\x3f", "row_key": "{}", "after": "{}"},
     **dict.fromkeys(("options", "numbers", "image"), "{}"),
     **dict.fromkeys(("sources", "claims", "quotes", "names"), "[]"),
 }
-WITH_VOCABULARY = {
+CONSTRAINED = {
     **{"memories": {}, "embeddings": {}, "entities": {}, "synthesized_from": {}, "runs": {}},
     **{"derivations": {}, "read_messages": {}, "memory_messages": {}, "witnesses": {}},
     **{"proposals": {"state": "applied"}, "journal": {}},
@@ -61,12 +61,10 @@ WITH_VOCABULARY = {
 
 def row_of(db: sqlite3.Connection, table: str) -> dict[str, Any]:
     """Return a row of a table, with a value for each column that must have one."""
-    columns = db.execute(
-        'SELECT name, type FROM pragma_table_info(?) WHERE "notnull" AND dflt_value IS NULL',
-        [table],
-    )
+    sql = 'FROM pragma_table_info(?) WHERE "notnull" AND dflt_value IS NULL'
+    columns = db.execute(f"SELECT name, type {sql}", [table])
     needed = {name: NEEDED.get(name, "x" if kind == "TEXT" else 1) for name, kind in columns}
-    return needed | WITH_VOCABULARY[table]
+    return needed | CONSTRAINED[table]
 
 
 NOT_JSON = ("", "[", "{", "null", "1", "[NaN]", '{"a": Infinity}')
@@ -132,24 +130,23 @@ def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
     names, marks = ", ".join(row), ", ".join("?" * len(row))
     db.execute("BEGIN")
     try:
-        return db.execute(
-            f"INSERT INTO {table} ({names}) VALUES ({marks})", list(row.values())
-        ).rowcount
+        sql = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+        return db.execute(sql, list(row.values())).rowcount
     finally:
         db.execute("ROLLBACK")
 
 
-@pytest.mark.parametrize("table", WITH_VOCABULARY)
-def test_a_whole_row_is_taken(connection: sqlite3.Connection, table: str) -> None:
+@pytest.mark.parametrize("table", CONSTRAINED)
+def test_a_valid_row_can_be_inserted(connection: sqlite3.Connection, table: str) -> None:
     assert insert(connection, table, row_of(connection, table)) == 1
 
 
 @pytest.mark.parametrize(("table", "column"), REFUSED)
-def test_vocabularies_are_enforced(connection: sqlite3.Connection, table: str, column: str) -> None:
+def test_bad_values_are_refused(connection: sqlite3.Connection, table: str, column: str) -> None:
     for value in REFUSED[table, column]:
         with pytest.raises(sqlite3.IntegrityError, match=column):
             insert(connection, table, row_of(connection, table) | {column: value})
-            pytest.fail(f"{value!r} was taken")
+            pytest.fail(f"{value!r} was accepted")
 
 
 def test_a_file_has_the_documented_tables_with_comments(memory_file: Path) -> None:
@@ -163,7 +160,7 @@ def test_a_file_has_the_documented_tables_with_comments(memory_file: Path) -> No
         assert re.match(rf"CREATE TABLE \"?{row['name']}\"? \(\n\s+-- A row per \w+", row["sql"])
 
 
-def test_an_agent_that_knows_only_sql_writes_a_memory_by_its_text_alone(memory_file: Path) -> None:
+def test_an_insert_in_sql_needs_only_the_content(memory_file: Path) -> None:
     for _ in range(2):
         execute(memory_file, "INSERT INTO memories (content) VALUES ('the deploy runs at noon')")
     memory, twin = all_memories(memory_file)
@@ -202,14 +199,14 @@ def _in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("0000-02-29T00:00:00Z", UNDATED),
     ],
 )
-def test_any_time_format_is_read_in_utc(memory_file: Path, written: str, read: str) -> None:
+def test_times_of_any_format_are_read_as_utc(memory_file: Path, written: str, read: str) -> None:
     sql = "INSERT INTO memories (content, observed_at, expires_at) VALUES ('x', ?, ?)"
     execute(memory_file, sql, written, written)
     (memory,) = all_memories(memory_file)
     assert (memory.observed_at, memory.expires_at) == (read, read)
 
 
-def test_tags_that_are_no_texts_are_read_as_texts(memory_file: Path) -> None:
+def test_tags_of_other_types_are_read_as_strings(memory_file: Path) -> None:
     execute(memory_file, "INSERT INTO memories (content, tags) VALUES ('x', '[1, \"two\", null]')")
     assert all_memories(memory_file)[0].tags == ("1", "two", "None")
 
@@ -223,7 +220,7 @@ def test_tags_that_are_no_texts_are_read_as_texts(memory_file: Path) -> None:
         ("tags = '[\"a\"]'", "old hash"),
     ],
 )
-def test_a_new_text_drops_the_hash(memory_file: Path, change: str, kept: str | None) -> None:
+def test_a_new_content_clears_its_hash(memory_file: Path, change: str, kept: str | None) -> None:
     execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
     execute(memory_file, f"UPDATE memories SET {change}")
     assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": kept}]
@@ -231,22 +228,20 @@ def test_a_new_text_drops_the_hash(memory_file: Path, change: str, kept: str | N
 
 def with_lineage(path: Path) -> None:
     """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
-    execute(path, "INSERT INTO memories (id, content) VALUES ('m-2', 'derived')")
-    execute(
-        path, "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')"
-    )
-    execute(path, "INSERT INTO entities (id, tenant, name) VALUES (1, 'default', 'Ada')")
-    execute(
-        path, "INSERT INTO synthesized_from VALUES ('m-2', 'm-1', 'merge', 'run-1', 'h', NULL, '')"
-    )
-    for memory in ("m-1", "m-2"):
-        execute(path, "INSERT INTO embeddings VALUES (?, 'm', 1, x'0000803f', 'h', NULL)", memory)
-        execute(path, "INSERT INTO memory_entities VALUES (?, 1, NULL)", memory)
-        execute(path, "INSERT INTO entity_scans VALUES (?, 'h', 'run-1')", memory)
+    for row in (
+        "memories (id, content) VALUES ('m-2', 'derived')",
+        "memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')",
+        "entities (id, tenant, name) VALUES (1, 'default', 'Ada')",
+        "synthesized_from VALUES ('m-2', 'm-1', 'merge', 'run-1', 'h', NULL, '')",
+        "embeddings SELECT id, 'm', 1, x'0000803f', 'h', NULL FROM memories",
+        "memory_entities SELECT id, 1, NULL FROM memories",
+        "entity_scans SELECT id, 'h', 'run-1' FROM memories",
+    ):
+        execute(path, f"INSERT INTO {row}")
 
 
 @pytest.mark.parametrize("kept", [None, "as it was then"])
-def test_lineage_keeps_the_text_of_a_deleted_source(memory_file: Path, kept: str | None) -> None:
+def test_lineage_keeps_the_content_of_a_deleted_source(memory_file: Path, kept: str | None) -> None:
     with_lineage(memory_file)
     execute(memory_file, "UPDATE synthesized_from SET source_content = ?", kept)
     execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
@@ -256,7 +251,7 @@ def test_lineage_keeps_the_text_of_a_deleted_source(memory_file: Path, kept: str
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])
 @pytest.mark.parametrize("deleted", ["m-1", "m-2"])
-def test_a_deletion_leaves_no_dangling_row(memory_file: Path, enforced: str, deleted: str) -> None:
+def test_a_deletion_leaves_no_dangling_rows(memory_file: Path, enforced: str, deleted: str) -> None:
     with_lineage(memory_file)
     with closing(sqlite3.connect(memory_file)) as db, db:
         db.execute(f"PRAGMA foreign_keys = {enforced}")
@@ -271,7 +266,7 @@ def test_a_deletion_leaves_no_dangling_row(memory_file: Path, enforced: str, del
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])
 @pytest.mark.parametrize("status", ["active", "archived", "expired"])
-def test_a_deletion_leaves_lineage_alone(memory_file: Path, status: str, enforced: str) -> None:
+def test_a_deletion_passes_on_the_status(memory_file: Path, status: str, enforced: str) -> None:
     with_lineage(memory_file)
     execute(
         memory_file,
@@ -290,7 +285,7 @@ def test_a_deletion_leaves_lineage_alone(memory_file: Path, status: str, enforce
         assert "lineage" not in str(check_file(file).problems)
 
 
-def test_what_stood_between_a_memory_and_its_successor_can_be_deleted(memory_file: Path) -> None:
+def test_deleting_an_intermediate_successor_links_to_the_next(memory_file: Path) -> None:
     execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-3', 'x')")
     for memory, successor in (("m-2", "m-3"), ("m-1", "m-2")):
         execute(
@@ -305,34 +300,6 @@ def test_what_stood_between_a_memory_and_its_successor_can_be_deleted(memory_fil
         {"id": "m-1", "status": "superseded", "superseded_by": "m-3"},
         {"id": "m-3", "status": "active", "superseded_by": None},
     ]
-
-
-def test_two_memories_may_be_written_in_any_order_within_one_transaction(memory_file: Path) -> None:
-    with changing(memory_file) as file:
-        file.conn.execute(
-            "INSERT INTO memories (id, content, superseded_by) VALUES ('m-1', 'x', 'm-2')"
-        )
-        file.conn.execute("INSERT INTO memories (id, content) VALUES ('m-2', 'y')")
-    assert len(all_memories(memory_file)) == 2
-
-
-def test_migrations_are_on_record(memory_file: Path) -> None:
-    recorded = rows(memory_file, "SELECT migration_set, name FROM _sqlite_migrations ORDER BY id")
-    assert recorded == [
-        {"migration_set": "slowwave", "name": f"version_{number}"}
-        for number in range(1, len(schema_of_file.STEPS) + 1)
-    ]
-    with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema_of_file.STEPS)
-
-
-def test_applying_the_migrations_again_changes_nothing(memory_file: Path) -> None:
-    execute(memory_file, "INSERT INTO memories (id, content) VALUES ('m-1', 'x')")
-    before = (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema"))
-    with open_writing(memory_file) as file:
-        apply_steps(file.conn)
-        assert schema_version(file) == len(schema_of_file.STEPS)
-    assert (picture(memory_file), rows(memory_file, "SELECT * FROM sqlite_schema")) == before
 
 
 def version_next(db: Any) -> None:
@@ -367,7 +334,7 @@ def version_that_is_interrupted(db: Any) -> None:
         (version_that_is_interrupted, None),
     ],
 )
-def test_a_migration_that_fails_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
+def test_a_failed_migration_leaves_every_byte_of_the_file_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: Callable[[Any], None], error: str | None
 ) -> None:
     path = of_version(2, tmp_path)
@@ -386,8 +353,8 @@ def test_a_migration_that_fails_on_a_copy_leaves_the_file_as_it_was_to_the_byte(
 
 # Version 11 makes nothing: it leaves the tables of an extension out of a new file.
 VERSIONS = tuple(range(1, KEPT_VERSIONS[-1] + 1))
-# What an agent may add to the tables, on them and between them.
-AN_AGENTS_OWN = """
+# Tables, indexes, views and triggers that an agent may add.
+OF_AN_AGENT = """
 CREATE TABLE mine (id INTEGER PRIMARY KEY, text TEXT);
 CREATE TABLE notes (run_id TEXT, key TEXT, note TEXT,
     FOREIGN KEY (run_id, key) REFERENCES proposals (run_id, key) ON DELETE CASCADE);
@@ -408,11 +375,11 @@ EVERY_TABLE = sorted(FIRST)
 @pytest.mark.parametrize(
     ("version", "mode"), [*((version, "WAL") for version in VERSIONS), (1, "DELETE")]
 )
-def test_every_version_migrates_with_all_its_rows(tmp_path: Path, version: int, mode: str) -> None:
+def test_a_migration_keeps_rows_and_foreign_tables(tmp_path: Path, version: int, mode: str) -> None:
     path = of_version(version, tmp_path)
     path.chmod(0o600)
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(AN_AGENTS_OWN)
+        db.executescript(OF_AN_AGENT)
         db.execute(f"PRAGMA journal_mode = {mode}")
     tables = [*EVERY_TABLE, "mine", "notes", "my_view", "my_search"]
     before = picture(path, tables)
@@ -477,20 +444,17 @@ def test_a_migration_of_version_1_equals_the_kept_files(tmp_path: Path, version:
         assert rows(migrated, found) == rows(kept, found)
 
 
-def test_a_damaged_file_of_an_older_version_is_refused_and_left_as_it_was(tmp_path: Path) -> None:
+def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
-    page = rows(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'memories_by_status'")
-    data = bytearray(path.read_bytes())
-    start = (page[0]["rootpage"] - 1) * 4096
-    data[start + 100 : start + 4096] = b"\xff" * 3996
-    path.write_bytes(data)
+    damage_root(path, "memories_by_status")
+    data = path.read_bytes()
     with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
         pytest.fail("it was opened")
     assert path.read_bytes() == data
     assert [item.name for item in tmp_path.iterdir() if item.suffix == ".copy"] == []
 
 
-def test_a_file_that_there_is_no_room_to_copy_is_left_as_it_was(tmp_path: Path) -> None:
+def test_a_migration_without_disk_space_changes_nothing(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     before = path.read_bytes()
     assert run_on_a_small_disk(len(before) // 2, "add", path, "new").returncode == 1
@@ -511,15 +475,15 @@ with open_writing(Path(sys.argv[1])):
 
 
 @pytest.mark.slow
-def test_of_several_processes_that_bring_one_file_up_to_date_none_fails(tmp_path: Path) -> None:
+def test_processes_can_migrate_one_file_at_the_same_time(tmp_path: Path) -> None:
     path = of_version(1, tmp_path)
     execute(path, "PRAGMA journal_mode = WAL")
     with unchanged(picture, path, EVERY_TABLE), ExitStack() as stack:
-        many = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
-        for item in many:
-            assert item.stdin is not None
-            item.stdin.write("go\n")
-            item.stdin.flush()
-        assert [item.wait(timeout=60) for item in many] == [0, 0, 0]
+        processes = [stack.enter_context(process(OPENING, path)) for _ in range(3)]
+        for opening in processes:
+            assert opening.stdin is not None
+            opening.stdin.write("go\n")
+            opening.stdin.flush()
+        assert [opening.wait(timeout=60) for opening in processes] == [0, 0, 0]
     names = [row["name"] for row in rows(path, "SELECT name FROM _sqlite_migrations")]
     assert names == sorted(schema_of_file.STEPS)
