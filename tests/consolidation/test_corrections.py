@@ -116,16 +116,18 @@ def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -
         assert {left.id for left in done.left} == {"m-00", "m-01"}
 
 
-def test_retract_names_derived_memories(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    texts = ["Wiki runs on port 8080.", "Note: Wiki runs on port 8080."]
-    fill(memory_file, daily(texts, "m"))
-    night(memory_file, embedder)
-    (left,) = rows(memory_file, "SELECT id, superseded_by FROM memories WHERE superseded_by <> ''")
+def test_retract_names_derived_memories(memory_file: Path) -> None:
+    fill(memory_file, daily(["Wiki runs on port 8080.", "Ada set the wiki up on port 8080."], "m"))
+    at = "2026-03-01T00:00:00.000000+00:00"
+    merged = "status = 'superseded', superseded_by = 'm-01', superseded_at = ?"
+    execute(memory_file, f"UPDATE memories SET {merged} WHERE id = 'm-00'", at)
+    edge = "INSERT INTO synthesized_from VALUES ('m-01', 'm-00', 'merge', 'r', 'h', NULL, ?)"
+    execute(memory_file, edge, at)
     with AgentMemory(memory_file) as memory:
-        with pytest.raises(StoreError, match=f"superseded by memory {left['superseded_by']}"):
-            memory.retract(left["id"])
+        with pytest.raises(StoreError, match="superseded by memory m-01"):
+            memory.retract("m-00")
         execute(memory_file, "UPDATE memories SET status = 'active', superseded_by = NULL")
-        assert [each.id for each in memory.retract(left["id"]).derived] == [left["superseded_by"]]
+        assert [each.id for each in memory.retract("m-00").derived] == ["m-01"]
 
 
 @pytest.mark.parametrize("way", ["both", "keep"])

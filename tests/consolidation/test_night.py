@@ -6,18 +6,14 @@ In `make test` the first of the three is whole; of the others every second fact 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import night as fixture
 import pytest
 from nights import AGENTS_TABLES, night, picture, rows
-from places import FIXTURES
 
-from benchmarks.quality.known_answers import gold_of
-from benchmarks.quality.life import source_of_files
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.check import check_file
@@ -28,11 +24,8 @@ from slowwave.store.undo.undo import undo_runs
 
 # The night that a dry run goes before: one is enough.
 REHEARSED = fixture.FLAVOURS[-1]
-LIVES = FIXTURES / "quality"
 # The ids of memories that repeat another one begin with this.
 _AGAIN = "again-"
-# Of these a night joins nothing wrongly, whole.
-PARTED = ("life-fresh", "life-developed")
 
 
 @dataclass(frozen=True)
@@ -152,58 +145,3 @@ def test_a_second_night_is_a_no_op_and_undo_is_exact(ran: Ran, embedder: Sentenc
     with open_writing(ran.path) as file:
         undo_runs(file, [ran.outcome.run_id], timestamp(fixture.FIRST_DAY))
     assert picture(ran.path) == ran.before
-
-
-@dataclass(frozen=True)
-class Parted:
-    """Memories, a line of an import each, with what each tells."""
-
-    line_of: Mapping[str, str]
-    group_of: Mapping[str, str]
-
-    def part(self, drawn: random.Random, share: float) -> list[str]:
-        """Return the lines of what is told of some of the groups, each with all its tellings."""
-        kept = {item for item in sorted(set(self.group_of.values())) if drawn.random() < share}
-        return [line for item, line in self.line_of.items() if self.group_of[item] in kept]
-
-
-def parted(name: str) -> Parted:
-    """Return a night or a life in its groups; what tells a thing of its own is one."""
-    if name in fixture.FLAVOURS:
-        known = fixture.load(name).memories
-        lines = {json.loads(line)["id"]: line for line in fixture.lines_of(known)}
-        return Parted(
-            lines, {item.id: item.id if item.role == "near" else item.group for item in known}
-        )
-    life = source_of_files(LIVES / f"{name}.jsonl", LIVES / f"{name}.gold.json")
-    lines = {json.loads(line)["id"]: line for line in life.lines}
-    gold = gold_of(life.gold, {item: json.loads(line)["content"] for item, line in lines.items()})
-    return Parted(lines, {line: gold.thing(line) for line in lines})
-
-
-def crossings(outcome: Outcome, group_of: Mapping[str, str]) -> list[tuple[str, ...]]:
-    """Return the sources of what was carried out with those of several groups, but for rules."""
-    return [
-        result.proposal.sources
-        for result in outcome.results
-        if result.state == "applied" and result.proposal.operation != "extract"
-        if len({group_of[source] for source in result.proposal.sources}) > 1
-    ]
-
-
-def test_no_night_on_a_random_part_joins_different_facts(
-    tmp_path: Path, embedder: SentenceEmbedder, rounds: Callable[[int, int], int]
-) -> None:
-    # What stands beside a memory, and how rare its words are, must not decide what it is joined to.
-    for number in range(rounds(2, 6)):
-        name = PARTED[number % len(PARTED)]
-        known, path = parted(name), tmp_path / f"{number}.db"
-        drawn = random.Random(f"{name} {number}")  # noqa: S311 - the same parts every time
-        lines = known.part(drawn, rounds(15, 50) / 100)
-        create_file(path)
-        with open_writing(path) as file:
-            import_lines(file, (line.encode() for line in lines), fixture.FIRST_DAY)
-        outcome = night(path, embedder)
-        assert crossings(outcome, known.group_of) == [], name
-        # If each memory told something else, what was joined would be found.
-        assert crossings(outcome, {item: item for item in known.group_of}) != []

@@ -217,7 +217,7 @@ def test_a_night_without_a_model_surveys_once(settled: Path, embedder: SentenceE
     fill(settled, [memory(pool()[0], 500, embedder), "The kettle of the third floor is new."])
     work = work_of(lambda: night(settled, embedder), surveys=survey.survey_file)
     assert work["surveys"] == 1
-    assert rows(settled, "SELECT 1 FROM memories WHERE superseded_by = 'm-500'")
+    assert rows(settled, "SELECT 1 FROM memories WHERE id = 'm-500' AND status = 'superseded'")
     assert idle_tenants(settled) == ["default"]
 
 
@@ -254,7 +254,7 @@ def test_a_concurrent_change_prevents_the_idle_mark(
 def test_unsaved_findings_are_reported(
     settled: Path, embedder: SentenceEmbedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fill(settled, [memory(pool()[0], 500, embedder)])
+    fill(settled, [memory(pool()[0], 500, embedder), "The kettle of the third floor is new."])
     execute(
         settled,
         "CREATE TRIGGER no_room BEFORE INSERT ON memos BEGIN SELECT RAISE(ABORT, 'no room'); END",
@@ -263,7 +263,7 @@ def test_unsaved_findings_are_reported(
     warning = capsys.readouterr().err
     assert "Could not store what this run computed: " in warning
     assert "no room" in warning
-    assert rows(settled, "SELECT id FROM memories WHERE superseded_by = 'm-500'")
+    assert rows(settled, "SELECT 1 FROM memories WHERE id = 'm-500' AND status = 'superseded'")
     execute(settled, "DROP TRIGGER no_room")
     assert night(settled, embedder).why_unsaved is None
     assert idle_tenants(settled) == ["default"]

@@ -44,6 +44,7 @@ from places import FIXTURES, KILLING
 
 from slowwave.store.conversations.conversation_formats import read_conversations
 from slowwave.store.file import create_file, maintenance_lock
+from slowwave.store.records import content_hash
 
 CONVERSATIONS = FIXTURES / "conversations"
 STORED_LYON = [("stored", LYON["content"])]
@@ -677,6 +678,8 @@ def test_the_lineage_of_a_merge_leads_to_messages(
     for number, more in enumerate(("", " for the requests of the web shop")):
         path = talk(tmp_path, f"{text}{more}.", at=f"2026-02-0{number + 1}T10:00:00Z")
         ask(path.rename(tmp_path / f"{number}.json"))
+    changed = "UPDATE memories SET content = ?, content_hash = ?"
+    execute(memory_file, changed, text, content_hash(text))
     (proposal,) = cli("maintain", memory_file, "--consolidate", "--json").json["proposals"]
     assert (proposal["operation"], proposal["state"]) == ("merge", "applied")
     lineage = cli("show", "--lineage", memory_file, proposal["survivor"], "--json")
