@@ -82,6 +82,7 @@ def refuse_non_database(path: Path) -> None:
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
+        refuse_broken_link(path)
         raise UnusableFile(
             f"There is no file {path}.", f"Check the path, or create an empty file with: {create}"
         ) from None
@@ -104,6 +105,15 @@ def refuse_non_database(path: Path) -> None:
         "Specify a file made by 'slowwave import'. To look for another agent's format: "
         f"slowwave formats {shlex.quote(str(path))}",
     )
+
+
+def refuse_broken_link(path: Path) -> None:
+    """Raise `UnusableFile` for a symbolic link to a file that does not exist."""
+    if path.is_symlink() and not path.exists():
+        raise UnusableFile(
+            f"{path} is a link to {path.readlink()}, which does not exist.",
+            "Restore that file, or remove the link.",
+        )
 
 
 def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:

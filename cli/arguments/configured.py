@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial, wraps
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import typer
@@ -16,6 +18,9 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from slowwave.cli.terminal.exits import EXIT_CODES, reporting
 from slowwave.cli.terminal.output import PLACE_OF, Output
+from slowwave.store.opening import is_database
+from slowwave.store.places import Address
+from slowwave.store.validate import is_memory_file
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
@@ -41,11 +46,14 @@ class ConfiguredCommand(TyperCommand):
             self._refuse_misuse(ctx, shown)
             rest = super().parse_args(ctx, shown)
         except typer.TyperException as error:
+            refused: Any = error  # an option without its value has no context
+            refused.ctx = getattr(error, "ctx", None) or ctx
             sentence = removed(getattr(error, "option_name", ""))
             if sentence is None:
                 raise
             raise typer.BadParameter(sentence, ctx=ctx) from error
         ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
+        self._refuse_swapped(ctx)
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
@@ -61,6 +69,23 @@ class ConfiguredCommand(TyperCommand):
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
+
+    def _refuse_swapped(self, ctx: Any) -> None:
+        """Refuse a memory file after FILE, unless FILE is a database or a folder, too."""
+        file = ctx.params.get("file")
+        if file is None or isinstance(file, Address) or file.is_dir() or is_database(file):
+            return
+        passed = [ctx.params[each.name] for each in self.params if isinstance(each, TyperArgument)]
+        values = [value if isinstance(value, list) else [value] for value in passed if value]
+        words = [str(value) for group in values for value in group]
+        for word in words[1:]:
+            if is_memory_file(Path(word)):
+                words.remove(word)
+                raise typer.BadParameter(
+                    f"{word} is a memory file, and {file} is not. The memory file comes first: "
+                    f"{ctx.command_path} {shlex.join([word, *words])}",
+                    ctx=ctx,
+                )
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return FILE, where Typer has {FILE}: braces mean a choice."""

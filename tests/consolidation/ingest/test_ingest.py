@@ -679,7 +679,7 @@ def test_a_memory_file_in_place_of_a_conversation_is_refused_with_the_right_orde
     assert "The memory file comes first: slowwave ingest" in message
     assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
     twice = cli("ingest", memory_file, memory_file)
-    assert (twice.code, "is a database, not a conversation" in twice.err) == (2, True)
+    assert (twice.code, "it is a SQLite database" in twice.err) == (1, True)
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
