@@ -65,7 +65,9 @@ class ConfiguredCommand(TyperCommand):
             for value in given if isinstance(given, list | tuple) else [given]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
-                    raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
+                    is_option = isinstance(parameter, TyperOption)
+                    name = parameter.opts[0] if is_option else parameter.metavar
+                    raise typer.BadParameter(f"{name} must not be blank.", ctx=ctx)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)

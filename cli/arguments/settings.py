@@ -163,10 +163,12 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
     from .old_spellings import removed
 
     try:
-        table = tomllib.loads(read_text(path))
+        table = tomllib.loads(read_text(path, "utf-8-sig"))  # editors add a byte order mark
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise _wrong(path, "it is not UTF-8.") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _wrong(path, f"it is not valid TOML: {error}.") from error
     values = {key.replace("-", "_"): value for key, value in table.items()}
     if len(values) < len(table):
@@ -175,16 +177,13 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
     for key in sorted(values.keys() - keys):
         if (sentence := removed(key)) is not None:
             raise _wrong(path, sentence)
-    if unknown := sorted(values.keys() - keys):
-        raise _wrong(path, _unknown_keys(unknown, sorted(keys)))
+    for key in sorted(values.keys() - keys):
+        if isinstance(values[key], dict):
+            raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
+        near = get_close_matches(key, sorted(keys), n=1)
+        meant = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
+        raise _wrong(path, f"it has an unknown key, {key}. {meant}")
     return values
-
-
-def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
-    near = {key: get_close_matches(key, keys, n=2, cutoff=0.6) for key in unknown}
-    named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
-    sentence = f"it has unknown keys: {', '.join(named)}."
-    return sentence if all(near.values()) else f"{sentence} docs/configuration.md lists all keys."
 
 
 def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
@@ -200,7 +199,7 @@ def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, f"{path}, {option.name}: it is blank.")
+        return partial(_refuse, f"{path}, {option.name} must not be blank.")
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
@@ -256,7 +255,9 @@ def place_of_refused(error: typer.TyperException) -> str | None:
     if parameter is None:  # the command refused it, and names the option or the value
         return place_named(context, error.format_message())
     if _source(context, parameter.name) == "ENVIRONMENT":
-        return source_of(context, parameter.name)
+        # The hint is the path of a config file.
+        named = (source_of(context, parameter.name), getattr(error, "param_hint", None))
+        return ", ".join(filter(None, named)).replace("'", "")
     return _place(context, [parameter])
 
 

@@ -90,8 +90,8 @@ def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate 
 def _too_few(needed: int, found: int) -> ClosedGate | None:
     if found >= needed:
         return None
-    memories = counted(found, "memory was", "memories were")
-    why = f"min_new is {needed}, and {memories} added since the last run"
+    memories = counted(found, "memory is", "memories are")
+    why = f"min_new is {needed}, and only {memories} new"
     return ClosedGate("min_new", why, needed, found)
 
 

@@ -58,11 +58,11 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
         ("FILE", ["maintain", memory_file, ""]),
         ("RECEIPTS", ["fleet", "report", ""]),
     ):
-        cli(*command).ends(2, named, "it is blank")
+        cli(*command).ends(2, f"{named} must not be blank.")
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file).ends(2, f"{config}, {key}: ")
+        cli("maintain", memory_file).ends(2, f"{config}, {key} must not be blank.")
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -77,8 +77,10 @@ def test_the_file_may_be_set(memory_file: Path, cli: Cli, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tenannt = 'x'", "unknown keys: tenannt (tenant?).\n"),
-        ("colour = 'x'", "keys: colour. docs/configuration.md lists all"),
+        ("tenannt = 'x'", "unknown key, tenannt. Did you mean tenant?\n"),
+        ("colour = 'x'", "an unknown key, colour. docs/configuration.md lists all"),
+        ("[maintain]\nmodel = 'x'", "it has a table, [maintain]: put its keys at the top"),
+        ("monthly_budget = 'x'", "monthly_budget: 'x' is not an amount such as 2 USD"),
         ("tenant = ", "not valid TOML"),
         (f"tenant = {'[' * 9_999}", "not valid TOML"),
         ("concurrency = 'many'", "concurrency must be an integer, not 'many'"),
@@ -93,6 +95,19 @@ def test_an_invalid_config_is_named(text: str, sentence: str, memory_file: Path,
     config = memory_file.with_name("slowwave.toml")
     config.write_text(f"{text}\n")
     cli("maintain", memory_file, "--dry-run").ends(2, str(config), sentence)
+
+
+def test_a_config_may_begin_with_a_byte_order_mark_but_must_be_utf8(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text('tenant = "Zoë"\n', "utf-8-sig")
+    assert tenant_of(memory_file, cli) == "Zoë"
+    path.write_text('tenant = "Zoë"\n', "latin-1")
+    cli("list", memory_file).ends(2, f"{path}: it is not UTF-8.")
+    path.unlink()
+    monkeypatch.setenv("SLOWWAVE_CONFIG", "none.toml")
+    cli("list", memory_file).ends(2, "SLOWWAVE_CONFIG, none.toml: it cannot be read")
 
 
 @pytest.mark.parametrize(

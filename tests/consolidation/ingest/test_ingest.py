@@ -616,7 +616,7 @@ def test_a_file_that_is_not_a_conversation_is_refused_with_the_reason(
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "must be at most 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
-        (("--tenant", ""), "--tenant: it is blank"),
+        (("--tenant", ""), "--tenant must not be blank"),
         (("--from", "foo"), "Available: chatgpt"),
     ],
 )
