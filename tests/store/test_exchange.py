@@ -317,6 +317,10 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "missing content": (b"{}", "'content' is missing"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
     "unknown field": (a_line(colour="blue"), "unknown key 'colour'"),
+    "repeated key": (
+        b'{"content": "First.", "content": "Second."}',
+        "key 'content' is in it twice",
+    ),
     "content_hash": (a_line(content_hash="h"), "unknown key 'content_hash'"),
     "empty id": (a_line(id=""), "id: string should have"),
     "NUL in id": (a_line(id="\x00"), "id: contains a NUL character"),
