@@ -325,7 +325,10 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     for decision in decisions:
         if decision.state == "applied":
             return decision
-    raise StoreError(f"Proposal {prefix} is not applied: its state is {decisions[0].state}.")
+    state = decisions[0].state
+    is_remembered = state in REMEMBERED and state != "pending"
+    again = "'slowwave maintain FILE --reconsider' proposes it again." if is_remembered else ""
+    raise StoreError(f"Proposal {prefix} is not applied: its state is {state}.", again)
 
 
 def _run(file: MemoryFile, row: dict[str, Any]) -> Run:
