@@ -86,6 +86,7 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
         dry = ingest("--drop", named, "--dry-run").json
         assert (dry["run"], [dropped["id"] for dropped in dry["dropped"]]) == (None, [part["id"]])
     assert picture(memory_file, EVERY_TABLE) == before
+    cli("ingest", memory_file, "--drop", "all", "--dry-run").says("Queued: 0 parts afterwards.")
     done = ingest("--drop", "chat.txt")
     assert (done.code, done.json["waiting"], waiting(ingest)) == (0, 0, [])
     server.responder = remembering(LYON)
@@ -94,8 +95,8 @@ def test_a_dropped_part_is_not_read_and_waits_again_after_an_undo(
     run = done.json["run"]
     logged = cli("log", memory_file, run).out
     assert "1 part of conversations queued for a model, dropped: chat.txt" in logged
-    undone = cli("undo", memory_file, run)
-    assert (undone.code, "queued for a model again" in undone.err) == (0, True)
+    undone = cli("undo", memory_file, run).ends(0, "queued for a model again")
+    undone.says("Undid the dropping of 1 conversation part")
     assert picture(memory_file, EVERY_TABLE) == before
     assert night().code == 0
     assert contents(memory_file) == [LYON["content"]]
