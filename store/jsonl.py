@@ -173,6 +173,8 @@ def describe_error(error: Exception) -> str:
     """Return the reason why a line is invalid."""
     if isinstance(error, RecursionError):
         return _TOO_DEEP
+    if isinstance(error, UnicodeEncodeError):
+        return "a text has half of a surrogate pair"
     if not isinstance(error, ValidationError):
         return str(error).rstrip(".")
     first = error.errors(include_url=False, include_input=False)[0]

@@ -14,7 +14,6 @@ from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.option_rules import given_in, without_effect
 from slowwave.cli.arguments.options import (
-    NO_LIMIT,
     EmbedderOption,
     FileArgument,
     LimitOption,
@@ -29,6 +28,7 @@ from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout,
 from slowwave.cli.views.memory import findings_as_json, memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.memory_filter import NO_LIMIT
 from slowwave.store.places import Place
 from slowwave.store.records import timestamp
 
