@@ -24,6 +24,9 @@ _NOT_A_MESSAGE = (
     'The line is not a JSON-RPC message: it requires "jsonrpc": "2.0", a "method", an "id" that is '
     'a string or an integer, and "params" that are an object.'
 )
+# JSON allows an escaped half of a surrogate pair, and the package refuses the message.
+_HALF = re.compile("[\ud800-\udfff]")
+_NOT_UNICODE = "A text of the message is not valid Unicode: it has half of a surrogate pair."
 _BATCH = "Batches are not supported: send each message in a line of its own."
 # The id of a message that breaks off, unless there are several.
 _ID = re.compile(r'"id"\s*:\s*(\d{1,15}\b|"[^"\\]*")')
@@ -70,7 +73,9 @@ def find_errors(line: str) -> Iterator[JSONRPCError]:
         # The package takes a request whose id is not an id for a notification.
         is_message = "id" not in found or _id_of(found) is not None or "error" in found
     if not is_message:
-        yield _error(_id_of(found), INVALID_REQUEST, _NOT_A_MESSAGE)
+        has_half = _HALF.search(json.dumps(found, ensure_ascii=False)) is not None
+        why = _NOT_UNICODE if has_half else _NOT_A_MESSAGE
+        yield _error(_id_of(found), INVALID_REQUEST, why)
 
 
 def _id_of(message: Any) -> str | int | None:

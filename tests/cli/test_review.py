@@ -159,7 +159,7 @@ def test_risky_queues_a_models_words_loose_groups_and_rules(risky: Path, cli: Cl
         proposal["why"] for proposal in ended.json["proposals"] if proposal["state"] == "pending"
     ]
     assert len(why) == 3
-    for risk in ("about a rule", "a model wrote it", "loosely"):
+    for risk in ("about a rule", "; a model wrote it", "low mean similarity"):
         assert any(risk in each for each in why), risk
     again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])

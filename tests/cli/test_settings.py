@@ -168,7 +168,7 @@ def test_an_unreadable_config_is_an_error(memory_file: Path, cli: Cli) -> None:
 def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli) -> None:
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
-    assert cli("maintain", memory_file).code == 0
+    assert (cli("maintain", memory_file).code, record.exists()) == (0, False)
 
 
 def test_the_kill_switch_holds_for_a_fleet_too(memory_file: Path, cli: Cli) -> None:

@@ -57,6 +57,13 @@ def test_an_error_answers_each_id_of_a_bad_line(line: str, answers: list[tuple[A
     assert answer_of(line) == answers
 
 
+def test_half_of_a_surrogate_pair_is_named() -> None:
+    call = {"id": 7, "method": "tools/call", "params": {"arguments": {"text": "\ud800"}}}
+    (error,) = find_errors(json.dumps(PING | call))
+    assert (error.id, error.error.code) == (7, NOT_A_MESSAGE)
+    assert "half of a surrogate pair" in error.error.message
+
+
 def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     call = {"id": 5, "method": "tools/call"}
