@@ -319,16 +319,13 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     tenant: only proposals for this tenant; None means all. Raises `NotFound`, `Ambiguous`, or
     `StoreError` if it is not applied.
     """
-    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
-    decisions = _read(file, sql, key)
-    for decision in decisions:
+    found = _read(file, sql, find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant))
+    for decision in found:
         if decision.state == "applied":
             return decision
-    state = decisions[0].state
-    is_remembered = state in REMEMBERED and state != "pending"
-    again = "'slowwave maintain FILE --reconsider' proposes it again." if is_remembered else ""
-    raise StoreError(f"Proposal {prefix} is not applied: its state is {state}.", again)
+    why, hint = found[0].state, "See 'slowwave review show FILE PROPOSAL'."
+    raise StoreError(f"Proposal {prefix} is not applied: its state is {why}.", hint)
 
 
 def _run(file: MemoryFile, row: dict[str, Any]) -> Run:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial, wraps
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -23,7 +22,7 @@ from slowwave.store.places import Address
 from slowwave.store.validate import is_memory_file
 
 from .addresses import with_originals, without_secrets
-from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
+from .old_spellings import hints_of_options, old_commands, replacement_of
 from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
@@ -48,10 +47,7 @@ class ConfiguredCommand(TyperCommand):
         except typer.TyperException as error:
             refused: Any = error  # an option without its value has no context
             refused.ctx = getattr(error, "ctx", None) or ctx
-            sentence = removed(getattr(error, "option_name", ""))
-            if sentence is None:
-                raise
-            raise typer.BadParameter(sentence, ctx=ctx) from error
+            raise
         ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
         self._refuse_swapped(ctx)
         return rest
@@ -125,19 +121,11 @@ class ConfiguredCommand(TyperCommand):
 
 
 class ConfiguredGroup(TyperGroup):
-    """A group of commands, which also takes their old spellings."""
+    """A group of commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept --help-all."""
         return super().parse_args(ctx, _help_for(ctx) if args[:1] == [HELP_ALL] else args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, by an old spelling too; its hint is written when the command runs."""
-        if ctx.parent is None:
-            args, hint = current_command(args)
-            if hint is not None:
-                _add_hint(ctx, hint)
-        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
@@ -157,22 +145,16 @@ class VerbGroup(ConfiguredGroup):
     def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             return args
-        with_value = {
-            name
-            for command in self.commands.values()
-            for option in command.params
-            if isinstance(option, TyperOption) and not option.is_flag
-            for name in option.opts
-        }
-        for place, (before, word) in enumerate(pairwise(args), start=1):
-            if word in self.commands and before not in with_value:
+        for place, word in enumerate(args):
+            if word in self.commands:
                 path = ctx.command_path
-                _add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
+                add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
                 return [word, *args[:place], *args[place + 1 :]]
         return [next(iter(self.commands)), *args]
 
 
-def _add_hint(ctx: Any, hint: str) -> None:
+def add_hint(ctx: Any, hint: str) -> None:
+    """Add a hint that is written when the command runs."""
     ctx.meta.setdefault(_HINTS, []).append(hint)
 
 

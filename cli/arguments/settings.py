@@ -104,8 +104,6 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
 
 def hints_of_variables(context: typer.Context) -> Iterator[str]:
     """Yield notes about variables without effect, in commands that take a model: it costs money."""
-    from .old_spellings import removed
-
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
     found = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
     known = _VARIABLES | _variables_of(context.command)
@@ -113,10 +111,9 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
         return
     known |= _variables_of(context.find_root().command)
     for name in sorted(found - known):
-        if removed(name.lower()) is None:
-            near = get_close_matches(name, known, n=1, cutoff=0.7)
-            meant = f" Did you mean {prefix}{near[0]}?" if near else ""
-            yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
+        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        meant = f" Did you mean {prefix}{near[0]}?" if near else ""
+        yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
 
 
 def _variables_of(command: Any) -> frozenset[str]:
@@ -160,8 +157,6 @@ def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
-    from .old_spellings import removed
-
     try:
         table = tomllib.loads(read_text(path, "utf-8-sig"))  # editors add a byte order mark
     except OSError as error:
@@ -174,9 +169,6 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
     if len(values) < len(table):
         twice = sorted(key for key in table if "-" in key and key.replace("-", "_") in table)
         raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
-    for key in sorted(values.keys() - keys):
-        if (sentence := removed(key)) is not None:
-            raise _wrong(path, sentence)
     for key in sorted(values.keys() - keys):
         if isinstance(values[key], dict):
             raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
@@ -286,7 +278,6 @@ def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
 
 
 def _has_path(sentence: str, path: str) -> bool:
-    """Whether a sentence has a path in it; a plain word only where a path is expected."""
-    if re.search("[./]", path):
-        return re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence) is not None
-    return re.search(rf"Cannot [a-z ]+ {re.escape(path)}:", sentence) is not None
+    """Whether a sentence has a path in it; a plain word may be one of its own."""
+    found = re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence)
+    return found is not None and re.search("[./]", path) is not None

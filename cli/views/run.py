@@ -62,10 +62,9 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
         try:
             return read_run(file, prefix)
         except NotFound as error:
-            is_long = len(prefix) >= MIN_PREFIX
-            for proposal in read_latest_by_prefix(file, prefix) if is_long else ():
-                its_run = f"It is a proposal: slowwave log FILE {proposal.run_id}"
-                raise NotFound(error.message, its_run) from None
+            found = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
+            if found:
+                error.hint = f"It is a proposal: slowwave log FILE {found[0].run_id}"
             raise
     runs = read_runs(file)
     if not runs:

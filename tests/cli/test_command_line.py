@@ -49,6 +49,11 @@ def test_an_option_without_its_value_points_at_the_help_of_its_command(
     cli("export", filled, "--wiki").ends(2, "See 'slowwave export --help'.")
 
 
+def test_a_second_path_or_a_text_without_quotes_is_explained(filled: Path, cli: Cli) -> None:
+    cli("export", filled, "out.jsonl").ends(2, "'> PATH' writes output to a file")
+    cli("add", filled, "two", "words").ends(2, "Quote a text with spaces")
+
+
 def test_a_memory_file_after_another_argument_is_refused_with_the_right_order(
     filled: Path, tmp_path: Path, cli: Cli
 ) -> None:

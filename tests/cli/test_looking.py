@@ -128,7 +128,7 @@ def test_log_and_undo_say_what_to_do_with_the_id_of_a_proposal(night: Path, cli:
     proposal = cli("log", night, run, "--json").json["proposals"][0]["id"]
     cli("log", night, proposal[:8]).ends(1, f"It is a proposal: slowwave log {night} {run}")
     cli("undo", night, proposal).ends(0)
-    cli("undo", night, proposal).ends(1, "its state is undone", "--reconsider")
+    cli("undo", night, proposal).ends(1, "its state is undone", "slowwave review show")
 
 
 def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:

@@ -23,6 +23,7 @@ def test_the_demo_makes_a_rule_and_nothing_longer_and_undoes_the_night(tmp_path:
         "extract c9a78a72 (applied): 6 memories support one rule or pattern; ",
         "nothing to do.",
     )
+    assert "\033" not in ended.out
     sizes = re.findall(r"; (\d+) -> (\d+) tokens", ended.out)
     assert all(int(after) < int(before) for before, after in sizes)
     assert len(sizes) == 2 + 8, "those of the dry run and of the night"
