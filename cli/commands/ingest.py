@@ -12,13 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.option_rules import (
-    ASKING,
-    given_in,
-    overruled,
-    refuse_missing,
-    without_effect,
-)
+from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
@@ -48,7 +42,6 @@ from .ingest_run import ConversationFiles, IngestRun
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
 _NO_EFFECT_WITHOUT = {"max_cost": ASKING, "interval": ("watch",)}
-_OVERRULED_BY = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 
 
 def ingest(
@@ -197,10 +190,7 @@ def ingest(
     if not tenant.strip():
         raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
-    for note in (
-        *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
-        *overruled(context, _OVERRULED_BY),
-    ):
+    for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
         output.note(note)
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]

@@ -169,14 +169,6 @@ def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) 
         assert ids == (expected or {"other-00", "other-01", "other-02"})
 
 
-def test_that_many_vectors_were_computed_and_not_kept_is_said(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, daily(TEXTS, "m"))
-    assert "not stored" not in cli("recall", memory_file, "x").err
-    shelves = [f"Shelf {number} holds paint." for number in range(97)]
-    fill(memory_file, daily(shelves, "shelf", observed_at=UNDATED, created_at=UNDATED))
-    assert "100 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
-
-
 def test_an_undated_memory_has_no_time_in_any_output(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(["The lift is old."], "lift", observed_at=UNDATED))
     found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
