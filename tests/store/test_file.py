@@ -86,7 +86,7 @@ def test_no_existing_file_is_replaced(tmp_path: Path, prepare: Callable[[Path], 
     path = tmp_path / "memory.db"
     prepare(path)
     before = path.read_bytes() if path.exists() else None
-    with pytest.raises(StoreError, match="already exists|is a link to") as raised:
+    with pytest.raises(StoreError, match=r"already exists|is a link to") as raised:
         create_file(path)
     assert isinstance(raised.value, UnusableFile) == path.is_symlink()
     assert list(tmp_path.iterdir()) == [path]
