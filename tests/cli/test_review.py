@@ -183,7 +183,7 @@ def test_a_dry_run_says_what_would_wait_and_counts_it_as_not_done(smoke: Path, c
     assert why == {
         "merge": None,
         "synthesize": "queued for review: a model wrote it",
-        "update": "queued for review: it replaces a value, a model wrote it",
+        "update": "queued for review: it replaces a value; a model wrote it",
     }
     assert smoke.read_bytes() == before
     assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == told_["after"]
