@@ -17,7 +17,8 @@ from typer.main import get_command, get_group
 
 from slowwave.store.extension_points import registered
 
-from .arguments.configured import EPILOG, Command, ConfiguredGroup, add_command, group_of
+from .arguments.configured import EPILOG, Command, ConfiguredGroup, add_command, add_hint, group_of
+from .arguments.old_spellings import current_command
 from .arguments.settings import place_of_refused
 from .terminal.exits import SHOWS_TRACEBACKS, Code, report_defect
 from .terminal.interpreter import keep_libraries_quiet, tune_interpreter
@@ -117,6 +118,13 @@ class _InPanels(ConfiguredGroup):
         if cmd_name not in self.commands:
             self.list_commands(ctx)  # Typer suggests one of them
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command, by an old spelling too."""
+        args, hint = current_command(args)
+        if hint is not None:
+            add_hint(ctx, hint)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names in their order; import all commands."""
@@ -260,7 +268,9 @@ def _message_and_hint(error: typer.TyperException) -> tuple[str, str]:
         message = f"{name} {wanted}." if wanted else f"{name}: {problem}" if name else problem
     elif place is not None:
         message = f"{place}: {message}"
-    return shortened(message, _MAX_MESSAGE), f"See '{command} --help'."
+    is_extra = message.startswith("Got unexpected extra argument")
+    how = "Quote a text with spaces; '> PATH' writes output to a file. " if is_extra else ""
+    return shortened(message, _MAX_MESSAGE), f"{how}See '{command} --help'."
 
 
 def _wanted(error: typer.TyperException) -> str | None:

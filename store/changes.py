@@ -58,6 +58,19 @@ def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     return sorted(filter(None, changes), key=attrgetter("observed_at", "memory", "proposal"))
 
 
+def reactivated(file: MemoryFile, run_id: str) -> list[str]:
+    """Return the memories that a run deactivated and that are active now, without an undo of it."""
+    return file.column(
+        "SELECT DISTINCT m.id FROM journal j "
+        f"JOIN memories m ON m.id = {json_field('row_key', 'id')} JOIN runs r ON r.id = j.run_id "
+        "LEFT JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
+        "WHERE j.run_id = ? AND table_name = 'memories' AND m.status = 'active' "
+        f"AND {json_field('after', 'status')} <> 'active' "
+        "AND (p.state = 'applied' OR p.state IS NULL AND r.outcome <> 'undone') ORDER BY 1",
+        [run_id],
+    )
+
+
 def _change(
     file: MemoryFile, memory: str, proposal: str, images: _Images, later: str | None, state: str
 ) -> TextChange | None:

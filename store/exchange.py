@@ -6,7 +6,7 @@ import codecs
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -58,10 +58,16 @@ def new_memory(fields: dict[str, Any], now: datetime) -> Memory:
     """Return a memory from the fields of a line. Raises `InvalidLine`."""
     try:
         # Through JSON, so that the same checks apply as to a line.
-        line = json.dumps(fields).encode()
+        line = json.dumps(fields, ensure_ascii=False, default=_in_iso_8601).encode()
         return parse_line(line).memory(timestamp(now))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidLine(f"This memory is not valid: {describe_error(error)}.") from error
+
+
+def _in_iso_8601(value: object) -> str:
+    if isinstance(value, date):  # or a `datetime`
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 
 def memory_from_text(text: str, fields: dict[str, Any], now: datetime) -> Memory:

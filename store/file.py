@@ -18,7 +18,7 @@ from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
 from .schema_of_file import applied_steps, is_outdated, newest_version
 from .sidecar import file_size, link_into_place, remove_file
-from .validate import refuse_non_database, refuse_unusable
+from .validate import refuse_broken_link, refuse_non_database, refuse_unusable
 
 # The device and inode of a file.
 Identity = tuple[int, int]
@@ -228,6 +228,7 @@ def _exists(path: Path) -> bool:
 
 def _refuse_existing(path: Path) -> None:
     if _exists(path):
+        refuse_broken_link(path)
         raise _exists_error(path)
     for suffix in ("-wal", "-journal"):
         log = Path(f"{path}{suffix}")

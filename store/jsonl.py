@@ -158,13 +158,25 @@ DEFAULTS = {name: field.default for name, field in ImportLine.model_fields.items
 
 def parse_line(text: bytes) -> ImportLine:
     """Parse a line. Raises ValueError if it is invalid."""
-    return ImportLine.model_validate_json(text)
+    line = ImportLine.model_validate_json(text)
+    json.loads(text, object_pairs_hook=_refuse_repeated)
+    return line
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> None:
+    """Raise ValueError for a repeated key, of which parsers keep only the last value."""
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key '{repeated}' is in it twice")
 
 
 def describe_error(error: Exception) -> str:
     """Return the reason why a line is invalid."""
     if isinstance(error, RecursionError):
         return _TOO_DEEP
+    if isinstance(error, UnicodeEncodeError):
+        return "a text has half of a surrogate pair"
     if not isinstance(error, ValidationError):
         return str(error).rstrip(".")
     first = error.errors(include_url=False, include_input=False)[0]

@@ -319,12 +319,13 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     tenant: only proposals for this tenant; None means all. Raises `NotFound`, `Ambiguous`, or
     `StoreError` if it is not applied.
     """
-    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
-    for decision in (decisions := _read(file, sql, key)):
+    found = _read(file, sql, find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant))
+    for decision in found:
         if decision.state == "applied":
             return decision
-    raise StoreError(f"Proposal {prefix} is not applied: its state is {decisions[0].state}.")
+    why, hint = found[0].state, "See 'slowwave review show FILE PROPOSAL'."
+    raise StoreError(f"Proposal {prefix} is not applied: its state is {why}.", hint)
 
 
 def to_run(file: MemoryFile, row: dict[str, Any]) -> Run:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from .records import Memory, json_text
 
+# The limit of a search or a list for "no limit".
+NO_LIMIT = 10**9
 _ANY = "(SELECT value FROM json_each(?))"
 
 

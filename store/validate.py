@@ -81,9 +81,10 @@ def refuse_non_database(path: Path) -> None:
             return
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
-        create = f", or create an empty file with: slowwave import {shlex.quote(str(path))} --empty"
+        refuse_broken_link(path)
         # Another agent must not load a database as its text file.
         is_ours = path.suffix in ("", ".db", ".sqlite", ".sqlite3")
+        create = f", or create an empty file with: slowwave import {shlex.quote(str(path))} --empty"
         hint = f"Check the path{create if is_ours else '.'}"
         raise UnusableFile(f"There is no file {path}.", hint) from None
     except OSError as error:
@@ -103,6 +104,15 @@ def refuse_non_database(path: Path) -> None:
         "Specify a file made by 'slowwave import'. To look for another agent's format: "
         f"slowwave formats {shlex.quote(str(path))}",
     )
+
+
+def refuse_broken_link(path: Path) -> None:
+    """Raise `UnusableFile` for a symbolic link to a file that does not exist."""
+    if path.is_symlink() and not path.exists():
+        raise UnusableFile(
+            f"{path} is a link to {path.readlink()}, which does not exist.",
+            "Restore that file, or remove the link.",
+        )
 
 
 def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:

@@ -171,7 +171,13 @@ def keys() -> str:
         _, first = next((each for each in found if each[0] == "maintain"), found[0])
         names = [f"`{name}`" for name, _ in found]
         shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
-        cells = (f"`{key}`", ", ".join(shown), _takes(first), _default(first), first.help or "")
+        differing = [
+            f"{_default(option)} for `{name}`"
+            for name, option in found
+            if _default(first) and _default(option) not in ("", _default(first))
+        ]
+        default = ", ".join([_default(first), *differing])
+        cells = (f"`{key}`", ", ".join(shown), _takes(first), default, first.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
     return table
 

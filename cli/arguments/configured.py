@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial, wraps
-from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import typer
@@ -16,9 +17,12 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from slowwave.cli.terminal.exits import EXIT_CODES, reporting
 from slowwave.cli.terminal.output import PLACE_OF, Output
+from slowwave.store.opening import is_database
+from slowwave.store.places import Address
+from slowwave.store.validate import is_memory_file
 
 from .addresses import with_originals, without_secrets
-from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
+from .old_spellings import hints_of_options, old_commands, replacement_of
 from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
@@ -41,11 +45,11 @@ class ConfiguredCommand(TyperCommand):
             self._refuse_misuse(ctx, shown)
             rest = super().parse_args(ctx, shown)
         except typer.TyperException as error:
-            sentence = removed(getattr(error, "option_name", ""))
-            if sentence is None:
-                raise
-            raise typer.BadParameter(sentence, ctx=ctx) from error
+            refused: Any = error  # an option without its value has no context
+            refused.ctx = getattr(error, "ctx", None) or ctx
+            raise
         ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
+        self._refuse_swapped(ctx)
         return rest
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
@@ -56,14 +60,33 @@ class ConfiguredCommand(TyperCommand):
             given, variable = values.get(parameter.name), None
             if given in (None, (), []):
                 given = parameter.resolve_envvar_value(ctx)
-                variable = f"'{parameter.envvar or f'SLOWWAVE_{parameter.name.upper()}'}'"
+                variable = parameter.envvar or f"SLOWWAVE_{parameter.name.upper()}"
             for value in given if isinstance(given, list | tuple) else [given]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
-                    raise typer.BadParameter("it is blank.", ctx, parameter, variable)
+                    is_option = isinstance(parameter, TyperOption)
+                    name = parameter.opts[0] if is_option else parameter.metavar
+                    raise typer.BadParameter(f"{variable or name} must not be blank.", ctx=ctx)
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
+
+    def _refuse_swapped(self, ctx: Any) -> None:
+        """Refuse a memory file after FILE, unless FILE is a database or a folder, too."""
+        file = ctx.params.get("file")
+        if file is None or isinstance(file, Address) or file.is_dir() or is_database(file):
+            return
+        passed = [ctx.params[each.name] for each in self.params if isinstance(each, TyperArgument)]
+        values = [value if isinstance(value, list) else [value] for value in passed if value]
+        words = [str(value) for group in values for value in group]
+        for word in words[1:]:
+            if is_memory_file(Path(word)):
+                words.remove(word)
+                raise typer.BadParameter(
+                    f"{word} is a memory file, and {file} is not. The memory file comes first: "
+                    f"{ctx.command_path} {shlex.join([word, *words])}",
+                    ctx=ctx,
+                )
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return FILE, where Typer has {FILE}: braces mean a choice."""
@@ -101,19 +124,11 @@ class ConfiguredCommand(TyperCommand):
 
 
 class ConfiguredGroup(TyperGroup):
-    """A group of commands, which also takes their old spellings."""
+    """A group of commands."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Accept --help-all."""
         return super().parse_args(ctx, _help_for(ctx) if args[:1] == [HELP_ALL] else args)
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command, by an old spelling too; its hint is written when the command runs."""
-        if ctx.parent is None:
-            args, hint = current_command(args)
-            if hint is not None:
-                _add_hint(ctx, hint)
-        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
@@ -133,22 +148,16 @@ class VerbGroup(ConfiguredGroup):
     def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             return args
-        with_value = {
-            name
-            for command in self.commands.values()
-            for option in command.params
-            if isinstance(option, TyperOption) and not option.is_flag
-            for name in option.opts
-        }
-        for place, (before, word) in enumerate(pairwise(args), start=1):
-            if word in self.commands and before not in with_value:
+        for place, word in enumerate(args):
+            if word in self.commands:
                 path = ctx.command_path
-                _add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
+                add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
                 return [word, *args[:place], *args[place + 1 :]]
         return [next(iter(self.commands)), *args]
 
 
-def _add_hint(ctx: Any, hint: str) -> None:
+def add_hint(ctx: Any, hint: str) -> None:
+    """Add a hint that is written when the command runs."""
     ctx.meta.setdefault(_HINTS, []).append(hint)
 
 

@@ -152,7 +152,8 @@ class RecordableModelOptions(ModelOptions):
 
     def recordings(self, dry_run: bool) -> Recordings | None:
         """Open the recordings; a dry run writes to none of them."""
-        return make_recordings(self.record, self.replay, dry_run)
+        record = None if self.model is None and self.replay is None else self.record
+        return make_recordings(record, self.replay, dry_run)
 
 
 def make_writer(

@@ -39,7 +39,7 @@ def budget_of(text: str) -> float:
     """Return the USD of "2 USD" or "2 USD/month". Raises `typer.BadParameter`."""
     found = _SPELLED.fullmatch(text.strip())
     if found is None:
-        raise typer.BadParameter(f"monthly_budget takes an amount as in '2 USD', not '{text}'.")
+        raise typer.BadParameter(f"'{text}' is not an amount such as 2 USD.")
     return float(found[1])
 
 

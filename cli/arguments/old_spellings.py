@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import typer
@@ -32,40 +31,18 @@ _OPTIONS = {
     "report": "run 'slowwave log FILE --html PATH' (or --md) afterwards",
     "tree": "pass --lineage",
 }
-_GRAPH = "pass --lineage --json for a program, or --html for a person"
-# Options and commands that were removed, and what to do instead.
-_REMOVED = {
-    "dot": _GRAPH,
-    "guard": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
-    "guard_limit": "compare recall before a run with 'slowwave eval FILE QUESTIONS.jsonl'",
-    "interactive": "pass --review always, then decide with 'slowwave review FILE'",
-    "mermaid": _GRAPH,
-    "review ask": "decide with 'slowwave review FILE', or on a screen with --tui",
-    "self": "pass a file of questions",
-}
 # Hidden options that are neither old nor settings.
 _CURRENT = frozenset({"consolidate", "format", "hook", "state", "table", "target"})
 
 
 def current_command(args: list[str]) -> tuple[list[str], str | None]:
-    """Return the arguments in the current spelling, and a hint if it was an old one.
-
-    Raises `typer.BadParameter` for a command that was removed.
-    """
-    if (sentence := removed(" ".join(args[:2]))) is not None:
-        raise typer.BadParameter(sentence)
+    """Return the arguments in the current spelling, and a hint if it was an old one."""
     for old, new in _COMMANDS.items():
         length = len(old.split())
         if args[:length] == old.split():
             hint = f"Deprecated: 'slowwave {old}' is now 'slowwave {new}'."
             return [*new.split(), *args[length:]], hint
     return args, None
-
-
-def removed(spelling: str) -> str | None:
-    """Return a sentence about what was removed, however it is spelled; None if it was not."""
-    instead = _REMOVED.get(spelling.removeprefix("--").replace("-", "_"))
-    return None if instead is None else f"{spelling} was removed: {instead}."
 
 
 def old_commands() -> str:
@@ -75,10 +52,7 @@ def old_commands() -> str:
 
 
 def hints_of_options(context: typer.Context) -> Iterator[str]:
-    """Yield a hint for each hidden option on the command line, and each removed variable."""
-    for name in _REMOVED:
-        if (variable := f"SLOWWAVE_{name.upper()}") in os.environ:
-            yield f"{variable} has no effect: {removed(name)}"
+    """Yield a hint for each hidden option on the command line."""
     for option in context.command.params:
         replacement = replacement_of(option)
         if replacement is not None and is_on_command_line(context, option.name):

@@ -14,7 +14,6 @@ ASKING = ("model", "replay")
 ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
     ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time"), ASKING
 )
-_OTHER_NAMES = {"consolidate": "--phase consolidate"}
 
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -34,22 +33,13 @@ def without_effect(
             yield f"{_spelled(option)} has no effect without {_any_of(needed)}."
 
 
-def overruled(context: typer.Context, overruling: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a note for each option on the command line that another option overrules."""
-    given = given_in(context)
-    for option, stronger in overruling.items():
-        first = next((name for name in stronger if name in given), None)
-        if first is not None and option in given and is_on_command_line(context, option):
-            yield f"{_spelled(option)} has no effect with {_spelled(first)}."
-
-
 def given_in(context: typer.Context) -> set[str]:
     """Return the options that have a value, from any source."""
     return {name for name, value in context.params.items() if value not in (None, False)}
 
 
 def _spelled(option: str) -> str:
-    return _OTHER_NAMES.get(option, f"--{option.replace('_', '-')}")
+    return "--phase consolidate" if option == "consolidate" else f"--{option.replace('_', '-')}"
 
 
 def _any_of(options: Sequence[str]) -> str:

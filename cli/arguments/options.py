@@ -119,8 +119,6 @@ class OutputOptions(Output):
 RehearseOption = Annotated[
     bool, per_call("--dry-run", help="Show whether it is possible, without changing anything.")
 ]
-# What --limit 0 means.
-NO_LIMIT = 10**9
 MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]

@@ -112,8 +112,6 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
 
 def hints_of_variables(context: typer.Context) -> Iterator[str]:
     """Yield notes about variables without effect, in commands that take a model: it costs money."""
-    from .old_spellings import removed
-
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
     found = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
     known = _VARIABLES | _variables_of(context.command)
@@ -121,10 +119,9 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
         return
     known |= _variables_of(context.find_root().command)
     for name in sorted(found - known):
-        if removed(name.lower()) is None:
-            near = get_close_matches(name, known, n=1, cutoff=0.7)
-            meant = f" Did you mean {prefix}{near[0]}?" if near else ""
-            yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
+        near = get_close_matches(name, known, n=1, cutoff=0.7)
+        meant = f" Did you mean {prefix}{near[0]}?" if near else ""
+        yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
 
 
 def _variables_of(command: Any) -> frozenset[str]:
@@ -168,31 +165,25 @@ def _checked(context: typer.Context, path: Path) -> dict[str, Any]:
 
 
 def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
-    from .old_spellings import removed
-
     try:
-        table = tomllib.loads(read_text(path))
+        table = tomllib.loads(read_text(path, "utf-8-sig"))  # editors add a byte order mark
     except OSError as error:
         raise _wrong(path, f"it cannot be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise _wrong(path, "it is not UTF-8.") from error
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _wrong(path, f"it is not valid TOML: {error}.") from error
     values = {key.replace("-", "_"): value for key, value in table.items()}
     if len(values) < len(table):
         twice = sorted(key for key in table if "-" in key and key.replace("-", "_") in table)
         raise _wrong(path, f"it has a key in two spellings: {', '.join(twice)}.")
     for key in sorted(values.keys() - keys):
-        if (sentence := removed(key)) is not None:
-            raise _wrong(path, sentence)
-    if unknown := sorted(values.keys() - keys):
-        raise _wrong(path, _unknown_keys(unknown, sorted(keys)))
+        if isinstance(values[key], dict):
+            raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
+        near = get_close_matches(key, sorted(keys), n=1)
+        meant = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
+        raise _wrong(path, f"it has an unknown key, {key}. {meant}")
     return values
-
-
-def _unknown_keys(unknown: list[str], keys: list[str]) -> str:
-    near = {key: get_close_matches(key, keys, n=2, cutoff=0.6) for key in unknown}
-    named = [f"{key} ({' or '.join(near[key])}?)" if near[key] else key for key in unknown]
-    sentence = f"it has unknown keys: {', '.join(named)}."
-    return sentence if all(near.values()) else f"{sentence} docs/configuration.md lists all keys."
 
 
 def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
@@ -201,27 +192,27 @@ def _type_of(option: TyperOption) -> tuple[str, tuple[type, ...]]:
 
 def _to_default(value: Any, option: TyperOption, path: Path) -> Any:
     """Return a value in the form that an option takes: a list, a text with commas, or one value."""
-    values, place = value if isinstance(value, list) else [value], f"{path}, {option.name}"
+    values = value if isinstance(value, list) else [value]
     expected, types = _type_of(option)
     for each in values:
         if type(each) not in types:  # Typer would convert true to 1, and 5 to "5"
             shown = str(each).lower() if isinstance(each, bool) else repr(each)
             raise _wrong(path, f"{option.name} must be {expected}, not {shown}.")
     if must_be_filled(option) and any(not str(each).strip() for each in values):
-        return partial(_refuse, "it is blank.", place)
+        return partial(_refuse, f"{path}, {option.name} must not be blank.")
     if option.multiple:
         return values
     if option.name in _WITH_COMMAS:
         return ",".join(values)
     if len(values) == 1:
         return values[0]
-    problem = f"it has {len(values)} values, and this command takes one: specify it with "
-    return partial(_refuse, f"{problem}{option.opts[0]}.", place)
+    problem = f"{path}, {option.name} has {len(values)} values, and this command takes one"
+    return partial(_refuse, f"{problem}: specify it with {option.opts[0]}.")
 
 
-def _refuse(problem: str, place: str) -> NoReturn:
+def _refuse(sentence: str) -> NoReturn:
     """Refuse a value; Click calls this only if no other source has one."""
-    raise typer.BadParameter(problem, param_hint=f"'{place}'")
+    raise typer.BadParameter(sentence)
 
 
 def _wrong(path: Path, problem: str) -> typer.BadParameter:
@@ -261,7 +252,9 @@ def place_of_refused(error: typer.TyperException) -> str | None:
     if parameter is None:  # the command refused it, and names the option or the value
         return place_named(context, error.format_message())
     if _source(context, parameter.name) == "ENVIRONMENT":
-        return source_of(context, parameter.name)
+        # The hint is the path of a config file.
+        named = (source_of(context, parameter.name), getattr(error, "param_hint", None))
+        return ", ".join(filter(None, named)).replace("'", "")
     return _place(context, [parameter])
 
 
@@ -290,7 +283,6 @@ def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
 
 
 def _has_path(sentence: str, path: str) -> bool:
-    """Whether a sentence has a path in it; a plain word only where a path is expected."""
-    if re.search("[./]", path):
-        return re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence) is not None
-    return re.search(rf"Cannot [a-z ]+ {re.escape(path)}:", sentence) is not None
+    """Whether a sentence has a path in it; a plain word may be one of its own."""
+    found = re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence)
+    return found is not None and re.search("[./]", path) is not None

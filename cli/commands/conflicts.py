@@ -91,9 +91,7 @@ def resolve(
         now = datetime.now(UTC)
         groups = group_conflicts(current_conflicts(opened, (), timestamp(now)))
         by_id = {group.id: group for group in groups}
-        hint = (
-            "'slowwave conflicts FILE' lists them. An id changes when a memory joins its conflict."
-        )
+        hint = "'slowwave conflicts FILE' lists them."
         group = by_id[match_prefix(conflict, by_id, "conflict", f" in {place.named}", hint)]
         corrector = Corrector(opened, now)
         if keep is None:

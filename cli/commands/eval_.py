@@ -142,9 +142,6 @@ def _summary(trials: Trials, trial: Trial) -> str:
     if trials.without_evidence:
         skipped = counted(trials.without_evidence, "question", "questions")
         text += f" Skipped {skipped} whose evidence is not in the file."
-    if trials.unknown:
-        ids = counted(trials.unknown, "id", "ids")
-        text += f" {ids} of evidence are not in the file."
     return text
 
 

@@ -74,9 +74,6 @@ def forget_(
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()
-        if not confirmed and not sees_questions(output):
-            raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
-
     eraser = Eraser([matching or ""])
 
     def find(opened: MemoryFile) -> Forgettable:
@@ -91,6 +88,8 @@ def forget_(
     if rehearse:
         _show_plan(shown, rewritten, file, output)
         return
+    if not confirmed and not sees_questions(output):
+        raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
     if shown.forgotten_at is None:
         refuse_derived(shown, derived)
         if not confirmed:
@@ -138,7 +137,7 @@ def _clean(place: Place, is_finished: bool) -> StoreError | None:
 
 def _refuse_unclear(memory: str | None, matching: str | None) -> None:
     if (memory is None) == (matching is None):
-        raise typer.BadParameter("Specify a memory, or a text with --matching TEXT.")
+        raise typer.BadParameter("Pass exactly one of MEMORY and --matching TEXT.")
     if matching is not None and not matching.strip():
         raise typer.BadParameter("The text of --matching is blank.")
 
@@ -160,7 +159,7 @@ def _plan(found: Forgettable) -> Iterator[str]:
             f"{found.forgotten_at[:10]} will be erased."
         )
     elif found.forgotten_at is not None:
-        yield f"It was forgotten on {found.forgotten_at[:10]}."
+        yield f"This memory was forgotten on {found.forgotten_at[:10]}."
     elif found.text is not None and not found.memories:
         yield "No memory contains the text; what runs recorded about it will be erased."
 

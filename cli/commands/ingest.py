@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from datetime import time
 from functools import partial
@@ -13,13 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
-from slowwave.cli.arguments.option_rules import (
-    ASKING,
-    given_in,
-    overruled,
-    refuse_missing,
-    without_effect,
-)
+from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
@@ -38,7 +31,7 @@ from slowwave.consolidation.ingest.options import (
     IngestOptions,
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
-from slowwave.store.opening import is_database, read_text
+from slowwave.store.opening import read_text
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
@@ -49,7 +42,6 @@ from .ingest_run import ConversationFiles, IngestRun
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
 _NO_EFFECT_WITHOUT = {"max_cost": ASKING, "interval": ("watch",)}
-_OVERRULED_BY = {"lookback": ("whole", "distill"), "whole": ("distill",)}
 
 
 def ingest(
@@ -193,16 +185,12 @@ def ingest(
     it. Without a model, or if it fails, messages are queued in FILE: the next run with a model
     reads them, or an agent that answers 'slowwave questions FILE'.
     """
-    _refuse_databases(file, conversations or ())
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
     if not tenant.strip():
         raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
-    for note in (
-        *without_effect(context, given_in(context), _NO_EFFECT_WITHOUT),
-        *overruled(context, _OVERRULED_BY),
-    ):
+    for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
         output.note(note)
     if waiting or drop:
         tenants = [] if source_of(context, "tenant") == "default" else [tenant]
@@ -248,19 +236,6 @@ def ingest(
     if watch is not None:
         run.watch(watch, interval)
     raise typer.Exit(run.read(files.read_all(conversations or [])))
-
-
-def _refuse_databases(file: Path, conversations: Sequence[Path]) -> None:
-    """Refuse a database among the conversations: FILE may be in the wrong place."""
-    for path in filter(is_database, conversations):
-        if is_database(file):
-            raise typer.BadParameter(f"{path} is a database, not a conversation.")
-        rest = [file, *(conversation for conversation in conversations if conversation != path)]
-        arguments = shlex.join(map(str, (path, *rest)))
-        raise typer.BadParameter(
-            f"{path} is a database, and {file} is not. The memory file comes first: "
-            f"slowwave ingest {arguments}"
-        )
 
 
 def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> None:

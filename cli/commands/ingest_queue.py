@@ -69,8 +69,8 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
     for part in dropped.parts:
         yield from _lines(part)
     count = counted(len(dropped.parts), "part", "parts")
-    done = "Would drop" if dry_run else "Dropped"
-    yield f"{done} {count}; only --again reads them. {_queued(dropped.left)}."
+    done, then = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
+    yield f"{done} {count}; only --again reads them. {_queued(dropped.left)}{then}."
     if dropped.run_id is not None:
         yield f"Undo: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
 

@@ -70,12 +70,7 @@ class IngestRun:
             raise typer.BadParameter(f"--watch takes a folder, and {folder} is not one.")
         signals = signals_of_this_command()
         states: dict[Path, _State] = {}
-        exists = True
         while True:
-            if folder.is_dir() != exists:
-                exists = not exists
-                if not exists:
-                    self.output.note(clean(f"{folder} is gone. Waiting until it exists again."))
             for path, state in _quiet(folder, interval_s):
                 if states.get(path) != state and self._is_read(path):
                     states[path] = state

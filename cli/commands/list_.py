@@ -7,13 +7,14 @@ from typing import Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import NO_LIMIT, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json, view_memories
 from slowwave.store.file import open_reading
 from slowwave.store.memories import list_memories, select_tenants
+from slowwave.store.memory_filter import NO_LIMIT
 from slowwave.store.places import Place
 
 _Status = Literal["active", "superseded", "archived", "expired", "any"]

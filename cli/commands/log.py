@@ -110,12 +110,15 @@ def _list_runs(place: Place, output: Output) -> None:
 
 def _show_run(place: Place, prefix: str, output: Output) -> None:
     from slowwave.cli.views.night import read_night
+    from slowwave.store.changes import reactivated
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
         with open_reading(memory_file) as opened:
             forgotten_at = None if night.run is None else forgotten_since(opened, night.run.id)
+            active = [] if night.run is None else reactivated(opened, night.run.id)
     result = {"command": "log", "file": str(place.named), **night.as_json()}
+    result |= {"active_again": active} if active else {}
     output.result(result | ({"forgotten_at": forgotten_at} if forgotten_at else {}))
     if night.run is None:
         return
@@ -123,6 +126,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     lines.append("\n".join(_effects(night.run, len(night.proposals))))
     if forgotten_at is not None:
         lines.append(describe_forgotten(forgotten_at))
+    lines += _reactivated(active)
     for proposal in night.proposals:
         lines += proposal.lines()
     output.show(join_lines(lines))
@@ -158,12 +162,12 @@ def _reading_notes(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
-    from slowwave.store.changes import read_changes
+    from slowwave.store.changes import reactivated, read_changes
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         run = named_or_last_run(opened, prefix)
         changes = read_changes(opened, run.id)
-        states = count_states(opened).get(run.id, {})
+        states, active = count_states(opened).get(run.id, {}), reactivated(opened, run.id)
     output.result(
         {
             "command": "diff",
@@ -172,7 +176,12 @@ def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
             "changes": list(map(asdict, changes)),
         }
     )
-    output.show("\n".join([headline(run, states), *_changes(changes)]))
+    output.show("\n".join([headline(run, states), *_reactivated(active), *_changes(changes)]))
+
+
+def _reactivated(active: Sequence[str]) -> Iterator[str]:
+    if active:
+        yield clean(f"Active again since: {', '.join(active)}.")
 
 
 def _changes(changes: Sequence[TextChange]) -> Iterator[str]:

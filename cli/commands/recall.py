@@ -12,9 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.option_rules import given_in, without_effect
 from slowwave.cli.arguments.options import (
-    NO_LIMIT,
     EmbedderOption,
     FileArgument,
     LimitOption,
@@ -29,6 +27,7 @@ from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout,
 from slowwave.cli.views.memory import findings_as_json, memory_as_json
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.memory_filter import NO_LIMIT
 from slowwave.store.places import Place
 from slowwave.store.records import timestamp
 
@@ -41,14 +40,10 @@ if TYPE_CHECKING:
     from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
-_NO_EFFECT_WITHOUT = dict.fromkeys(("budget", "worth", "block_format"), ("block",))
-# From this number of missing vectors on, computing them takes time in each call.
-_MANY_VECTORS = 100
 
 
 @on_place
 def recall(
-    context: typer.Context,
     file: FileArgument,
     place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
@@ -121,8 +116,6 @@ def recall(
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
     wanted, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
-    for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
-        output.note(note)
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     # The index has only the memories of the tenants, and shared facts.
@@ -180,11 +173,6 @@ def _indexed(
 def _note_vectors(index: RecallIndex, output: Output) -> None:
     if index.words_only is not None:
         output.note(f"Only words were searched, since embedding failed. {index.words_only}")
-    elif index.without_vector >= _MANY_VECTORS:
-        output.note(
-            f"{counted(index.without_vector, 'vector was', 'vectors were')} computed, but not "
-            "stored; 'slowwave maintain FILE' stores them."
-        )
 
 
 def _worth(text: str) -> tuple[str, float]:

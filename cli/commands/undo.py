@@ -256,5 +256,8 @@ def _named(chosen: Undoable) -> str:
     if not parts:
         read = counted(chosen.messages, "message", "messages")
         queued = counted(chosen.parts, "conversation part", "conversation parts")
-        parts.append(f"the reading of {read}" if chosen.messages else f"the queuing of {queued}")
+        is_dropped = all(DROPPED in run.options for run in chosen.runs)
+        did = "dropping" if is_dropped else "queuing"
+        is_read = chosen.messages and not is_dropped
+        parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
     return f"{' and '.join(parts)} of {of} {chosen.run_id}"

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from io import TextIOWrapper
 from pathlib import Path
@@ -24,9 +24,9 @@ _NOT_A_MESSAGE = (
     'The line is not a JSON-RPC message: it requires "jsonrpc": "2.0", a "method", an "id" that is '
     'a string or an integer, and "params" that are an object.'
 )
-_BATCH = "Batches are not supported: send each message in a line of its own."
-# The id of a message that breaks off, unless there are several.
-_ID = re.compile(r'"id"\s*:\s*(\d{1,15}\b|"[^"\\]*")')
+# JSON allows an escaped half of a surrogate pair, and the package refuses the message.
+_HALF = re.compile("[\ud800-\udfff]")
+_NOT_UNICODE = "A text of the message is not valid Unicode: it has half of a surrogate pair."
 
 
 @asynccontextmanager
@@ -38,10 +38,9 @@ async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
     async def messages() -> AsyncIterator[str]:
         await is_ready.wait()
         async for line in anyio.wrap_file(_open_stdin()):
-            errors = list(find_errors(line)) if line.strip() else []
-            for error in errors:
+            if (error := find_error(line)) is not None:
                 await answers[0].send(SessionMessage(error))
-            if line.strip() and not errors:
+            elif line.strip():
                 yield line
 
     async with stdio_server(cast("AsyncFile[str]", messages())) as (reads, writes):
@@ -50,18 +49,15 @@ async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
         yield reads, writes
 
 
-def find_errors(line: str) -> Iterator[JSONRPCError]:
-    """Yield the answers to a line that is not a message, one for each id in it; none if it is."""
+def find_error(line: str) -> JSONRPCError | None:
+    """Return the answer to a line that is not a message; None if it is one, or blank."""
+    if not line.strip():
+        return None
     try:
         found = json.loads(line)
+        has_half = _HALF.search(json.dumps(found, ensure_ascii=False)) is not None
     except (ValueError, RecursionError):
-        ids = _ID.findall(line)
-        yield _error(json.loads(ids[0]) if len(ids) == 1 else None, PARSE_ERROR, _NOT_JSON)
-        return
-    if isinstance(found, list):
-        ids = list(map(_id_of, found)) or [None]
-        yield from (_error(request_id, INVALID_REQUEST, _BATCH) for request_id in ids)
-        return
+        return _error(None, PARSE_ERROR, _NOT_JSON)
     try:
         jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
@@ -69,8 +65,9 @@ def find_errors(line: str) -> Iterator[JSONRPCError]:
     else:
         # The package takes a request whose id is not an id for a notification.
         is_message = "id" not in found or _id_of(found) is not None or "error" in found
-    if not is_message:
-        yield _error(_id_of(found), INVALID_REQUEST, _NOT_A_MESSAGE)
+    if is_message:
+        return None
+    return _error(_id_of(found), INVALID_REQUEST, _NOT_UNICODE if has_half else _NOT_A_MESSAGE)
 
 
 def _id_of(message: Any) -> str | int | None:

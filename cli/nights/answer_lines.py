@@ -52,10 +52,8 @@ def parse_answer_line(line: bytes) -> tuple[str, str]:
     """
     try:
         value = json.loads(line.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"it is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError("it is not JSON, or it is nested too deeply") from error
     if not isinstance(value, dict):
         raise ValueError("it is not an object")
     key, answer = value.get("id"), value.get("answer")

@@ -14,7 +14,7 @@ from slowwave.consolidation.ageing.retention import duration_text
 if TYPE_CHECKING:
     from slowwave.store.places import Place
 
-_HOUR, _MINUTE = timedelta(hours=1), timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate 
         return None
     why = (
         f"min_interval is {duration_text(needed)}, and the last run that changed anything started "
-        f"{_ago(since)} ago, at {last[:19].replace('T', ' ')} UTC"
+        f"at {last[:19].replace('T', ' ')} UTC"
     )
     return ClosedGate("min_interval", why, needed / _HOUR, round(since / _HOUR, 2))
 
@@ -90,16 +90,6 @@ def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate 
 def _too_few(needed: int, found: int) -> ClosedGate | None:
     if found >= needed:
         return None
-    memories = counted(found, "memory was", "memories were")
-    why = f"min_new is {needed}, and {memories} added since the last run"
+    memories = counted(found, "memory is", "memories are")
+    why = f"min_new is {needed}, and only {memories} new"
     return ClosedGate("min_new", why, needed, found)
-
-
-def _ago(since: timedelta) -> str:
-    """Return a time in words: in the first hour in minutes."""
-    if since < _MINUTE:
-        return "less than a minute"
-    if since < _HOUR:
-        return counted(since // _MINUTE, "minute", "minutes")
-    hours = round(since / _HOUR, 2)
-    return f"{hours:g} hour{'' if hours == 1 else 's'}"

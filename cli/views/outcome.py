@@ -259,20 +259,15 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     states = outcome.states
     if dry_run:
         planned = _counted(states) or "nothing planned without a model"
-        return clean(f"{planned}. Dry run: {file} was not changed.")
-    path, usage = shlex.quote(str(file)), outcome.usage
+        parts = [f"{planned}.", *_used(outcome), f"Dry run: {file} was not changed."]
+        return clean(" ".join(parts))
+    path = shlex.quote(str(file))
     pending: Counter[str] = Counter(
         result.proposal.operation for result in outcome.results if result.state == "pending"
     )
     del states["pending"]
     ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
-    if usage.calls or usage.cached:
-        cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
-        tokens = usage.prompt_tokens + usage.completion_tokens
-        ended += [
-            f"{counted(usage.calls, 'call')}, {counted(usage.cached, 'answer')} from the cache, "
-            f"{counted(tokens, 'token')}, cost {cost}."
-        ]
+    ended += _used(outcome)
     if states["applied"]:
         ended += [f"Undo it with: slowwave undo {path} {outcome.run_id}"]
     lines = [" ".join(ended)] if ended else []
@@ -280,6 +275,18 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         waits = f"{pending.total():,} pending: {_counted(pending)}"
         lines.append(f"{waits}. Decide with: slowwave review {path}")
     return "\n".join(map(clean, lines))
+
+
+def _used(outcome: Outcome) -> list[str]:
+    usage = outcome.usage
+    if not usage.calls and not usage.cached:
+        return []
+    cost = "unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    return [
+        f"{counted(usage.calls, 'call')}, {counted(usage.cached, 'answer')} from the cache, "
+        f"{counted(tokens, 'token')}, cost {cost}."
+    ]
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -12,7 +12,8 @@ from slowwave.store.ageing import PHASE
 from slowwave.store.errors import NotFound
 from slowwave.store.intake import DROPPED, INGESTED
 from slowwave.store.journal_form import FORGOTTEN
-from slowwave.store.ledger import DECIDED, Run, read_run, read_runs
+from slowwave.store.ledger import DECIDED, Run, read_latest_by_prefix, read_run, read_runs
+from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.purge import OPTION
 
 from .costs import usd_of
@@ -58,7 +59,13 @@ def number_in(part: Mapping[str, Any], name: str) -> float:
 def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
     """Return the run with this id, or the last one. Raises `NotFound` and `Ambiguous`."""
     if prefix is not None:
-        return read_run(file, prefix)
+        try:
+            return read_run(file, prefix)
+        except NotFound as error:
+            found = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
+            if found:
+                error.hint = f"It is a proposal: slowwave log FILE {found[0].run_id}"
+            raise
     runs = read_runs(file)
     if not runs:
         raise NotFound(

@@ -35,11 +35,12 @@ class Correcting(TenantFile):
             return find_similar(file, self._tenant, text, memory.created_at)
 
     def correct(
-        self, memory_id: str, text: str, *, supersedes: Sequence[str] = (), by: By = "agent"
+        self, memory_id: str, text: str, *, supersedes: str | Sequence[str] = (), by: By = "agent"
     ) -> Correction:
         """Supersede a wrong memory, and more, by a new one with this text."""
+        more = [supersedes] if isinstance(supersedes, str) else supersedes
         with self._locked() as file:
-            return self._corrector(file, by).correct([memory_id, *supersedes], text)
+            return self._corrector(file, by).correct([memory_id, *more], text)
 
     def pin(self, memory_id: str, pinned: bool = True, *, by: By = "agent") -> Correction:
         """Pin a memory, so that no run supersedes, expires or archives it, or unpin it."""

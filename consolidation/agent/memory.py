@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
@@ -49,7 +49,7 @@ from slowwave.store.undo.undoable import find_undoable
 from .conversing import ConversingMemory
 from .correcting import Correcting
 from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
-from .recalling import RecallingMemory
+from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
 
@@ -109,7 +109,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """Store a memory and return its id.
 
         fields: those of an imported line except `content` and `tenant` (kind, layer, tags,
-        observed_at ...). Raises `StoreError` if a field is wrong, or the text blank or too long.
+        observed_at ...); a time is a `datetime` or ISO 8601, with an offset. Raises `StoreError` if
+        a field is wrong, or the text blank or too long.
         """
         if not fields.keys().isdisjoint({"content", "tenant"}):
             raise InvalidLine("`content` and `tenant` cannot be passed as extra fields.")
@@ -127,18 +128,22 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         *,
         model: ModelLike | None = None,
         checker: ModelLike | None = None,
+        review: Review = "never",
     ) -> Outcome:
         """Run a night for this tenant; a dry run only returns what it would do.
 
         model: litellm's name, or `cli:claude`; a function of messages and a JSON schema that
         returns the answer's text; or an object with litellm's `completion`, such as its `Router`.
         checker: the same, for who checks the drafts; by default the model, "none" for nobody.
-        writer: instead of a model, such as a `ModelWriter` with limits. Raises `StoreError` and
+        writer: instead of a model, such as a `ModelWriter` with limits. review: as for `answer`. A
+        KeyboardInterrupt ends the night, and the outcome is `interrupted`. Raises `StoreError` and
         `ConsolidationError` if nothing was changed.
         """
+        refuse_unknown("review mode", review, get_args(Review))
         writer = chosen_writer(model, checker, writer)
         # `only` marks the run as a night in the ledger, for the gates of later ones.
-        outcome = self._run(CycleOptions(shown={"only": []}), dry_run, progress, writer)
+        shown: dict[str, Any] = {"only": [], "model": writer.model}
+        outcome = self._run(CycleOptions(review=review, shown=shown), dry_run, progress, writer)
         if dry_run:
             self._shown = frozenset(result.proposal.id for result in outcome.results)
         return outcome
@@ -161,6 +166,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Unreadable and stale answers are reported, and their questions are asked again. review:
         which proposals of the night are queued. Raises `StoreError` and `ConsolidationError`.
         """
+        refuse_unknown("review mode", review, get_args(Review))
         if nothing := self._find_nothing():
             outcome = None if answers else nothing
             return GivenAnswers((), (), tuple(answers), {}, OpenQuestions(), outcome)
@@ -305,7 +311,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         return AgentRound(self._path, mine, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
-        shown = {"tenant": [self._tenant], **options.shown}
+        shown: dict[str, Any] = {"tenant": [self._tenant], **options.shown}
         return replace(options, tenants=(self._tenant,), shown=shown)
 
     def _find_nothing(self) -> Outcome | None:

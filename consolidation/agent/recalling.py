@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
+from math import inf
 from threading import RLock
 from typing import TypedDict, Unpack, get_args
 
@@ -21,7 +22,7 @@ from slowwave.store.cache import count_changes
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import tenants
-from slowwave.store.memory_filter import Filter
+from slowwave.store.memory_filter import NO_LIMIT, Filter
 from slowwave.store.records import LAYERS, Kind, timestamp, timestamp_of
 from slowwave.store.shared_tenant import shared_tenants
 
@@ -65,10 +66,12 @@ class RecallingMemory(TenantFile):
     def recall(self, query: str, limit: int = 10, **options: Unpack[RecallOptions]) -> Hits:
         """Return the memories that are relevant to a question, best first.
 
-        options: those of `RecallOptions`. The list's `words_only` is why vectors were not searched,
-        if they were not. Raises `StoreError`, also for an unknown kind or layer.
+        limit: 0 for no limit. options: those of `RecallOptions`. The list's `words_only` is why
+        vectors were not searched, if they were not. Raises `StoreError`, also for an unknown kind.
         """
-        wish = self._query(query, limit, options)
+        if type(limit) is not int or limit < 0:
+            raise StoreError(f"The limit must be an integer of at least 0, not {limit!r}.")
+        wish = self._query(query, limit or NO_LIMIT, options)
         with self._searching:
             return search(self._current_index(), wish, timestamp(self._clock()))
 
@@ -88,11 +91,13 @@ class RecallingMemory(TenantFile):
         own texts by their source, {"playbook": ["..."]}, whose worth may be in `worths`, too.
         options: those of `RecallOptions`. Raises `StoreError`.
         """
+        if not budget > 0:
+            raise StoreError(f"The budget must be positive, not {budget}.")
         block = BlockOptions(budget, worths or {}, fragments or {})
         if any(isinstance(texts, str) for texts in block.fragments.values()):
             raise StoreError("The fragments of a source must be a list of texts.")
         for name, worth in block.worths.items():
-            _refuse_unknown("worth", name, (*WORTHS, *block.fragments))
+            refuse_unknown("worth", name, (*WORTHS, *block.fragments))
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
         wish, now = self._query(query, 0, options), timestamp(self._clock())
@@ -112,15 +117,15 @@ class RecallingMemory(TenantFile):
             raise StoreError("The question is blank.", "Pass a question, or words.")
         kinds, layers = _texts(options.get("kind")), _texts(options.get("layer"))
         for kind in kinds:
-            _refuse_unknown("kind", kind, get_args(Kind))
+            refuse_unknown("kind", kind, get_args(Kind))
         for layer in layers:
-            _refuse_unknown("layer", layer, LAYERS)
+            refuse_unknown("layer", layer, LAYERS)
         tags = options.get("tags") or ()
         if isinstance(tags, str):
             raise StoreError(f"Tags must be a list: ['{tags}'].")
         recency = options.get("recency")
         min_relevance = options.get("min_relevance", MIN_RELEVANCE)
-        if recency is not None and not recency >= 0.0:
+        if recency is not None and not 0.0 <= recency < inf:
             raise StoreError(f"Recency must be at least 0, not {recency}.")
         if not 0.0 <= min_relevance <= 1.0:
             raise StoreError(f"The minimum relevance must be from 0 to 1, not {min_relevance}.")
@@ -168,6 +173,7 @@ def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) ->
         raise StoreError(str(error)) from None
 
 
-def _refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
+def refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
+    """Raise `StoreError` for a name that is not one of those known."""
     if name not in known:
         raise StoreError(f"There is no {what} '{name}'.", f"Available: {', '.join(known)}.")

@@ -20,6 +20,8 @@ def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     model: litellm's name, or that of a program (`cli:claude`); a function; or an object with
     litellm's `completion`; the first model that it names is asked.
     """
+    if api_base is not None and "://" not in api_base:
+        raise ModelError("The base URL of the model has no scheme.", "Begin it with http://.")
     if isinstance(model, str):
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
     if isinstance(model, Endpoint | ProgramModel | FunctionModel):

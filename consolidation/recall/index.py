@@ -113,8 +113,6 @@ class RecallIndex:
 
         words_suffice: where embedding fails, search by words alone. Raises `EmbedderError`.
         """
-        # The number of memories without a vector in the file.
-        self.without_vector = 0
         # Why only words are searched; None if vectors are, too.
         self.words_only: str | None = None
         self._words_suffice = words_suffice
@@ -124,7 +122,8 @@ class RecallIndex:
         with self._falling_back():
             if words_suffice:
                 recallable.vectors.refuse_other_model(embedder)
-            recallable.vectors.complete(embedder, self._count, progress or Progress())
+            # A search only reads.
+            recallable.vectors.complete(embedder, lambda rows: None, progress or Progress())
             self.vectors = recallable.vectors.of(recallable.memories)
         self.words = WordIndex(
             f"{memory.content}\n{memory.subject}" for memory in recallable.memories
@@ -140,10 +139,6 @@ class RecallIndex:
         self.past = lru_cache(maxsize=8)(self._holders_at)
         # Whether each memory matches a filter, shape (n,).
         self.passing = lru_cache(maxsize=64)(self._passing)
-
-    def _count(self, rows: Sequence[tuple[str, str, bytes]]) -> None:
-        """Count computed vectors; they are not kept, since a search only reads."""
-        self.without_vector += len(rows)
 
     @contextmanager
     def _falling_back(self) -> Iterator[None]:

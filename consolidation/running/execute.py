@@ -177,7 +177,7 @@ class Execution:
         if review == "risky" and not risks:
             return result
         self._pending += 1
-        why = f"{_QUEUED}: {', '.join(risks)}" if risks else _QUEUED
+        why = f"{_QUEUED}: {'; '.join(risks)}" if risks else _QUEUED
         return replace(result, state="pending", why=why, place=self._pending)
 
     def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:

@@ -180,8 +180,6 @@ def _excerpt(value: object, compared: object) -> str:
     """Return a value for a message; for a long text, the part where it first differs."""
     if not isinstance(value, str):
         return "empty" if value is None else str(value)
-    if len(value) <= _EXCERPT:
-        return f"'{value}'"
     same = next(
         (at for at, (a, b) in enumerate(zip(value, str(compared), strict=False)) if a != b), 0
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,48 @@ def test_slowwave_without_arguments_shows_its_help(arguments: list[str], cli: Cl
 def test_a_usage_error_names_the_help_of_its_command(filled: Path, cli: Cli) -> None:
     assert "slowwave show --help" in cli("show", filled, "--depth", 3).err
     assert cli("show", "-h").out.split()[:3] == ["Usage:", "slowwave", "show"]
+
+
+def test_an_option_without_its_value_points_at_the_help_of_its_command(
+    filled: Path, cli: Cli
+) -> None:
+    cli("maintain", filled, "--model").ends(2, "See 'slowwave maintain --help'.")
+    cli("export", filled, "--wiki").ends(2, "See 'slowwave export --help'.")
+
+
+def test_a_second_path_or_a_text_without_quotes_is_explained(filled: Path, cli: Cli) -> None:
+    cli("export", filled, "out.jsonl").ends(2, "'> PATH' writes output to a file")
+    cli("add", filled, "two", "words").ends(2, "Quote a text with spaces")
+
+
+def test_a_memory_file_after_another_argument_is_refused_with_the_right_order(
+    filled: Path, tmp_path: Path, cli: Cli
+) -> None:
+    lines = tmp_path / "plan.jsonl"
+    lines.write_text("{}\n")
+    before = filled.read_bytes(), sorted(tmp_path.iterdir())
+    for words in (
+        ["recall", "When is the wiki backed up?"],
+        ["add", "Some text"],
+        ["review", "approve", "abcd"],
+        ["review", "apply", lines],
+        ["eval", lines],
+        ["import", lines],
+        ["import", tmp_path / "new.db"],
+    ):
+        *command, first = map(str, words)
+        right = shlex.join(["slowwave", *command, str(filled), first])
+        cli(*words, filled).ends(2, f"The memory file comes first: {right}")
+    assert (filled.read_bytes(), sorted(tmp_path.iterdir())) == before
+    # A text may be the name of a memory file.
+    cli("add", filled, filled).ends(0)
+
+
+def test_a_link_to_a_missing_file_is_named_as_such(filled: Path, tmp_path: Path, cli: Cli) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to("gone.db")
+    for words in (["list", link], ["import", link, "--empty"], ["add", link, "A text."]):
+        cli(*words).ends(10, "is a link to gone.db, which does not exist", "remove the link")
 
 
 @pytest.mark.parametrize("arguments", [["export", "FILE"], ["--help"], ["maintain", "FILE"]])

@@ -108,6 +108,26 @@ def test_log_shows_proposals_and_tokens_like_the_report(tmp_path: Path, cli: Cli
     assert "  - 2026-02-03  Helvi settles the invoices" in logged
 
 
+def test_log_names_the_memories_of_a_run_that_were_made_active_again(night: Path, cli: Cli) -> None:
+    run = run_of(night)
+    assert "Active again" not in cli("log", night, run).out
+    (gone, *_) = cli("list", night, "--status", "superseded", "--json").json["memories"]
+    cli("undo", night, gone["id"]).ends(0)
+    cli("log", night, run).says(f"Active again since: {gone['id']}.")
+    cli("log", night, "--diff").says(f"Active again since: {gone['id']}.")
+    assert cli("log", night, run, "--json").json["active_again"] == [gone["id"]]
+    cli("undo", night).ends(0)
+    assert "Active again" not in cli("log", night, run).out
+
+
+def test_log_and_undo_say_what_to_do_with_the_id_of_a_proposal(night: Path, cli: Cli) -> None:
+    run = run_of(night)
+    proposal = cli("log", night, run, "--json").json["proposals"][0]["id"]
+    cli("log", night, proposal[:8]).ends(1, f"It is a proposal: slowwave log {night} {run}")
+    cli("undo", night, proposal).ends(0)
+    cli("undo", night, proposal).ends(1, "its state is undone", "slowwave review show")
+
+
 def test_the_table_of_runs_fits_80_columns(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     cli("maintain", memory_file)

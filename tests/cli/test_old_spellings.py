@@ -153,30 +153,6 @@ def test_old_options_work(name: str, places: dict[str, str], cli: Cli, tmp_path:
     assert name in hint or "slowwave log" in hint
 
 
-@pytest.mark.parametrize(
-    ("words", "instead"),
-    [
-        ("maintain FILE --guard self", "slowwave eval FILE QUESTIONS.jsonl"),
-        ("maintain FILE --guard-limit 0.5", "slowwave eval FILE QUESTIONS.jsonl"),
-        ("eval FILE --self", "file of questions"),
-        ("maintain FILE --interactive", "slowwave review FILE"),
-        ("show FILE smoke --dot", "--lineage --json"),
-        ("trace FILE smoke --mermaid", "--html"),
-        ("review ask FILE", "slowwave review FILE"),
-    ],
-)
-def test_a_removed_option_has_a_hint(words: str, instead: str, memory_file: Path, cli: Cli) -> None:
-    cli(*words.replace("FILE", str(memory_file)).split()).ends(2, "was removed: ", instead)
-
-
-def test_a_removed_setting_has_a_hint(memory_file: Path, cli: Cli) -> None:
-    path = memory_file.with_name("slowwave.toml")
-    path.write_text("guard = 'questions.jsonl'\n")
-    cli("maintain", memory_file).ends(2, "guard was removed: ", str(path))
-    path.unlink()
-    cli("maintain", memory_file, setting("guard", "self")).ends(0, "SLOWWAVE_GUARD has no effect")
-
-
 def test_maintain_consolidates_by_default(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     plans = [cli("maintain", memory_file, *flag, "--dry-run", "--json")

@@ -161,14 +161,6 @@ def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) 
         assert ids == (expected or {"p-00", "p-01", "p-02"})
 
 
-def test_recall_reports_many_vectors_that_it_did_not_store(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, daily(TEXTS, "m"))
-    assert "not stored" not in cli("recall", memory_file, "x").err
-    shelves = [f"Shelf {number} holds paint." for number in range(97)]
-    fill(memory_file, daily(shelves, "shelf", observed_at=UNDATED, created_at=UNDATED))
-    assert "100 vectors were computed, but not stored" in cli("recall", memory_file, "x").err
-
-
 def test_an_undated_memory_is_shown_without_a_time(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(["The lift is old."], "lift", observed_at=UNDATED))
     found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]

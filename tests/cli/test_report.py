@@ -179,6 +179,7 @@ def test_a_proposal_is_shown_with_its_sources_and_draft(memory_file: Path, cli: 
     assert {line[16:] for line in going} <= set(texts_of(LEASE))
     tokens = f"{proposal['tokens_before']} -> {proposal['tokens_after']} tokens"
     assert any(line.endswith(tokens) for line in lines)
+    assert any("1 planned. 2 calls, 0 answers from the cache, " in line for line in lines)
 
 
 def test_a_rejected_draft_is_shown_with_its_reason(memory_file: Path) -> None:

@@ -153,7 +153,7 @@ def test_risky_queues_model_drafts_loose_groups_and_rules(risky: Path, cli: Cli)
     ended = reviewed_night(cli, risky, "risky", "--json")
     why = [each["why"] for each in ended.json["proposals"] if each["state"] == "pending"]
     assert len(why) == 3
-    for risk in ("about a rule", "a model wrote it", "loosely"):
+    for risk in ("about a rule", "; a model wrote it", "low mean similarity"):
         assert any(risk in each for each in why), risk
     again = reviewed_night(cli, risky, "risky", "--json").json
     assert (again["run"], again["model"]["calls"], again["proposals"]) == (None, 0, [])
@@ -177,7 +177,7 @@ def test_a_dry_run_names_what_would_be_pending(smoke: Path, cli: Cli) -> None:
     assert why == {
         "merge": None,
         "synthesize": "queued for review: a model wrote it",
-        "update": "queued for review: it replaces a value, a model wrote it",
+        "update": "queued for review: it replaces a value; a model wrote it",
     }
     assert smoke.read_bytes() == before
     assert reviewed_night(cli, smoke, "risky", "--json").json["after"] == planned["after"]

@@ -69,15 +69,15 @@ def test_a_blank_path_is_refused_with_the_name_of_its_option_or_key(
         ("FILE", ["maintain", memory_file, ""]),
         ("RECEIPTS", ["fleet", "report", ""]),
     ):
-        cli(*command).ends(2, named, "it is blank")
+        cli(*command).ends(2, f"{named} must not be blank.")
     config = memory_file.with_name("slowwave.toml")
     for key in ("embedder", "wiki", "tenant"):
         config.write_text(f'{key} = ""\n')
-        cli("maintain", memory_file).ends(2, f"Error: {config}, {key}: it is blank.")
+        cli("maintain", memory_file).ends(2, f"{config}, {key} must not be blank.")
     config.unlink()
     for name, command in (("TENANT", ["add", memory_file, "x"]), ("FILE", ["maintain"])):
         with environment({f"SLOWWAVE_{name}": " "}):
-            cli(*command).ends(2, f"Error: SLOWWAVE_{name}: it is blank.")
+            cli(*command).ends(2, f"SLOWWAVE_{name} must not be blank.")
     assert list((tmp_path / "here").iterdir()) == []
 
 
@@ -92,8 +92,10 @@ def test_file_is_a_setting(memory_file: Path, cli: Cli, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("tenannt = 'x'", "unknown keys: tenannt (tenant?).\n"),
-        ("colour = 'x'", "keys: colour. docs/configuration.md lists all"),
+        ("tenannt = 'x'", "unknown key, tenannt. Did you mean tenant?\n"),
+        ("colour = 'x'", "an unknown key, colour. docs/configuration.md lists all"),
+        ("[maintain]\nmodel = 'x'", "it has a table, [maintain]: put its keys at the top"),
+        ("monthly_budget = 'x'", "monthly_budget: 'x' is not an amount such as 2 USD"),
         ("tenant = ", "not valid TOML"),
         (f"tenant = {'[' * 9_999}", "not valid TOML"),
         ("concurrency = 'many'", "concurrency must be an integer, not 'many'"),
@@ -108,6 +110,19 @@ def test_an_invalid_config_is_named(text: str, sentence: str, memory_file: Path,
     config = memory_file.with_name("slowwave.toml")
     config.write_text(f"{text}\n")
     cli("maintain", memory_file, "--dry-run").ends(2, str(config), sentence)
+
+
+def test_a_config_may_begin_with_a_byte_order_mark_but_must_be_utf8(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = memory_file.with_name("slowwave.toml")
+    path.write_text('tenant = "Zoë"\n', "utf-8-sig")
+    assert tenant_of(memory_file, cli) == "Zoë"
+    path.write_text('tenant = "Zoë"\n', "latin-1")
+    cli("list", memory_file).ends(2, f"{path}: it is not UTF-8.")
+    path.unlink()
+    monkeypatch.setenv("SLOWWAVE_CONFIG", "none.toml")
+    cli("list", memory_file).ends(2, "SLOWWAVE_CONFIG, none.toml: it cannot be read")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +183,7 @@ def test_an_unreadable_config_is_an_error(memory_file: Path, cli: Cli) -> None:
 def test_settings_of_a_model_are_ignored_without_one(memory_file: Path, cli: Cli) -> None:
     record = memory_file.with_name("record.jsonl")
     memory_file.with_name("slowwave.toml").write_text(f"checker = 'none'\nrecord = '{record}'\n")
-    assert cli("maintain", memory_file).code == 0
+    assert (cli("maintain", memory_file).code, record.exists()) == (0, False)
 
 
 def test_the_kill_switch_applies_to_fleets(memory_file: Path, cli: Cli) -> None:

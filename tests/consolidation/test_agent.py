@@ -81,16 +81,23 @@ def test_an_agent_sees_only_its_tenant(
         ("recall", "plants", {"layer": "nope"}),
         ("recall", "plants", {"tags": "deploy"}),
         ("recall", "plants", {"recency": -1.0}),
+        ("recall", "plants", {"recency": float("inf")}),
         ("recall", "plants", {"min_relevance": 7}),
         ("add", None, {}),
         ("similar", None, {}),
         ("similar", "long " * 5_000, {}),
         ("forget", 5, {}),
+        ("recall", "plants", {"limit": -1}),
+        ("recall", "plants", {"limit": 1.5}),
         ("recall", " ", {}),
         ("recall", None, {}),
         ("recall", "plants", {"since": "yesterday"}),
         ("recall", "plants", {"until": 2026}),
         ("block", "", {}),
+        ("block", "plants", {"budget": 0}),
+        ("answer", {}, {"review": "nix"}),
+        ("consolidate", False, {"review": "nix"}),
+        ("add", "Half of a pair: \ud800", {}),
         ("block", "plants", {"worths": {"gold": 1.0}}),
         ("block", "plants", {"fragments": {"playbook": "one text"}}),
     ],
@@ -100,6 +107,31 @@ def test_invalid_arguments_are_refused(
 ) -> None:
     with memory, pytest.raises(StoreError):
         getattr(memory, method)(text, **options)
+
+
+def test_a_limit_of_0_returns_all_hits(memory: AgentMemory) -> None:
+    with memory:
+        for day in range(12):
+            memory.add(f"Ines waters plant {day}.")
+        found = [len(memory.recall("plant", limit, min_relevance=0)) for limit in (0, 1)]
+        assert found == [12, 1]
+
+
+def test_a_memory_takes_the_times_that_a_search_takes(memory: AgentMemory) -> None:
+    with memory:
+        memory.add("Ines waters the plants.", observed_at=NOW)
+        assert len(memory.recall("plants", since=NOW, until=NOW)) == 1
+        with pytest.raises(StoreError, match="time with an offset"):
+            memory.add("Plants need light.", observed_at=NOW.replace(tzinfo=None))
+        with pytest.raises(StoreError, match="a text has half of a surrogate pair"):
+            memory.add("Plants \ud800 need light.")
+
+
+def test_an_id_may_be_superseded_besides_another(memory: AgentMemory) -> None:
+    with memory:
+        first, second = memory.add(WIKI[0]), memory.add(OFFICE[0])
+        done = memory.correct(first, "The wiki is closed.", supersedes=second)
+        assert {left.id for left in done.left} == {first, second}
 
 
 def test_a_block_has_fragments_of_the_program_by_worth(memory: AgentMemory) -> None:

@@ -14,24 +14,25 @@ from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
 from nights import TWINS, daily, fill
 
-from slowwave.cli.mcp.stdio import find_errors
+from slowwave.cli.mcp.stdio import find_error
 
 PING = {"jsonrpc": "2.0", "method": "ping"}
 NOT_JSON, NOT_A_MESSAGE = -32700, -32600
 
 
 def answer_of(line: str) -> list[tuple[Any, int]]:
-    return [(error.id, error.error.code) for error in find_errors(line)]
+    error = find_error(line)
+    return [] if error is None else [(error.id, error.error.code)]
 
 
 @pytest.mark.parametrize(
     ("line", "answers"),
     [
         ('{"broken', [(None, NOT_JSON)]),
-        ('{"jsonrpc": "2.0", "id": 5, "method": "tools/list"', [(5, NOT_JSON)]),
-        ('{"jsonrpc": "2.0", "id": "five", "params": {', [("five", NOT_JSON)]),
+        ('{"jsonrpc": "2.0", "id": 5, "method": "tools/list"', [(None, NOT_JSON)]),
+        ('{"jsonrpc": "2.0", "id": "five", "params": {', [(None, NOT_JSON)]),
         ('{"id": 5, "params": {"id": 6', [(None, NOT_JSON)]),
-        ('{"id": 8, "params": ' + "[" * 100_000, [(8, NOT_JSON)]),
+        ('{"id": 8, "params": ' + "[" * 100_000, [(None, NOT_JSON)]),
         (json.dumps(PING | {"id": "\ud800", "method": 3}), [(None, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7}', [(7, NOT_A_MESSAGE)]),
         ('{"id": 7, "method": "ping"}', [(7, NOT_A_MESSAGE)]),
@@ -43,7 +44,7 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         ("[]", [(None, NOT_A_MESSAGE)]),
         (
             json.dumps([PING | {"id": 1}, PING | {"id": 2}]),
-            [(1, NOT_A_MESSAGE), (2, NOT_A_MESSAGE)],
+            [(None, NOT_A_MESSAGE)],
         ),
         ("42", [(None, NOT_A_MESSAGE)]),
         ("null", [(None, NOT_A_MESSAGE)]),
@@ -53,8 +54,16 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         (json.dumps({"jsonrpc": "2.0", "id": None, "error": {"code": 1, "message": "x"}}), []),
     ],
 )
-def test_each_id_of_a_bad_line_gets_an_error(line: str, answers: list[tuple[Any, int]]) -> None:
+def test_an_error_answers_a_bad_line(line: str, answers: list[tuple[Any, int]]) -> None:
     assert answer_of(line) == answers
+
+
+def test_half_of_a_surrogate_pair_is_named() -> None:
+    call = {"id": 7, "method": "tools/call", "params": {"arguments": {"text": "\ud800"}}}
+    error = find_error(json.dumps(PING | call))
+    assert error is not None
+    assert (error.id, error.error.code) == (7, NOT_A_MESSAGE)
+    assert "half of a surrogate pair" in error.error.message
 
 
 def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> None:

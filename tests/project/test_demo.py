@@ -23,6 +23,7 @@ def test_the_demo_shortens_memories_and_undoes_the_run(tmp_path: Path) -> None:
         "extract c9a78a72 (applied): 6 memories support one rule or pattern; ",
         "nothing to do.",
     )
+    assert "\033" not in ended.out
     sizes = re.findall(r"; (\d+) -> (\d+) tokens", ended.out)
     assert all(int(after) < int(before) for before, after in sizes)
     assert len(sizes) == 2 + 8, "those of the dry run and of the night"

@@ -289,6 +289,10 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "missing content": (b"{}", "'content' is missing"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
     "unknown field": (a_line(colour="blue"), "unknown key 'colour'"),
+    "repeated key": (
+        b'{"content": "First.", "content": "Second."}',
+        "key 'content' is in it twice",
+    ),
     "empty id": (a_line(id=""), "id: string should have"),
     "NUL in id": (a_line(id="\x00"), "id: contains a NUL character"),
     "empty tenant": (a_line(tenant=""), "tenant"),
@@ -459,9 +463,9 @@ def test_new_memory_validates_like_a_line() -> None:
     assert (memory.tags, memory.created_at) == (("a",), timestamp(NOW))
     for fields, reason in (
         ({"content": ""}, "content: string should have at least 1 character"),
-        ({"content": "\udcff"}, "invalid JSON"),
+        ({"content": "\udcff"}, "a text has half of a surrogate pair"),
         ({"content": "x", "trust": 2}, "trust: input should be less than or equal to 1"),
-        ({"content": "x", "metadata": {"at": NOW}}, "Object of type datetime is not JSON"),
+        ({"content": "x", "metadata": {"at": {1}}}, "a set cannot be stored"),
     ):
         with pytest.raises(InvalidLine, match=f"This memory is not valid: {reason}"):
             new_memory(fields, NOW)

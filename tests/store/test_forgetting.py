@@ -132,7 +132,10 @@ def test_nothing_is_forgotten_without_a_confirmation(path: Path, cli: Cli) -> No
         assert cli("forget", path, DUPLICATE).code == 2
         assert cli("forget", path, "--yes").code == 2
         assert cli("forget", path, "--matching", " ", "--yes").code == 2
-        assert cli("forget", path, DUPLICATE, "--matching", NAME, "--yes").code == 2
+        both = cli("forget", path, DUPLICATE, "--matching", NAME, "--yes")
+        both.ends(2, "Pass exactly one of MEMORY and --matching TEXT.")
+        # What is wrong with the names comes before the confirmation.
+        cli("forget", path.with_name("none.db"), DUPLICATE).ends(10, "There is no file")
         assert cli("forget", path, "--matching", "no such words", "--yes").code == 1
     rows_before = everything(path)
     cli("forget", path, "--matching", NAME, "--yes", "--reason", "priya asked").ends(1, "reason")

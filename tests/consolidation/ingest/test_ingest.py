@@ -569,7 +569,7 @@ def test_files_that_are_not_conversations_are_refused(
         (("--instructions", "@none.txt"), "cannot read none.txt"),
         (("--min-importance", "6"), "must be at most 5"),
         (("--tenant", "a", "--tenant=b"), "--tenant only once"),
-        (("--tenant", ""), "--tenant: it is blank"),
+        (("--tenant", ""), "--tenant must not be blank"),
         (("--from", "foo"), "Available: chatgpt"),
     ],
 )
@@ -589,16 +589,11 @@ def test_nothing_to_read_is_reported(memory_file: Path, tmp_path: Path, cli: Cli
 
 
 def test_options_without_effect_are_named(memory_file: Path, chat: Path, cli: Cli) -> None:
-    options = (
-        *("--instructions", "Keep names.", "--max-cost", 3, "--interval", 5),
-        *("--whole", "--distill", "--lookback", 3),
-    )
+    options = (*("--instructions", "Keep names.", "--max-cost", 3, "--interval", 5),)
     ended = cli("ingest", memory_file, chat, "--dry-run", *options)
     assert ended.ends(0).err.splitlines() == [
         "--max-cost has no effect without --model or --replay.",
         "--interval has no effect without --watch.",
-        "--lookback has no effect with --whole.",
-        "--whole has no effect with --distill.",
     ]
     memory_file.with_name("slowwave.toml").write_text("max_calls = 3\ninstructions = 'Keep.'\n")
     assert cli("ingest", memory_file, chat, "--dry-run").err == ""
@@ -623,7 +618,7 @@ def test_swapped_arguments_are_refused(memory_file: Path, chat: Path, cli: Cli) 
     message = " ".join(swapped.err.replace("\u2502", " ").split())
     assert "The memory file comes first: slowwave ingest" in message
     assert cli("ingest", chat.with_name("none.txt"), memory_file).code == 2
-    cli("ingest", memory_file, memory_file).ends(2, "is a database, not a conversation")
+    cli("ingest", memory_file, memory_file).ends(1, "it is a SQLite database")
     assert (memory_file.read_bytes(), chat.read_bytes()) == before
 
 
@@ -710,7 +705,7 @@ def test_watch_reads_only_new_messages_of_growing_logs(
             _wait_for(memory_file, "My locker is 417.")
             logs.rename(tmp_path / "elsewhere")
             assert watching.stderr is not None
-            notes = [watching.stderr.readline(), watching.stderr.readline()]
+            note = watching.stderr.readline()
             watching.send_signal(signal.SIGTERM)
             out, _ = watching.communicate(timeout=60)
         finally:
@@ -718,8 +713,7 @@ def test_watch_reads_only_new_messages_of_growing_logs(
     assert watching.returncode == 143
     # A log without new messages is not reported.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
-    assert b"broken.json is skipped" in notes[0]
-    assert notes[1] == f"{logs} is gone. Waiting until it exists again.\n".encode()
+    assert b"broken.json is skipped" in note
     said = new_messages(memory_file)
     assert len(said) == len(set(said))
 

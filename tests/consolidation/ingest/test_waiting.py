@@ -87,14 +87,17 @@ def test_a_dropped_part_is_not_read_until_the_drop_is_undone(
         dry = ingest("--drop", named, "--dry-run").json
         assert (dry["run"], [dropped["id"] for dropped in dry["dropped"]]) == (None, [part["id"]])
     assert picture(memory_file, EVERY_TABLE) == before
+    cli("ingest", memory_file, "--drop", "all", "--dry-run").says("Queued: 0 parts afterwards.")
     done = ingest("--drop", "chat.txt")
     assert (done.code, done.json["waiting"], waiting(ingest)) == (0, 0, [])
     server.responder = remembering(LYON)
     assert (night().code, ingest(chat, *asking(server)).code) == (0, 0)
     assert (server.asked, contents(memory_file)) == ([], [])
-    logged = cli("log", memory_file, done.json["run"])
-    logged.says("1 part of conversations queued for a model, dropped: chat.txt")
-    cli("undo", memory_file, done.json["run"]).ends(0, "queued for a model again")
+    run = done.json["run"]
+    logged = cli("log", memory_file, run).out
+    assert "1 part of conversations queued for a model, dropped: chat.txt" in logged
+    undone = cli("undo", memory_file, run).ends(0, "queued for a model again")
+    undone.says("Undid the dropping of 1 conversation part")
     assert picture(memory_file, EVERY_TABLE) == before
     ingest("--drop", "all")
     ingest(chat, *asking(server), "--again")

@@ -60,6 +60,12 @@ def test_a_function_answers_the_questions_of_a_night(memory: AgentMemory) -> Non
     assert (claim.written_by, claim.checked_by) == ("python:honestly", "python:honestly")
     assert outcome.usage.calls == 2
     assert outcome.usage.cost_usd is None
+    last = memory.stats().last
+    assert last is not None and last[0].options["model"] == "python:honestly"
+    assert outcome.run_id is not None
+    memory.undo(outcome.run_id)
+    queued = memory.consolidate(model=honestly, checker="none", review="always")
+    assert [result.state for result in by_model(queued)] == ["pending"]
 
 
 def test_the_checker_can_be_another_function_or_none(memory: AgentMemory) -> None:
@@ -139,6 +145,13 @@ def test_litellms_router_is_a_model(agent: Agent) -> None:
     outcome = agent.sleep(ModelWriter(opener_of(router), 1))
     assert [result.state for result in by_model(outcome)] == ["applied"]
     assert by_model(outcome)[0].proposal.draft.claims[0].written_by == "python:Router/nightly"
+
+
+def test_a_night_that_its_function_interrupts_is_reported(memory: AgentMemory) -> None:
+    def stops(messages: list[dict[str, str]], schema: dict[str, Any]) -> str:
+        raise KeyboardInterrupt
+
+    assert memory.consolidate(model=stops).interrupted
 
 
 def test_what_is_not_a_model_is_refused(memory: AgentMemory) -> None:
