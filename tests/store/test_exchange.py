@@ -317,7 +317,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "missing content": (b"{}", "'content' is missing"),
     "empty content": (a_line(""), "content: string should have at least 1 character"),
     "unknown field": (a_line(colour="blue"), "unknown key 'colour'"),
-    "content_hash": (a_line(content_hash="h"), "unknown key 'content_hash'"),
+    "content_hash": (a_line(content_hash="h"), "its text is damaged"),
     "empty id": (a_line(id=""), "id: string should have"),
     "NUL in id": (a_line(id="\x00"), "id: contains a NUL character"),
     "empty tenant": (a_line(tenant=""), "tenant"),
