@@ -135,6 +135,27 @@ def kill_switch_for(context: typer.Context, file: Path) -> str | None:
     return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
 
 
+def settings_of(context: typer.Context, command: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings that a command has and this one lacks, if not default, and where they are.
+
+    Raises `typer.BadParameter` if the config file is wrong.
+    """
+    path = context.meta.get(_CONFIG)
+    values = {} if path is None else _checked(context, path)
+    own = {parameter.name for parameter in context.command.params}
+    group: Any = context.find_root().command
+    for option in settable_options(group.get_command(context, command)):
+        name = str(option.name)
+        variable = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_{name.upper()}"
+        if name in own:
+            continue
+        if os.environ.get(variable) and name not in DELETING:
+            yield name, variable
+        # The default phase is None and means consolidate.
+        elif values.get(name, option.default) not in (option.default, "consolidate"):
+            yield name, f"{name} in {path}"
+
+
 def _read(context: typer.Context, path: Path) -> None:
     """Make the values of a config file the defaults of a command."""
     context.meta[_CONFIG] = path

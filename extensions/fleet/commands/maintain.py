@@ -40,6 +40,7 @@ from slowwave.cli.arguments.settings import (
     config_for_source,
     is_on_command_line,
     kill_switch_for,
+    settings_of,
 )
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
@@ -72,6 +73,11 @@ if TYPE_CHECKING:
 EngineName = Literal["local", "ray"]
 _ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
 _SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
+# Settings of 'slowwave maintain' that change nothing in a memory file, at least by themselves.
+_HARMLESS = {
+    *("ask", "exit_code", "keep_backups", "log_format", "max_active"),
+    *("retain", "state", "table", "target", "verbose"),
+}
 _SHARD = re.compile(r"(\d+)/(\d+)")
 
 
@@ -173,6 +179,11 @@ def fleet_maintain(
         output.show(closed.as_text(source))
         output.result({"command": "fleet maintain", "gate": closed.as_json()})
         return
+    if lost := [where for name, where in settings_of(context, "maintain") if name not in _HARMLESS]:
+        raise typer.BadParameter(
+            f"A fleet does not support {', '.join(lost)}: remove it, specify another file with "
+            "--config, or run 'slowwave maintain FILE' for each file."
+        )
     if model is None:
         for name in filter(partial(is_on_command_line, context), _ASKING):
             output.note(f"--{name.replace('_', '-')} has no effect without --model.")

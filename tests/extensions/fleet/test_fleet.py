@@ -614,6 +614,33 @@ def test_a_file_that_is_switched_off_or_has_broken_settings_is_skipped_and_named
     assert (ended.code, ended.json["became"]) == (0, {"done": 2, "unchanged": 1})
 
 
+LACKING = ('monthly_budget = "1 USD"', "backup = true", 'phase = "all"', "min_new = 3")
+
+
+@pytest.mark.parametrize("setting", LACKING)
+def test_a_setting_that_a_fleet_lacks_is_refused_before_anything_is_done(
+    tmp_path: Path, cli: Cli, setting: str
+) -> None:
+    path, settings = agent_file(tmp_path / "a.db"), tmp_path / "slowwave.toml"
+    before = picture(path)
+    settings.write_text(f'{setting}\nretain = ["kind=fact,keep=30d"]\n')
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--quiet")
+    ended.ends(2, f"A fleet does not support {setting.split()[0]} in {settings}: remove it")
+    assert picture(path) == before
+
+
+def test_a_variable_that_a_fleet_lacks_is_refused_and_default_values_are_not(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_file(tmp_path / "a.db")
+    (tmp_path / "slowwave.toml").write_text('phase = "consolidate"\nbackup = false\n')
+    command = ("fleet", "maintain", tmp_path, "--workers", 1, "--quiet")
+    monkeypatch.setenv("SLOWWAVE_MONTHLY_BUDGET", "1 USD")
+    cli(*command).ends(2, "A fleet does not support SLOWWAVE_MONTHLY_BUDGET: remove it")
+    monkeypatch.delenv("SLOWWAVE_MONTHLY_BUDGET")
+    assert cli(*command).code == 0
+
+
 def test_a_dry_run_names_a_file_that_is_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
     old = tmp_path / "old.db"
     with closing(sqlite3.connect(old)) as db:
