@@ -316,7 +316,8 @@ def _code(totals: Totals) -> Code:
         return Code.INTERRUPTED
     if not totals.unfinished_files:
         return Code.DONE
-    return Code.PARTLY if totals.unfinished_files < totals.files else Code.FAILED
+    is_changed = totals.became["partial"] or totals.sums["applied"]
+    return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
 def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:

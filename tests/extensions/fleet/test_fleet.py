@@ -293,6 +293,15 @@ def nights(told_orders: FleetJob, files: list[Path]) -> list[Receipt]:
     return [worker.night(Item(file.name, None)) for file in files]
 
 
+def test_a_fleet_whose_files_are_all_partly_done_ends_with_3(tmp_path: Path, cli: Cli) -> None:
+    with_questions(tmp_path / "agents", 2)
+    with model_server() as server:
+        asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base, "--max-calls", 0)
+        command = ("fleet", "maintain", tmp_path / "agents", "--workers", 1, *asking, "--json")
+        ended = cli(*command).ends(3)
+    assert (ended.json["became"], ended.json["applied"]) == ({"partial": 2}, 2)
+
+
 def test_worker_processes_keep_to_one_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
     files = with_questions(tmp_path / "agents", 8)
     with model_server() as server:
