@@ -53,6 +53,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.threads import cores
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
+from slowwave.store.errors import StoreError
 
 from .report import (
     FleetMetricsOption,
@@ -236,8 +237,8 @@ def fleet_maintain(
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
-    raise typer.Exit(signals_of_this_command().code or _code(totals))
+    code = _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
+    raise typer.Exit(signals_of_this_command().code or code)
 
 
 def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
@@ -278,7 +279,7 @@ def _report(
     shard: str,
     engine: EngineName,
     metrics: Path | None,
-) -> None:
+) -> Code:
     for why in totals.unreadable:
         output.note(clean(f"{why} The files it covers will be examined again."))
     output.result(
@@ -293,8 +294,7 @@ def _report(
         }
     )
     output.show(*map(clean, account_as_text(totals, source)))
-    if metrics is not None:
-        write_metrics(metrics, totals)
+    code = _code(totals)
     if output.quiet and totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         count = f"{totals.unfinished_files} of {totals.files} files"
@@ -302,9 +302,16 @@ def _report(
         hint = "To see them all, omit --quiet."
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
-        output.error(first, hint, _code(totals))
-    elif _code(totals) == Code.UNUSABLE_FILE:
-        output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
+        output.error(first, hint, code)
+    elif code == Code.UNUSABLE_FILE:
+        output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
+    if metrics is not None:
+        try:
+            write_metrics(metrics, totals)
+        except StoreError as error:
+            code = code or Code.PARTLY
+            output.error(error.message, error.hint, code)
+    return code
 
 
 def _code(totals: Totals) -> Code:

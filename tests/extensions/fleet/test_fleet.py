@@ -543,6 +543,16 @@ def test_metrics_replace_only_earlier_metrics(fleet: Path, cli: Cli, tmp_path: P
     assert other.read_text() == "Not a textfile."
 
 
+def test_a_fleet_whose_metrics_cannot_be_written_ends_with_3(tmp_path: Path, cli: Cli) -> None:
+    agent_file(tmp_path / "a.db")
+    # The name of the draft next to it is too long.
+    metrics = tmp_path / ("m" * 245 + ".prom")
+    for became in ("done", "unchanged"):
+        command = ("fleet", "maintain", tmp_path, "--workers", 1, "--metrics", metrics, "--json")
+        ended = cli(*command).ends(3, "File name too long")
+        assert ended.json["became"] == {became: 1}
+
+
 def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     receipts = folder_of(fleet) / RECEIPTS
