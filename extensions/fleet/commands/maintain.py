@@ -317,7 +317,7 @@ def _report(
 def _code(totals: Totals) -> Code:
     if totals.became["defect"]:
         return Code.DEFECT
-    if not totals.memory_files and totals.complete and not totals.elsewhere:
+    if not (totals.memory_files or totals.interrupted or totals.elsewhere):
         return Code.UNUSABLE_FILE
     if totals.interrupted:
         return Code.INTERRUPTED

@@ -553,6 +553,20 @@ def test_a_fleet_whose_metrics_cannot_be_written_ends_with_3(tmp_path: Path, cli
         assert ended.json["became"] == {became: 1}
 
 
+def test_a_run_that_found_no_file_is_not_complete_and_leaves_the_receipts_alone(
+    tmp_path: Path, cli: Cli
+) -> None:
+    agent_file(tmp_path / "a.db")
+    cli("fleet", "maintain", tmp_path, "--workers", 1).ends(0)
+    metrics = tmp_path / "fleet.prom"
+    ended = cli("fleet", "maintain", tmp_path / "*.none", "--metrics", metrics, "--json")
+    ended.ends(10, "There is no memory file")
+    assert (ended.json["complete"], ended.json["files"]) == (False, 0)
+    assert "slowwave_fleet_complete 0.0" in metrics.read_text().splitlines()
+    found = cli("fleet", "report", tmp_path / RECEIPTS, "--json").json
+    assert (found["complete"], found["files"]) == (True, 1)
+
+
 def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
     maintained(cli, fleet)
     receipts = folder_of(fleet) / RECEIPTS
