@@ -295,16 +295,16 @@ def _report(
     )
     output.show(*map(clean, account_as_text(totals, source)))
     code = _code(totals)
-    if output.quiet and totals.unfinished_files:
+    if code == Code.UNUSABLE_FILE:
+        output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
+    elif totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         count = f"{totals.unfinished_files} of {totals.files} files"
         first = f"{count}, first: {keys[0]}: {became}, {why}"
-        hint = "To see them all, omit --quiet."
+        hint = "To see them all, omit --quiet." if output.quiet else ""
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
         output.error(first, hint, code)
-    elif code == Code.UNUSABLE_FILE:
-        output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
     if metrics is not None:
         try:
             write_metrics(metrics, totals)
