@@ -224,7 +224,7 @@ def _next_steps(done: _Undone) -> Iterator[str]:
     if chosen.aged:
         yield (
             "The next run with the same rules archives or expires them again, except memories "
-            "that are pinned or restored: slowwave undo FILE MEMORY"
+            "that you pin: slowwave correct FILE MEMORY --pin"
         )
 
 
