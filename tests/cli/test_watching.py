@@ -171,6 +171,15 @@ def test_metrics_that_cannot_be_written_in_the_end_are_an_error_and_the_night_st
     cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
 
 
+def test_a_damaged_text_is_a_metric_of_each_run(filled: Path, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "slowwave.prom"
+    command = ("maintain", filled, "--quiet", setting("metrics_file", path))
+    for number in (0, 1, 1):
+        assert cli(*command).code == 0
+        assert metrics(path)["slowwave_damaged_memories"] == {(): number}
+        execute(filled, "UPDATE memories SET content_hash = 'x' WHERE id = 'pinned-00'")
+
+
 def test_a_closed_gate_and_a_model_that_answers_nothing_are_metrics(
     agent: Agent, cli: Cli, tmp_path: Path
 ) -> None:
