@@ -67,6 +67,24 @@ def test_an_answer_in_another_form_is_requested_once_more(cli: Cli, server: Mode
     assert (found.json["ready"], found.code, json.loads(found.err)["code"]) == (False, 1, 1)
 
 
+@pytest.mark.parametrize("key", ["sk-abc\r", "sk-abc ", "ключ"])
+def test_a_key_that_cannot_be_sent_is_named(
+    cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    ended = cli(*check(server)).ends(1, "The key in OPENAI_API_KEY has a character that no key has")
+    assert (key.strip() in ended.err, server.asked) == (False, [])
+
+
+@pytest.mark.parametrize("base", ["foo", "ftp://127.0.0.1/", "http://", "127.0.0.1:8000"])
+def test_an_address_that_is_not_a_url_is_wrong_usage(
+    cli: Cli, base: str, memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWWAVE_API_BASE", base)
+    for command in (("model-check",), ("maintain", memory_file)):
+        cli(*command, *OPENAI).ends(2, "--api-base must be a URL (http:// or https://), not")
+
+
 def test_an_unreadable_check_is_found_too(cli: Cli, server: ModelServer) -> None:
     server.responder = answering(
         lambda _: groups(), lambda asked: approval(asked) | {"groups": "all fine"}
