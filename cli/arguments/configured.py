@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator
 from copy import copy
@@ -19,7 +20,7 @@ from slowwave.cli.terminal.output import PLACE_OF, Output
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import current_command, hints_of_options, old_commands, removed, replacement_of
-from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
+from .settings import CONTEXT_SETTINGS, hints_of_variables, is_limit, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -58,6 +59,10 @@ class ConfiguredCommand(TyperCommand):
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
                     raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
+            variable = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_{parameter.name.upper()}"
+            # Click ignores an empty variable.
+            if given is None and is_limit(parameter.name) and os.environ.get(variable) == "":
+                raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)

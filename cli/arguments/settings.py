@@ -102,8 +102,16 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
+def is_limit(name: str) -> bool:
+    """Whether an option limits what a command does or spends."""
+    return name.startswith("max_") or name == "monthly_budget"
+
+
 def hints_of_variables(context: typer.Context) -> Iterator[str]:
-    """Yield notes about variables without effect, in commands that take a model: it costs money."""
+    """Yield notes about variables without effect, in commands that take a model: it costs money.
+
+    Raises `typer.BadParameter` if a limit is meant: without it the command would spend more.
+    """
     from .old_spellings import removed
 
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
@@ -116,6 +124,8 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
         if removed(name.lower()) is None:
             near = get_close_matches(name, known, n=1, cutoff=0.7)
             meant = f" Did you mean {prefix}{near[0]}?" if near else ""
+            if near and is_limit(near[0].lower()):
+                raise typer.BadParameter(f"{prefix}{name} is not a setting.{meant}", ctx=context)
             yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
 
 

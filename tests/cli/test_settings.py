@@ -217,16 +217,39 @@ def test_a_value_of_the_environment_that_is_refused_is_told_with_its_variable(
 def test_a_variable_that_is_not_a_setting_is_noted_and_stops_nothing(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("MAX_COTS", "PHASE", "MAX_FACTS", "FILE"):
+    for name in ("MIN_NWE", "PHASE", "MAX_FACTS", "FILE"):
         monkeypatch.setenv(f"SLOWWAVE_{name}", "1")
     ended = cli("maintain", memory_file)
     assert (ended.code, ended.err.splitlines()) == (
         0,
         [
-            "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Did you mean SLOWWAVE_MAX_COST?",
+            "SLOWWAVE_MIN_NWE has no effect: it is not a setting. Did you mean SLOWWAVE_MIN_NEW?",
             "SLOWWAVE_PHASE has no effect: it is not a setting.",
         ],
     )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("SLOWWAVE_MAX_COST", "", "SLOWWAVE_MAX_COST is empty: set the limit, or unset it."),
+        ("SLOWWAVE_MONTHLY_BUDGET", "", "SLOWWAVE_MONTHLY_BUDGET is empty"),
+        ("SLOWWAVE_MONTHLY_BUDGTE", "1 USD", "Did you mean SLOWWAVE_MONTHLY_BUDGET?"),
+        ("SLOWWAVE_MAX_COTS", "1", "SLOWWAVE_MAX_COTS is not a setting. Did you mean SLOWWAVE_MAX"),
+    ],
+)
+def test_a_variable_that_would_leave_out_a_limit_is_refused(
+    memory_file: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    cli("maintain", memory_file, "--quiet").ends(2, sentence)
+    if variable == "SLOWWAVE_MAX_COST":
+        assert cli("maintain", memory_file, "--quiet", "--max-cost", 1).code == 0
 
 
 def test_a_printed_command_names_a_file_that_starts_with_a_dash(
