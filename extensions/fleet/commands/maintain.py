@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from slowwave.extensions.postgres.format import PostgresFormat
 
 EngineName = Literal["local", "ray"]
-_ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
 _SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
 # Settings of 'slowwave maintain' that change nothing in a memory file, at least by themselves.
 _HARMLESS = {
@@ -186,8 +185,6 @@ def fleet_maintain(
             "--config, or run 'slowwave maintain FILE' for each file."
         )
     if model is None:
-        for name in filter(partial(is_on_command_line, context), _ASKING):
-            output.note(f"--{name.replace('_', '-')} has no effect without --model.")
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
@@ -351,14 +348,9 @@ def _shard_of(text: str) -> Shard:
     from slowwave.extensions.fleet.store.archive import Shard
 
     found = _SHARD.fullmatch(text)
-    if found is None or not int(found[2]):
-        raise typer.BadParameter(f"--shard must be I/N, such as 0/4, not '{text}'.")
-    number, of = int(found[1]), int(found[2])
-    if number >= of:
-        raise typer.BadParameter(
-            f"--shard counts from 0: the last of {of} shares is {of - 1}/{of}."
-        )
-    return Shard(number, of)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise typer.BadParameter(f"--shard counts from 0, as in 0/4 and 3/4, not '{text}'.")
+    return Shard(int(found[1]), int(found[2]))
 
 
 app = group_of(

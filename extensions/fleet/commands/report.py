@@ -123,10 +123,6 @@ def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = (
     if totals.memory_files:
         yield from _sums(totals)
     yield from _troubles(totals)
-    if totals.longest:
-        yield ""
-        yield "The longest runs:"
-        yield from (f"  {seconds:8.2f} s  {key}" for key, seconds in totals.longest[:5])
     if totals.largest:
         yield ""
         yield "The largest files:"

@@ -465,10 +465,10 @@ def test_a_file_of_several_names_has_one_night(source: str, tmp_path: Path, cli:
     ("arguments", "code", "sentence"),
     [
         (("SOURCE", "--shard", "2/2"), 2, "counts from 0"),
-        (("SOURCE", "--shard", "first"), 2, "must be I/N"),
+        (("SOURCE", "--shard", "first"), 2, "counts from 0"),
         (("SOURCE", "--checker", "none"), 2, "requires --model"),
         (("nowhere",), 10, "There is no folder, list or file nowhere"),
-        (("ftp://host/files",), 1, "Known kinds: s3://"),
+        (("ftp://host/files",), 10, "There is no folder, list or file ftp://host/files"),
         (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--receipts", "x" * 300), 1, "File name too long"),
         (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
