@@ -162,7 +162,7 @@ def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
 
 
 def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
-    keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    keys = list(dict.fromkeys(line.strip() for line in lines if not re.match(r"\s*(#|$)", line)))
 
     def listing() -> Iterator[Listed]:
         return _each_once(((key, base / key) for key in keys), with_missing=True)

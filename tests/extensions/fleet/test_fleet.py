@@ -430,7 +430,7 @@ def test_a_source_may_be_a_pattern(fleet: list[Path], cli: Cli) -> None:
 
 def test_a_missing_file_is_reported_each_night(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
-    listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
+    listed.write_text("# ours\nagents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
     command = ("fleet", "maintain", listed, "--workers", 1)
     for became in ("1 maintained", "1 unchanged and not opened"):
         cli(*command).ends(3).says(
