@@ -59,7 +59,7 @@ class ConfiguredCommand(TyperCommand):
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
                     raise typer.BadParameter("it is blank.", ctx=ctx, param=parameter)
-            variable = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_{parameter.name.upper()}"
+            variable = f"SLOWWAVE_{parameter.name}".upper()
             # Click ignores an empty variable.
             if given is None and is_limit(parameter.name) and os.environ.get(variable) == "":
                 raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")

@@ -153,10 +153,9 @@ def settings_of(context: typer.Context, command: str) -> Iterator[tuple[str, str
     path = context.meta.get(_CONFIG)
     values = {} if path is None else _checked(context, path)
     own = {parameter.name for parameter in context.command.params}
-    group: Any = context.find_root().command
-    for option in settable_options(group.get_command(context, command)):
-        name = str(option.name)
-        variable = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_{name.upper()}"
+    root: Any = context.find_root().command
+    for option in settable_options(root.get_command(context, command)):
+        name, variable = str(option.name), f"SLOWWAVE_{option.name}".upper()
         if name in own:
             continue
         if os.environ.get(variable) and name not in DELETING:
@@ -309,14 +308,4 @@ def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
         return True
     value = context.params.get(parameter.name)
     values = value if isinstance(value, list | tuple) else [value]
-    return any(
-        f"'{each}'" in sentence or (isinstance(each, str | Path) and _has_path(sentence, str(each)))
-        for each in values
-    )
-
-
-def _has_path(sentence: str, path: str) -> bool:
-    """Whether a sentence has a path in it; a plain word only where a path is expected."""
-    if re.search("[./]", path):
-        return re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence) is not None
-    return re.search(rf"Cannot [a-z ]+ {re.escape(path)}:", sentence) is not None
+    return any(f"'{each}'" in sentence for each in values)

@@ -85,7 +85,7 @@ def test_an_error_a_remark_and_wrong_usage_are_lines_too(filled: Path, cli: Cli)
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
     (wrong,) = events(cli("maintain", filled, "--phase", "sleep", *log).err)
     assert (wrong["level"], wrong["code"]) == ("error", 2)
-    (unknown,) = events(cli("maintain", filled, "--log-format=json", "--no-such").err)
+    (unknown,) = events(cli("maintain", filled, "--no-such", *log).err)
     assert unknown["code"] == 2
     remark = events(cli("maintain", filled, "--phase", "purge", "--full", *log).err)[0]
     assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
