@@ -219,7 +219,7 @@ def _end_at_once(code: int) -> NoReturn:
 
 def run(arguments: list[str]) -> int:
     """Run the command line and return its exit code; wrong usage is reported, too."""
-    with log_lines_of_this_command(arguments):
+    with log_lines_of_this_command():
         keep_libraries_quiet()
         # Whether JSON is wanted, before a command reads its options.
         is_set = os.environ.get("SLOWWAVE_JSON", "").lower() in _TRUE

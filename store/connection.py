@@ -155,10 +155,11 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "A trigger in the file raised this.",
     ),
     ("CONSTRAINT", StoreError, "{path} rejects the change: {error}.", "Nothing was written."),
-    ("FULL", StoreError, "The disk of {path} is full.", "Free some space, then try again."),
+    # SHMSIZE: the disk has no free block for the index of the log.
+    ("FULL|IOERR_SHMSIZE", StoreError, "The disk of {path} is full.", "Free space, and try again."),
     ("CORRUPT|NOTADB", UnusableFile, "{path} is damaged: {error}.", SAVE),
     (
-        "IOERR_(WRITE|FSYNC|DIR|TRUNCATE|DELETE|SHMSIZE)",
+        "IOERR_(WRITE|FSYNC|DIR|TRUNCATE|DELETE)",
         StoreError,
         "{path} cannot be written: {error}.",
         "Check the disk.",

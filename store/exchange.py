@@ -18,7 +18,7 @@ from .jsonl import DEFAULTS, describe_error, parse_line, refuse_unusable_text
 from .lineage import add_edges, read_source_edges
 from .memories import add_memories, read_memories
 from .purge import read_forgotten
-from .records import Memory, json_text, timestamp
+from .records import Memory, content_hash, json_text, timestamp
 from .shared_tenant import refuse_unpublished
 from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
 
@@ -139,7 +139,8 @@ def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) 
     """Yield a JSON line per memory, ordered by id: of the active memories, or of all.
 
     Importing the lines of `everything` into a new file gives the same memories, vectors, names and
-    lineage. The lines of active memories include the texts of their inactive sources.
+    lineage. The lines of active memories include the texts of their inactive sources. Only that of
+    a damaged text has its hash.
     """
     for memory in read_memories(file, status=None if everything else "active"):
         yield json_text(_exported(file, memory, everything, with_vectors))
@@ -228,7 +229,8 @@ def _exported(
     file: MemoryFile, memory: Memory, everything: bool, with_vectors: bool
 ) -> dict[str, Any]:
     kept = vars(memory) | {"entities": [name for name, _ in read_memory_entities(file, memory.id)]}
-    del kept["content_hash"]
+    if memory.content_hash == content_hash(memory.content):
+        del kept["content_hash"]
     if not everything:
         kept |= {"superseded_by": None, "superseded_at": None}
     vectors = [

@@ -119,11 +119,15 @@ class ImportLine(_Fields):
     superseded_at: Moment | None = None
     more_embeddings: list[_Vector] = []
     synthesized_from: list[_EdgeFields] = []
+    # Only of a damaged text, which it does not match.
+    content_hash: str | None = None
 
     def memory(self, now: str) -> Memory:
-        """Return the memory, with defaults for missing fields."""
+        """Return the memory, with defaults for missing fields. Raises ValueError if damaged."""
         created = self.created_at or now
-        values = {name: getattr(self, name) for name in COLUMNS if name != "content_hash"}
+        values = {name: getattr(self, name) for name in COLUMNS}
+        if self.content_hash not in (None, content_hash(self.content)):
+            raise ValueError("its text is damaged: correct it, or remove content_hash to accept it")
         return Memory(
             **values
             | {

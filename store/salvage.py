@@ -109,7 +109,10 @@ class _Salvager:
         if not self.everything and fields.get("status", "active") != "active":
             return None
         partly = _is_incomplete(row)
-        fields |= self._belongings(memory_id, fields.pop("content_hash", None))
+        of = fields.pop("content_hash", None)
+        fields |= self._belongings(memory_id, of)
+        if of not in (None, content_hash(str(fields.get("content")))):
+            fields["content_hash"], partly = of, True
         for name in ("tags", "metadata"):
             fields[name] = read_json(fields.get(name))
         if "pinned" in fields:
@@ -188,14 +191,8 @@ def _is_date(value: object) -> bool:
 
 
 def _is_incomplete(row: Row) -> bool:
-    """Whether columns are missing, or the text does not match its hash."""
-    if len(row) < len(COLUMNS):
-        return True
-    try:
-        text = row["content"].decode()
-    except (AttributeError, UnicodeDecodeError):
-        return True
-    return row["content_hash"] is not None and _text(row["content_hash"]) != content_hash(text)
+    """Whether columns are missing, or the text is not UTF-8."""
+    return len(row) < len(COLUMNS) or row["content"] != _text(row["content"]).encode()
 
 
 def _text(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from slowwave.store.validate import is_memory_file
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import hints_of_options, old_commands, replacement_of
-from .settings import CONTEXT_SETTINGS, hints_of_variables, must_be_filled, place_named
+from .settings import CONTEXT_SETTINGS, hints_of_variables, is_limit, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
@@ -67,6 +68,9 @@ class ConfiguredCommand(TyperCommand):
                     is_option = isinstance(parameter, TyperOption)
                     name = parameter.opts[0] if is_option else parameter.metavar
                     raise typer.BadParameter(f"{variable or name} must not be blank.", ctx=ctx)
+            # Click ignores an empty variable.
+            if given is None and is_limit(parameter.name) and os.environ.get(str(variable)) == "":
+                raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)

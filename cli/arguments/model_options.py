@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -231,10 +232,13 @@ def openers_of(
 ) -> tuple[Opener, Opener | None]:
     """Return who writes and who checks; None if only a program checks.
 
-    The address of a provider is not used for another one.
+    The address of a provider is not used for another one. Raises `typer.BadParameter`.
     """
     from slowwave.consolidation.model.choosing import opener_of
 
+    if api_base is not None and re.match(r"https?://[\w\[]", api_base) is None:
+        shown = without_secrets(api_base)
+        raise typer.BadParameter(f"--api-base must be a URL (http:// or https://), not '{shown}'.")
     writer = opener_of(model, api_base)
     if checker is None or checker == model:
         return writer, writer

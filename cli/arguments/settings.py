@@ -110,8 +110,16 @@ def read_named(context: typer.Context, value: Path | None) -> Path | None:
     return value
 
 
+def is_limit(name: str) -> bool:
+    """Whether an option limits what a command does or spends."""
+    return name.startswith("max_") or name == "monthly_budget"
+
+
 def hints_of_variables(context: typer.Context) -> Iterator[str]:
-    """Yield notes about variables without effect, in commands that take a model: it costs money."""
+    """Yield notes about variables without effect, in commands that take a model: it costs money.
+
+    Raises `typer.BadParameter` if a limit is meant: without it the command would spend more.
+    """
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
     found = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
     known = _VARIABLES | _variables_of(context.command)
@@ -121,6 +129,8 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
     for name in sorted(found - known):
         near = get_close_matches(name, known, n=1, cutoff=0.7)
         meant = f" Did you mean {prefix}{near[0]}?" if near else ""
+        if near and is_limit(near[0].lower()):
+            raise typer.BadParameter(f"{prefix}{name} is not a setting.{meant}", ctx=context)
         yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
 
 
@@ -138,6 +148,26 @@ def kill_switch_for(context: typer.Context, file: Path) -> str | None:
     path = config_path(file)
     values = _checked(context, path) if os.path.lexists(path) else {}
     return None if values.get("enabled", True) in (True, [True]) else f"enabled in {path}"
+
+
+def settings_of(context: typer.Context, command: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings that a command has and this one lacks, if not default, and where they are.
+
+    Raises `typer.BadParameter` if the config file is wrong.
+    """
+    path = context.meta.get(_CONFIG)
+    values = {} if path is None else _checked(context, path)
+    own = {parameter.name for parameter in context.command.params}
+    root: Any = context.find_root().command
+    for option in settable_options(root.get_command(context, command)):
+        name, variable = str(option.name), f"SLOWWAVE_{option.name}".upper()
+        if name in own:
+            continue
+        if os.environ.get(variable) and name not in DELETING:
+            yield name, variable
+        # The default phase is None and means consolidate.
+        elif values.get(name, option.default) not in (option.default, "consolidate"):
+            yield name, f"{name} in {path}"
 
 
 def _read(context: typer.Context, path: Path) -> None:
@@ -276,13 +306,4 @@ def _is_named(parameter: Any, context: typer.Context, sentence: str) -> bool:
         return True
     value = context.params.get(parameter.name)
     values = value if isinstance(value, list | tuple) else [value]
-    return any(
-        f"'{each}'" in sentence or (isinstance(each, str | Path) and _has_path(sentence, str(each)))
-        for each in values
-    )
-
-
-def _has_path(sentence: str, path: str) -> bool:
-    """Whether a sentence has a path in it; a plain word may be one of its own."""
-    found = re.search(rf"(?<!\S){re.escape(path)}(?=[\s:,]|\.?$)", sentence)
-    return found is not None and re.search("[./]", path) is not None
+    return any(f"'{each}'" in sentence for each in values)

@@ -9,7 +9,6 @@ import typer
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
-from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.correction import secrets_as_text, similar_as_json, similar_as_text
 from slowwave.store.records import Kind, Layer, Origin
@@ -81,7 +80,7 @@ def add(
         "pinned": pin,
     }
     memory = memory_from_text(text, fields, datetime.now(UTC))
-    with open_writing(file) as opened, without_garbage_collection():
+    with open_writing(file) as opened:
         near = find_similar(opened, tenant, text, memory.created_at)
         with opened.transaction():
             add_memories(opened, [memory])

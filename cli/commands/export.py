@@ -81,7 +81,7 @@ def export(
         output.error(
             f"{counted(corrupt, 'memory has', 'memories have')} a damaged text; the readable part "
             "was written.",
-            "'slowwave check FILE' lists them.",
+            "'slowwave check FILE' lists them; an import refuses them until you correct them.",
             Code.UNUSABLE_FILE,
         )
         raise typer.Exit(Code.UNUSABLE_FILE)

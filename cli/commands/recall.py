@@ -20,7 +20,6 @@ from slowwave.cli.arguments.options import (
     per_call,
 )
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
@@ -124,11 +123,7 @@ def recall(
         query, limit or NO_LIMIT, of_any_tenant, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
-    with (
-        place.reading() as path,
-        shown_progress(output.quiet) as progress,
-        without_garbage_collection(),
-    ):
+    with place.reading() as path, shown_progress(output.quiet) as progress:
         index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
         if block:
             composed = compose_block(index, search_query, block_options, now)

@@ -141,7 +141,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*_too_full(place), *sorted(notes), *_next_steps(done)):
+    for note in (*sorted(notes), *_next_steps(done)):
         output.note(clean(note))
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -181,16 +181,6 @@ def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output)
     output.result(result | ({"dry_run": True} if rehearse else {}))
     would = "Dry run: would make active again" if rehearse else "Active again"
     output.show(clean(f"{would}: {memory.id} {memory.content}"))
-    for note in () if rehearse else _too_full(place):
-        output.note(clean(note))
-
-
-def _too_full(place: Place) -> list[str]:
-    budget = place.budget()
-    if budget is None or budget.used <= budget.most:
-        return []
-    now = f"{place.named} has {budget.used:,} {budget.unit} now"
-    return [f"{now}, but its agent reads only the first {budget.most:,}."]
 
 
 def _next_steps(done: _Undone) -> Iterator[str]:
@@ -224,7 +214,7 @@ def _next_steps(done: _Undone) -> Iterator[str]:
     if chosen.aged:
         yield (
             "The next run with the same rules archives or expires them again, except memories "
-            "that are pinned or restored: slowwave undo FILE MEMORY"
+            "that you pin: slowwave correct FILE MEMORY --pin"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
-from slowwave.cli.terminal.interpreter import without_garbage_collection
 from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -178,19 +176,16 @@ class Night:
         signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
-            # Libraries that call a model create reference cycles, and may do so for hours.
-            calls_model = writer.model is not None
-            with nullcontext() if calls_model else without_garbage_collection():
-                outcome = run_cycle(
-                    memory_file,
-                    options,
-                    self.embedder,
-                    writer,
-                    datetime.now(UTC),
-                    self.dry_run,
-                    progress,
-                    signals,
-                )
+            outcome = run_cycle(
+                memory_file,
+                options,
+                self.embedder,
+                writer,
+                datetime.now(UTC),
+                self.dry_run,
+                progress,
+                signals,
+            )
         signals.close()
         return outcome
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import Any, Literal, TextIO
 
 Level = Literal["info", "warning", "error"]
 LogFormat = Literal["text", "json"]
-_OPTION, _VARIABLE = "--log-format", "SLOWWAVE_LOG_FORMAT"
+_VARIABLE = "SLOWWAVE_LOG_FORMAT"
 
 
 # Whether the running command writes lines.
@@ -47,17 +46,9 @@ def discard(stream: TextIO) -> None:
 
 
 @contextmanager
-def log_lines_of_this_command(arguments: Sequence[str]) -> Iterator[None]:
-    """Run a command in the block, which writes lines if its arguments or the environment say so.
-
-    They are read before the command reads its options, since these may be wrong.
-    """
-    format = os.environ.get(_VARIABLE, "")
-    for argument, following in pairwise([*arguments, ""]):
-        name, equals, value = argument.partition("=")
-        if name == _OPTION:
-            format = value if equals else following
-    token = _WANTED.set(format == "json")
+def log_lines_of_this_command() -> Iterator[None]:
+    """Run a command in the block, which writes lines if the environment says so."""
+    token = _WANTED.set(os.environ.get(_VARIABLE) == "json")
     try:
         yield
     finally:

@@ -77,6 +77,8 @@ class Metrics:
         for state in _STATES:
             number = outcome.states[state]
             self._set("proposals", "Proposals of the last run by state.", number, file, state=state)
+        damaged = len(outcome.plan.damaged)
+        self._set("damaged_memories", "Memories whose text is damaged.", damaged, file)
         conflicts, purged = len(outcome.conflicts), len(outcome.purged.ids)
         self._set("conflicts", "Pairs of memories that contradict each other.", conflicts, file)
         self._set("purged_memories", "Memories that a purge deleted.", purged, file)

@@ -83,6 +83,7 @@ def read_queued_parts(
         runs=tuple(outcome.run_id for outcome in done if outcome.run_id is not None),
         read=sum(outcome.taken_up for outcome in done),
         unread=len(unread),
+        has_failed=any(part.state == "failed" for part in unread),
         states=dict(sorted(states.items())),
         why=next((read.why for read in unread if read.why), None),
         usage=sum((outcome.usage for outcome in done), start=Usage()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,13 +23,19 @@ EXAMPLES = ("anthropic/claude-haiku-4-5", "openai/gpt-5-mini", "gemini/gemini-2.
 
 
 def refuse_unready(endpoint: Endpoint) -> None:
-    """Refuse a model that litellm does not know, or whose key is not set.
+    """Refuse a model that litellm does not know, or whose key is not set or cannot be sent.
 
     Imports litellm only if its tables and the environment are inconclusive. Raises `ModelError`.
     """
     provider = _provider_of(endpoint.model)
-    has_key = bool(os.environ.get(key_variable(provider or ""), "").strip())
-    if provider is None or not (endpoint.api_base or has_key):
+    variable = key_variable(provider or "")
+    key = os.environ.get(variable, "")
+    if key.strip() and re.fullmatch(r"[!-~]+", key) is None:
+        raise ModelError(
+            f"The key in {variable} has a character that no key has, such as a line break.",
+            "Set it again, without blanks and line breaks (CRLF, if it is from a file).",
+        )
+    if provider is None or not (endpoint.api_base or key.strip()):
         # In a thread, since an import that is interrupted breaks later ones.
         run_in_thread(endpoint.open)
 

@@ -125,7 +125,10 @@ def was_sent(error: BaseException) -> bool:
     """Whether a request that failed may have reached the server."""
     import httpx
 
-    unsent = (httpx.ConnectError, httpx.ConnectTimeout)
+    unsent = (
+        *(httpx.ConnectError, httpx.ConnectTimeout),
+        *(httpx.UnsupportedProtocol, httpx.LocalProtocolError),
+    )
     return not any(isinstance(cause, unsent) for cause in _causes(error))
 
 

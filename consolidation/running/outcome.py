@@ -38,6 +38,8 @@ class QueuedPartsResult:
     # Numbers of parts: read, and asked about without success.
     read: int = 0
     unread: int = 0
+    # Whether a model failed to answer; otherwise a limit is the reason for all unread parts.
+    has_failed: bool = False
     # The number of texts by state.
     states: dict[str, int] = field(default_factory=dict)
     # Why the first unread part was not read.
@@ -163,20 +165,20 @@ class Outcome:
     def verdict(self) -> Verdict:
         """How the run ended.
 
-        A failed or skipped proposal makes it partial, or failed if nothing was applied. Declined
-        and stale proposals, and a model's rejected drafts, are not failures. A purge, aging and
-        waiting conversations make it partial at worst: one that did nothing was an error, and an
-        unread conversation keeps waiting.
+        A failed or skipped proposal or conversation part makes it partial, or failed if nothing
+        was applied. Declined and stale proposals, and a model's rejected drafts, are not failures.
+        A purge and aging make it partial at worst: one that did nothing was an error.
         """
         if self.interrupted:
             return "interrupted"
         states = self.states + Counter(window.state for window in self.asked)
-        if states["failed"] or states["skipped"] or _count_suspect_rejections(self):
-            is_useful = states["applied"] or states["rejected"] or self.purged.ids
-            is_useful = is_useful or self.queued_parts.read or any(a.leaving for a in self.aged)
-            return "failed" if states["failed"] and not is_useful else "partial"
         parts = self.queued_parts
-        wrong = (self.broken_off, parts.broken_off, parts.unread, parts.states.get("raw"))
+        has_failed = states["failed"] or parts.has_failed
+        if has_failed or states["skipped"] or parts.unread or _count_suspect_rejections(self):
+            is_useful = states["applied"] or states["rejected"] or self.purged.ids or parts.read
+            is_useful = is_useful or bool(self.broken_off) or any(a.leaving for a in self.aged)
+            return "failed" if has_failed and not is_useful else "partial"
+        wrong = (self.broken_off, parts.broken_off, parts.states.get("raw"))
         whys = (self.purged.why, *(aged.why for aged in self.aged))
         return "partial" if any((*wrong, *whys)) else "done"
 

@@ -43,7 +43,8 @@ class Fleet:
         listed = [file for file in everything if self.shard.has(file.key)]
         known, unreadable = self._known(listed)
         writer = None
-        if self.archive is not None and not self.job.dry_run:
+        # The source of a run without files is probably wrong, or not mounted: no receipts.
+        if self.archive is not None and everything and not self.job.dry_run:
             writer = self.archive.begin(began, self.shard)
         totals = Totals(None if writer is None else writer.name, unreadable=unreadable)
         totals.elsewhere = len(everything) - len(listed)
@@ -57,7 +58,7 @@ class Fleet:
                 totals.add(receipt)
                 if receipt.became != "unchanged":
                     progress.stage("maintaining", totals.files, len(listed))
-            totals.complete = True
+            totals.complete = bool(everything)
         except KeyboardInterrupt:
             totals.interrupted = True
         finally:

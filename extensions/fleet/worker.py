@@ -8,11 +8,11 @@ file, and have another one repeat it, which then finds nothing to do.
 from __future__ import annotations
 
 import time
-import traceback
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from slowwave.cli.terminal.exits import describe_defect
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.model_writer import ModelWriter
@@ -66,7 +66,7 @@ class Worker:
         except ConsolidationError:
             raise
         except Exception as error:  # noqa: BLE001 - must not end the other files' runs
-            receipt = Receipt(item.key, "defect", _described(error), last_run=item.last_run)
+            receipt = Receipt(item.key, "defect", describe_defect(error), last_run=item.last_run)
         seconds = round(time.monotonic() - began, 4)
         return replace(receipt, seconds=seconds, at=timestamp(now))
 
@@ -197,11 +197,4 @@ def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
         tokens_before=outcome.before.tokens,
         tokens_after=outcome.after.tokens,
         planned=planned,
-    )
-
-
-def _described(error: Exception) -> str:
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return without_secrets(
-        f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
     )

@@ -18,6 +18,7 @@ from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.known_models import EXAMPLES, price_of, refuse_unready
 from slowwave.consolidation.model.litellm_client import load_litellm
 from slowwave.consolidation.model.litellm_model import Endpoint
+from slowwave.consolidation.model.samples import ask_samples
 
 OPENAI = ("--model", "openai/scripted")
 HEAVY = ("sentence_transformers", "torch", "onnxruntime", "sklearn")
@@ -71,6 +72,36 @@ def test_an_answer_in_another_form_is_requested_again(cli: Cli, server: ModelSer
     assert len(server.asked) == 2
     found = cli(*check(server, "--json"))
     assert (found.json["ready"], found.code, json.loads(found.err)["code"]) == (False, 1, 1)
+
+
+@pytest.mark.parametrize("key", ["sk-abc\r", "sk-abc ", "ключ"])
+def test_a_key_that_cannot_be_sent_is_named(
+    cli: Cli, server: ModelServer, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    ended = cli(*check(server)).ends(1, "The key in OPENAI_API_KEY has a character that no key has")
+    assert (key.strip() in ended.err, server.asked) == (False, [])
+
+
+@pytest.mark.parametrize("base", ["foo", "ftp://127.0.0.1/", "http://", "127.0.0.1:8000"])
+def test_an_address_that_is_not_a_url_is_wrong_usage(
+    cli: Cli, base: str, memory_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLOWWAVE_API_BASE", base)
+    for command in (("model-check",), ("maintain", memory_file)):
+        cli(*command, *OPENAI).ends(2, "--api-base must be a URL (http:// or https://), not")
+
+
+@pytest.mark.parametrize(("base", "key"), [("foo", "sk-abc"), (None, "sk-abc\r")])
+def test_a_request_that_could_not_be_sent_used_no_tokens(
+    base: str | None, key: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    endpoint = Endpoint("openai/scripted", base or server.base, first_wait_s=0)
+    (answer,), _ = ask_samples(endpoint, None)
+    assert answer.why is not None
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (0, 0)
+    assert server.asked == []
 
 
 def test_an_unreadable_check_fails(cli: Cli, server: ModelServer) -> None:

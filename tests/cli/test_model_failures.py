@@ -92,7 +92,7 @@ def test_the_next_run_retries_a_timeout(agent: Agent, maintain: Callable[..., En
     ended = maintain(setting("max_time", 0.3))
     line, hint = ended.err.splitlines()
     late = "the model did not answer in time; the budget of 0.3 seconds is used up."
-    assert line.endswith(f"first: {late}")
+    assert line.endswith(f"First error: {late}")
     assert hint == "The next run asks again."
     assert_reported(ended)
     assert ended.code == 3
@@ -134,7 +134,7 @@ def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., E
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
     error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
-    why = "first: the call to the model failed: HTTP 500: broken; the budget of 1 call is used up."
+    why = "First error: the call to the model failed: HTTP 500: broken; the budget of 1 call is used up."
     assert error["error"].endswith(why)
     assert "slowwave model-check --model" in error["hint"]
 

@@ -157,9 +157,7 @@ def test_a_refused_value_names_its_key(key: str, value: str, memory_file: Path, 
     assert ("--phase" in message, str(path) in message) == (True, False)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"), [("tenant", "nobody"), ("format", "nosuch"), ("wiki", "none of them/wiki")]
-)
+@pytest.mark.parametrize(("key", "value"), [("tenant", "nobody"), ("format", "nosuch")])
 def test_a_failing_value_names_its_key(key: str, value: str, memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     path = memory_file.with_name("slowwave.toml")
@@ -245,12 +243,39 @@ def test_an_error_names_the_environment_variable(
 def test_an_unknown_variable_is_only_reported(
     memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("MAX_COTS", "PHASE", "MAX_FACTS", "FILE"):
+    for name in ("MIN_NWE", "PHASE", "MAX_FACTS", "FILE"):
         monkeypatch.setenv(f"SLOWWAVE_{name}", "1")
-    assert cli("maintain", memory_file).ends(0).err.splitlines() == [
-        "SLOWWAVE_MAX_COTS has no effect: it is not a setting. Did you mean SLOWWAVE_MAX_COST?",
-        "SLOWWAVE_PHASE has no effect: it is not a setting.",
-    ]
+    ended = cli("maintain", memory_file)
+    assert (ended.code, ended.err.splitlines()) == (
+        0,
+        [
+            "SLOWWAVE_MIN_NWE has no effect: it is not a setting. Did you mean SLOWWAVE_MIN_NEW?",
+            "SLOWWAVE_PHASE has no effect: it is not a setting.",
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "sentence"),
+    [
+        ("SLOWWAVE_MAX_COST", "", "SLOWWAVE_MAX_COST is empty: set the limit, or unset it."),
+        ("SLOWWAVE_MONTHLY_BUDGET", "", "SLOWWAVE_MONTHLY_BUDGET is empty"),
+        ("SLOWWAVE_MONTHLY_BUDGTE", "1 USD", "Did you mean SLOWWAVE_MONTHLY_BUDGET?"),
+        ("SLOWWAVE_MAX_COTS", "1", "SLOWWAVE_MAX_COTS is not a setting. Did you mean SLOWWAVE_MAX"),
+    ],
+)
+def test_a_variable_that_would_leave_out_a_limit_is_refused(
+    memory_file: Path,
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    sentence: str,
+) -> None:
+    monkeypatch.setenv(variable, value)
+    cli("maintain", memory_file, "--quiet").ends(2, sentence)
+    if variable == "SLOWWAVE_MAX_COST":
+        assert cli("maintain", memory_file, "--quiet", "--max-cost", 1).code == 0
 
 
 def test_a_printed_command_works_for_a_name_with_a_dash(

@@ -15,7 +15,7 @@ from commands import configure, setting
 from metrics import metrics
 from model_nights import Agent, near_pairs
 from model_server import refuses
-from nights import daily, fill
+from nights import daily, execute, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
 
@@ -86,7 +86,7 @@ def test_errors_notes_and_usage_errors_are_log_lines(filled: Path, cli: Cli) -> 
     assert (error["event"], error["level"], error["code"]) == ("error", "error", 11)
     (wrong,) = events(cli("maintain", filled, "--phase", "sleep", *log).err)
     assert (wrong["level"], wrong["code"]) == ("error", 2)
-    (unknown,) = events(cli("maintain", filled, "--log-format=json", "--no-such").err)
+    (unknown,) = events(cli("maintain", filled, "--no-such", *log).err)
     assert unknown["code"] == 2
     remark = events(cli("maintain", filled, "--phase", "purge", "--full", *log).err)[0]
     assert (remark["event"], "no effect" in remark["message"]) == ("note", True)
@@ -163,6 +163,15 @@ def test_metrics_that_cannot_be_written_exit_3_and_keep_the_run(
     # A folder has the name of the temporary file.
     path.with_name(f"slowwave.prom.{os.getpid()}.{threading.get_ident()}").mkdir()
     cli("maintain", filled, setting("metrics_file", path)).ends(3, "Cannot write").says("3 applied")
+
+
+def test_a_damaged_text_is_a_metric_of_each_run(filled: Path, cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "slowwave.prom"
+    command = ("maintain", filled, "--quiet", setting("metrics_file", path))
+    for number in (0, 1, 1):
+        assert cli(*command).code == 0
+        assert metrics(path)["slowwave_damaged_memories"] == {(): number}
+        execute(filled, "UPDATE memories SET content_hash = 'x' WHERE id = 'pinned-00'")
 
 
 def test_metrics_contain_gates_and_failed_questions(agent: Agent, cli: Cli, tmp_path: Path) -> None:

@@ -225,6 +225,16 @@ def test_a_rule_for_an_unknown_tenant_is_reported(memory_file: Path, cli: Cli) -
     assert cli(*expire, *rules[1:]).err == ""
 
 
+def test_what_undo_advises_keeps_a_memory_from_expiring_again(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, stored("once", hours=48))
+    expire = ("maintain", memory_file, "--phase", "expire", setting("retain", "keep=1d"), "--json")
+    assert len(cli(*expire).json["expire"]["expired"]) == 1
+    advice = cli("undo", memory_file, "--yes").ends(0).err
+    assert f"slowwave correct {memory_file} MEMORY --pin" in advice
+    cli("correct", memory_file, "once", "--pin").ends(0)
+    assert cli(*expire).json["expire"]["expired"] == []
+
+
 def test_a_kind_can_expire_at_once(memory_file: Path, cli: Cli) -> None:
     put(memory_file, stored("gone", hours=1))
     rule = setting("retain", "kind=fact,keep=0h")

@@ -234,6 +234,37 @@ def test_an_export_of_invalid_bytes_exits_10(
     assert len(output.out.splitlines()) > 1
 
 
+@pytest.mark.parametrize("is_salvaged", [False, True])
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_a_damaged_text_is_imported_only_after_it_was_corrected(
+    original: Original,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    is_salvaged: bool,
+) -> None:
+    path = copied(original.path, tmp_path / "copy")
+    hashed = "content_hash IS NOT NULL AND status = 'active'"
+    kept = rows(path, f"SELECT id, content, content_hash FROM memories WHERE {hashed}")[0]
+    damaged, of_it = "x" + kept["content"][1:], "WHERE id = ?"
+    execute(path, f"UPDATE memories SET content = ? {of_it}", damaged, kept["id"])
+    execute(path, f"UPDATE memories SET content_hash = ? {of_it}", kept["content_hash"], kept["id"])
+    if is_salvaged:
+        table = "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'"
+        root = rows(path, table)[0]["rootpage"]
+        spoil(path, lambda data, chance: damage.zero(data, root), random.Random(0))  # noqa: S311 - unused
+    lines = saved(path, capsys, *options)
+    source, copy = tmp_path / "saved.jsonl", tmp_path / "new.db"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert run(["import", str(copy), str(source)]) == 1
+    assert "its text is damaged" in capsys.readouterr().err
+    assert not copy.exists()
+    next(line for line in lines if line.get("id") == kept["id"])["content"] = kept["content"]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert run(["import", str(copy), str(source)]) == 0
+    assert kept in rows(copy, "SELECT id, content, content_hash FROM memories")
+
+
 # Where an agent often deletes and adds, rows have numbers beyond what a file has room for.
 @pytest.mark.parametrize("more", [0, 900_000])
 def test_a_file_without_its_first_page_can_be_exported(

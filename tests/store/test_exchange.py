@@ -293,6 +293,7 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
         b'{"content": "First.", "content": "Second."}',
         "key 'content' is in it twice",
     ),
+    "content_hash": (a_line(content_hash="h"), "its text is damaged"),
     "empty id": (a_line(id=""), "id: string should have"),
     "NUL in id": (a_line(id="\x00"), "id: contains a NUL character"),
     "empty tenant": (a_line(tenant=""), "tenant"),

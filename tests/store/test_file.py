@@ -18,7 +18,16 @@ from pathlib import Path
 from threading import Barrier
 
 import pytest
-from builders import NOW, a_memory, all_memories, changing, process, put, with_steps
+from builders import (
+    NOW,
+    a_memory,
+    all_memories,
+    changing,
+    process,
+    put,
+    run_on_a_small_disk,
+    with_steps,
+)
 from figures import Figures
 from nights import execute, rows, unchanged
 
@@ -634,6 +643,15 @@ def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None
         with file.transaction():
             add_memories(file, (a_memory(f"m-{number}", "x" * 4_000) for number in range(100)))
     assert all_memories(memory_file) == []
+
+
+@pytest.mark.parametrize("command", [("add", "FILE", "new"), ("check", "FILE")])
+def test_a_disk_without_a_free_block_is_called_full(
+    memory_file: Path, command: tuple[str, ...]
+) -> None:
+    arguments = [memory_file if argument == "FILE" else argument for argument in command]
+    ended = run_on_a_small_disk(16_000, *arguments)  # the index of the log takes 32 kB
+    assert (ended.returncode, f"The disk of {memory_file} is full." in ended.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("name", ["memory.db", "no/memory.db"])

@@ -40,6 +40,7 @@ from slowwave.cli.arguments.settings import (
     config_path,
     is_on_command_line,
     kill_switch_for,
+    settings_of,
 )
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
@@ -52,6 +53,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.threads import cores
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.extensions.postgres.place import FORMATS_OF_DATABASES, format_in_database
+from slowwave.store.errors import StoreError
 
 from .report import (
     FleetMetricsOption,
@@ -70,8 +72,12 @@ if TYPE_CHECKING:
     from slowwave.extensions.postgres.format import PostgresFormat
 
 EngineName = Literal["local", "ray"]
-_ASKING = ("concurrency", "max_calls", "max_tokens", "max_cost", "max_time")
 _SOURCES = "A folder is searched for *.db; a list has the path of a memory file on each line."
+# Settings of 'slowwave maintain' that change nothing in a memory file, at least by themselves.
+_HARMLESS = {
+    *("ask", "exit_code", "keep_backups", "log_format", "max_active"),
+    *("retain", "state", "table", "target", "verbose"),
+}
 _SHARD = re.compile(r"(\d+)/(\d+)")
 
 
@@ -171,9 +177,12 @@ def fleet_maintain(
         output.show(closed.as_text(source))
         output.result({"command": "fleet maintain", "gate": closed.as_json()})
         return
+    if lost := [where for name, where in settings_of(context, "maintain") if name not in _HARMLESS]:
+        raise typer.BadParameter(
+            f"A fleet does not support {', '.join(lost)}: remove it, specify another file with "
+            "--config, or run 'slowwave maintain FILE' for each file."
+        )
     if model is None:
-        for name in filter(partial(is_on_command_line, context), _ASKING):
-            output.note(f"--{name.replace('_', '-')} has no effect without --model.")
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
@@ -223,8 +232,8 @@ def fleet_maintain(
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
-    raise typer.Exit(signals_of_this_command().code or _code(totals))
+    code = _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
+    raise typer.Exit(signals_of_this_command().code or code)
 
 
 def _skipped(context: typer.Context, job: FleetJob, key: str) -> Receipt | None:
@@ -265,7 +274,7 @@ def _report(
     shard: str,
     engine: EngineName,
     metrics: Path | None,
-) -> None:
+) -> Code:
     for why in totals.unreadable:
         output.note(clean(f"{why} The files it covers will be examined again."))
     output.result(
@@ -280,30 +289,37 @@ def _report(
         }
     )
     output.show(*map(clean, account_as_text(totals, source)))
-    if metrics is not None:
-        write_metrics(metrics, totals)
-    if output.quiet and totals.unfinished_files:
+    code = _code(totals)
+    if code == Code.UNUSABLE_FILE:
+        output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
+    elif totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         count = f"{totals.unfinished_files} of {totals.files} files"
         first = f"{count}, first: {keys[0]}: {became}, {why}"
-        hint = "To see them all, omit --quiet."
+        hint = "To see them all, omit --quiet." if output.quiet else ""
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
-        output.error(first, hint, _code(totals))
-    elif _code(totals) == Code.UNUSABLE_FILE:
-        output.error(clean(f"There is no memory file in {source}."), _SOURCES, Code.UNUSABLE_FILE)
+        output.error(first, hint, code)
+    if metrics is not None:
+        try:
+            write_metrics(metrics, totals)
+        except StoreError as error:
+            code = code or Code.PARTLY
+            output.error(error.message, error.hint, code)
+    return code
 
 
 def _code(totals: Totals) -> Code:
     if totals.became["defect"]:
         return Code.DEFECT
-    if not totals.memory_files and totals.complete and not totals.elsewhere:
+    if not (totals.memory_files or totals.interrupted or totals.elsewhere):
         return Code.UNUSABLE_FILE
     if totals.interrupted:
         return Code.INTERRUPTED
     if not totals.unfinished_files:
         return Code.DONE
-    return Code.PARTLY if totals.unfinished_files < totals.files else Code.FAILED
+    is_changed = totals.became["partial"] or totals.sums["applied"]
+    return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
 def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
@@ -330,14 +346,9 @@ def _shard_of(text: str) -> Shard:
     from slowwave.extensions.fleet.store.archive import Shard
 
     found = _SHARD.fullmatch(text)
-    if found is None or not int(found[2]):
-        raise typer.BadParameter(f"--shard must be I/N, such as 0/4, not '{text}'.")
-    number, of = int(found[1]), int(found[2])
-    if number >= of:
-        raise typer.BadParameter(
-            f"--shard counts from 0: the last of {of} shares is {of - 1}/{of}."
-        )
-    return Shard(number, of)
+    if found is None or int(found[1]) >= int(found[2]):
+        raise typer.BadParameter(f"--shard counts from 0, as in 0/4 and 3/4, not '{text}'.")
+    return Shard(int(found[1]), int(found[2]))
 
 
 app = group_of(

@@ -115,7 +115,7 @@ def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = (
     became = [f"{count[became]:,} {word}" for became, word in _WORDS.items() if became in count]
     files = counted(totals.files, "file", "files")
     yield f"{named}: {files}: {', '.join(became)}." if became else f"{named}: {files}."
-    if not totals.complete:
+    if totals.files and not totals.complete:
         yield "Not all files were maintained; the next run does the rest."
     yield from (
         f"Shard {shard.shard}: {shard.state}." for shard in shards if shard.state != "complete"
@@ -123,10 +123,6 @@ def account_as_text(totals: Totals, named: str, shards: Sequence[ShardState] = (
     if totals.memory_files:
         yield from _sums(totals)
     yield from _troubles(totals)
-    if totals.longest:
-        yield ""
-        yield "The longest runs:"
-        yield from (f"  {seconds:8.2f} s  {key}" for key, seconds in totals.longest[:5])
     if totals.largest:
         yield ""
         yield "The largest files:"

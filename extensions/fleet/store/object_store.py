@@ -152,5 +152,7 @@ def _update(version: str) -> UpdateVersion:
 
 
 def _first_line(error: Any) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    # A bucket's answer is an XML document.
+    sentence = str(error).partition("<?xml")[0]
+    lines = [line.strip() for line in sentence.splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__)[:300]

@@ -21,7 +21,7 @@ from slowwave.store.opening import is_database, read_text
 from slowwave.store.records import json_text
 
 from .disk import version_of
-from .object_store import SCHEMES, Listed, Objects, is_bucket
+from .object_store import Listed, Objects, is_bucket
 
 # The suffix of memory files in a folder or a bucket, unless a pattern is specified.
 SUFFIX = ".db"
@@ -80,11 +80,6 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         )
     if is_bucket(named):
         return _bucket(named)
-    if "://" in named:
-        raise StoreError(
-            f"{named} is not a known kind of address.",
-            f"Known kinds: {', '.join((*SCHEMES, 'postgresql://'))}.",
-        )
     if named == "-":
         lines = sys.stdin.read().splitlines()
         return _listed(named, Path.cwd(), lines)
@@ -168,7 +163,7 @@ def _matching(base: Path, wild: str) -> Iterator[tuple[str, Path]]:
 
 
 def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
-    keys = list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    keys = list(dict.fromkeys(line.strip() for line in lines if not re.match(r"\s*(#|$)", line)))
 
     def listing() -> Iterator[Listed]:
         return _each_once(((key, base / key) for key in keys), with_missing=True)

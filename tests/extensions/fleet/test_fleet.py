@@ -286,6 +286,15 @@ def nights(job: FleetJob, files: list[Path]) -> list[Receipt]:
     return [worker.night(Item(file.name, None)) for file in files]
 
 
+def test_a_fleet_whose_files_are_all_partly_done_ends_with_3(tmp_path: Path, cli: Cli) -> None:
+    with_questions(tmp_path / "agents", 2)
+    with model_server() as server:
+        asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base, "--max-calls", 0)
+        command = ("fleet", "maintain", tmp_path / "agents", "--workers", 1, *asking, "--json")
+        ended = cli(*command).ends(3, "2 of 2 files, first: ")
+    assert (ended.json["became"], ended.json["applied"]) == ({"partial": 2}, 2)
+
+
 def test_worker_processes_share_a_budget(tmp_path: Path, cli: Cli, long_only: None) -> None:
     files = with_questions(tmp_path / "agents", 8)
     with model_server() as server:
@@ -399,7 +408,7 @@ def test_a_source_may_be_a_pattern(fleet: list[Path], cli: Cli) -> None:
 
 def test_a_missing_file_is_reported_each_time(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     listed = tmp_path / "these.txt"
-    listed.write_text("agents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
+    listed.write_text("# ours\nagents/agent-0.db\nagents/agent-9.db\n\nagents/agent-0.db\n")
     command = (*FLEET, listed)
     for became in ("1 maintained", "1 unchanged and not opened"):
         cli(*command).ends(3).says(
@@ -433,11 +442,11 @@ def test_a_file_of_several_names_is_maintained_once(source: str, tmp_path: Path,
     ("arguments", "code", "sentence"),
     [
         (("SOURCE", "--shard", "2/2"), 2, "counts from 0"),
-        (("SOURCE", "--shard", "first"), 2, "must be I/N"),
+        (("SOURCE", "--shard", "first"), 2, "counts from 0"),
         (("SOURCE", "--checker", "none"), 2, "requires --model"),
         (("nowhere",), 10, "There is no folder, list or file nowhere"),
         (("x" * 300,), 10, "File name too long"),
-        (("ftp://host/files",), 1, "Known kinds: s3://"),
+        (("ftp://host/files",), 10, "There is no folder, list or file ftp://host/files"),
         (("SOURCE", "--receipts", "/proc/none"), 1, "Cannot write receipts"),
         (("SOURCE", "--receipts", "x" * 300), 1, "File name too long"),
         (("SOURCE", "--metrics", "/proc/none/fleet.prom"), 1, "Cannot write"),
@@ -510,6 +519,30 @@ def test_metrics_replace_only_earlier_metrics(fleet: Path, cli: Cli, tmp_path: P
     for command in (("fleet", "report", folder_of(fleet) / RECEIPTS), ("fleet", "maintain", fleet)):
         cli(*command, "--metrics", notes).ends(1, "does not contain metrics of slowwave")
     assert notes.read_text() == "Not a textfile."
+
+
+def test_a_fleet_whose_metrics_cannot_be_written_ends_with_3(tmp_path: Path, cli: Cli) -> None:
+    agent_file(tmp_path / "a.db")
+    # The name of the draft next to it is too long.
+    metrics = tmp_path / ("m" * 245 + ".prom")
+    for became in ("done", "unchanged"):
+        command = ("fleet", "maintain", tmp_path, "--workers", 1, "--metrics", metrics, "--json")
+        ended = cli(*command).ends(3, "File name too long")
+        assert ended.json["became"] == {became: 1}
+
+
+def test_a_run_that_found_no_file_is_not_complete_and_leaves_the_receipts_alone(
+    tmp_path: Path, cli: Cli
+) -> None:
+    agent_file(tmp_path / "a.db")
+    cli("fleet", "maintain", tmp_path, "--workers", 1).ends(0)
+    metrics = tmp_path / "fleet.prom"
+    ended = cli("fleet", "maintain", tmp_path / "*.none", "--metrics", metrics, "--json")
+    ended.ends(10, "There is no memory file")
+    assert (ended.json["complete"], ended.json["files"]) == (False, 0)
+    assert "slowwave_fleet_complete 0.0" in metrics.read_text().splitlines()
+    found = cli("fleet", "report", tmp_path / RECEIPTS, "--json").json
+    assert (found["complete"], found["files"]) == (True, 1)
 
 
 def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
@@ -585,6 +618,33 @@ def test_a_file_with_broken_or_disabling_settings_is_skipped(tmp_path: Path, cli
         (folder / "slowwave.toml").unlink()
     ended = cli(*FLEET, tmp_path, "--json").ends(0)
     assert ended.json["became"] == {"done": 2, "unchanged": 1}
+
+
+LACKING = ('monthly_budget = "1 USD"', "backup = true", 'phase = "all"', "min_new = 3")
+
+
+@pytest.mark.parametrize("setting", LACKING)
+def test_a_setting_that_a_fleet_lacks_is_refused_before_anything_is_done(
+    tmp_path: Path, cli: Cli, setting: str
+) -> None:
+    path, settings = agent_file(tmp_path / "a.db"), tmp_path / "slowwave.toml"
+    before = picture(path)
+    settings.write_text(f'{setting}\nretain = ["kind=fact,keep=30d"]\n')
+    ended = cli("fleet", "maintain", tmp_path, "--workers", 1, "--quiet")
+    ended.ends(2, f"A fleet does not support {setting.split()[0]} in {settings}: remove it")
+    assert picture(path) == before
+
+
+def test_a_variable_that_a_fleet_lacks_is_refused_and_default_values_are_not(
+    tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent_file(tmp_path / "a.db")
+    (tmp_path / "slowwave.toml").write_text('phase = "consolidate"\nbackup = false\n')
+    command = ("fleet", "maintain", tmp_path, "--workers", 1, "--quiet")
+    monkeypatch.setenv("SLOWWAVE_MONTHLY_BUDGET", "1 USD")
+    cli(*command).ends(2, "A fleet does not support SLOWWAVE_MONTHLY_BUDGET: remove it")
+    monkeypatch.delenv("SLOWWAVE_MONTHLY_BUDGET")
+    assert cli(*command).code == 0
 
 
 def test_a_dry_run_names_files_that_are_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:

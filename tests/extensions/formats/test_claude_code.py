@@ -151,7 +151,7 @@ def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[
     added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
     assert len(index(folder)) == 200
-    cli("undo", folder, run).ends(0, "its agent reads only the first 200")
+    cli("undo", folder, run).ends(0)
     assert len(index(folder)) > 200
     assert (folder / "port-of-billing.md").exists()
 
