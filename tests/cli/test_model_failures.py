@@ -134,7 +134,8 @@ def test_a_used_up_budget_hides_no_error(agent: Agent, maintain: Callable[..., E
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     agent.remember(facts(2))
     error = json.loads(maintain(setting("max_calls", 1), "--json").ends(1).err)
-    why = "First error: the call to the model failed: HTTP 500: broken; the budget of 1 call is used up."
+    why = "First error: the call to the model failed: HTTP 500: broken; the budget of 1 call is "
+    why += "used up."
     assert error["error"].endswith(why)
     assert "slowwave model-check --model" in error["hint"]
 

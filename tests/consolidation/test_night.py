@@ -5,7 +5,6 @@ In `make test` the first of the three is whole; of the others every second fact 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ from slowwave.store.undo.undo import undo_runs
 
 # The night that a dry run goes before: one is enough.
 REHEARSED = fixture.FLAVOURS[-1]
-# The ids of memories that repeat another one begin with this.
-_AGAIN = "again-"
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class Ran:
         The old and the new value of one thing belong together, by an update.
         """
         groups = {text.id: text.group for text in self.known.memories}
-        return groups | {f"{_AGAIN}{memory}": group for memory, group in groups.items()}
+        return groups | {f"{fixture.AGAIN}{memory}": group for memory, group in groups.items()}
 
 
 def every_nth(known: fixture.Night, step: int) -> fixture.Night:
@@ -66,16 +63,10 @@ def ran(
     path = tmp_path_factory.mktemp("night") / "memory.db"
     whole = request.param == fixture.FLAVOURS[0]
     known = every_nth(fixture.load(request.param), 1 if whole else rounds(4, 1))
-    lines = [json.loads(line) for line in fixture.lines(known)]
-    repeated = [
-        line | {"id": f"{_AGAIN}{line['id']}", "content": f"Note: {line['content']}"}
-        for line in lines[::9]
-    ]
+    lines = fixture.with_duplicates(fixture.lines(known))
     create_file(path)
     with open_writing(path) as file:
-        import_lines(
-            file, (json.dumps(line).encode() for line in lines + repeated), fixture.FIRST_DAY
-        )
+        import_lines(file, (line.encode() for line in lines), fixture.FIRST_DAY)
     before = picture(path)
     planned = night(path, embedder, dry_run=True) if request.param == REHEARSED else None
     yield Ran(path, known, before, night(path, embedder), planned)

@@ -11,7 +11,6 @@ from places import ROOT
 from slowwave.consolidation.facts.numerals import NUMBER_WORDS
 from slowwave.consolidation.thresholds import (
     NARROW_EPS,
-    NEAR_SIMILARITY,
     NEAREST_FOR_A_MODEL,
     WIDE_SIMILARITY,
     WINDOW_TOKENS,
@@ -29,7 +28,6 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
         (r"across the cut \(cosine\s+([\d.]+) or more\)", 1.0 - NARROW_EPS),
         (r"packed to ([\d,]+) tokens", WINDOW_TOKENS),
         (r"what is new, its (\w+) nearest memories", NEAREST_FOR_A_MODEL),
-        (r"If their cosine is at least ([\d.]+), a network", NEAR_SIMILARITY),
         (r"of more than ([\d,]+) characters", MAX_CHARACTERS),
     ],
 )

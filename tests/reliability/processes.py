@@ -81,7 +81,8 @@ def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Pa
     The first ones are the many wordings of a few facts: most become part of a proposal.
     """
     create_file(path)
-    fill(path, [json.loads(line) for line in fixture.lines_of(fixture.load().memories[:count])])
+    lines = fixture.with_duplicates(fixture.lines_of(fixture.load().memories[:count]))
+    fill(path, list(map(json.loads, lines)))
     if embedder is not None:
         night(path, embedder, only=frozenset())
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")

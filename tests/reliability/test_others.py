@@ -121,7 +121,8 @@ print(json.dumps({"longest": longest, "tries": tries}))
 def shared_night(path: Path, count: int, mode: str) -> Path:
     """Make a file of `count` memories; every second one belongs to an agent."""
     create_file(path)
-    lines = [json.loads(line) for line in fixture.lines_of(fixture.load().memories[:count])]
+    chosen = fixture.with_duplicates(fixture.lines_of(fixture.load().memories[:count]))
+    lines = list(map(json.loads, chosen))
     for at, line in enumerate(lines):
         if at % 2 == 0:
             line["id"] = f"{NAMES[at // 2 % len(NAMES)]}-{at}"
@@ -260,7 +261,7 @@ def test_the_write_lock_is_held_only_briefly(
     create_file(path)
     lines_told = fixture.load().memories[: rounds(150, 1000)]
     lines = tmp_path / "lines.jsonl"
-    lines.write_text("\n".join(fixture.lines_of(lines_told)))
+    lines.write_text("\n".join(fixture.with_duplicates(fixture.lines_of(lines_told))))
     in_mode(path, mode)
     for name, command in (
         ("longest lock of an import in ms", ["import", path, lines]),

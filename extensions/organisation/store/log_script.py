@@ -53,7 +53,7 @@ AND NOT EXISTS (
     SELECT 1 FROM shared_log WHERE memory_id = new.id AND content = new.content
 )
 BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: only published facts may be added to this tenant');
+    SELECT RAISE(ABORT, 'shared knowledge: only what is published gets into this tenant');
 END;
 CREATE TRIGGER IF NOT EXISTS shared_memory_changed BEFORE UPDATE OF id, tenant, content ON memories
 WHEN 'shared' IN (old.tenant, new.tenant) AND EXISTS (SELECT 1 FROM shared_log)
@@ -65,7 +65,7 @@ CREATE TRIGGER IF NOT EXISTS shared_memory_deleted BEFORE DELETE ON memories
 WHEN old.tenant = 'shared' AND old.status = 'active'
 AND EXISTS (SELECT 1 FROM shared_log WHERE memory_id = old.id)
 BEGIN
-    SELECT RAISE(ABORT, 'shared knowledge: a current fact must be retracted before it is deleted');
+    SELECT RAISE(ABORT, 'shared knowledge: what holds no longer is retracted, not deleted');
 END;
 -- What ages memories goes through all of a file: it passes over these, and takes the others.
 CREATE TRIGGER IF NOT EXISTS shared_memory_ended BEFORE UPDATE OF status ON memories

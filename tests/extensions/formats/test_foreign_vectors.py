@@ -221,7 +221,7 @@ def test_a_database_with_vectors_of_another_model_gets_only_merges(
     with unchanged(vectors_in, path):
         options = ("--format", "mcp-memory-service", "--json", *scripted)
         ended = cli("maintain", path, *options)
-        ended.ends(0, "merges only", "not those of all-MiniLM-L6-v2")
+        ended.ends(0, "allows only merges", "not those of all-MiniLM-L6-v2")
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert len(everything(path)) == count
 
