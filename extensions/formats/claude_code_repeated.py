@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from slowwave.consolidation.comparison.coverage import has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
-from slowwave.consolidation.thresholds import COMMON_WORD, MIN_WORDS
+from slowwave.consolidation.thresholds import MIN_WORDS
 from slowwave.store.places import Repeated
 
 from .claude_code_files import memories_in
@@ -26,8 +27,6 @@ _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
 # The mark of a line that begins a statement.
 _MARK = re.compile(r"[ \t]*(?:[-*+]|\d+[.)])[ \t]+|[ \t]*(?=\*\*)")
-# The maximum number of pairs that are compared.
-_MAX_COMPARED = 1_000
 
 
 class Statement(NamedTuple):
@@ -81,35 +80,25 @@ def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
         equal.setdefault(normal_form(statement.text), []).append(statement)
     # Those of instructions alone come last.
     groups = sorted(equal.values(), key=_are_instructions)
-    for less, more in _near(groups):
-        if less in groups and more in groups and has_all_of(more[0].text, less[0].text):
-            more += less
-            groups.remove(less)
+    stems = [read(group[0].text).stem_set for group in groups]
+    joined: set[int] = set()
+    for less, more in permutations(range(len(groups)), 2):
+        short, long = groups[less][0], groups[more][0]
+        is_near = stems[less] <= stems[more] and short.file != long.file
+        if is_near and joined.isdisjoint((less, more)) and has_all_of(long.text, short.text):
+            groups[more] += groups[less]
+            joined.add(less)
     return [
         Repeated(group[0].text, tuple(dict.fromkeys(statement.place for statement in group)))
-        for group in groups
-        if len({statement.place for statement in group}) > 1 and not _are_instructions(group)
+        for at, group in enumerate(groups)
+        if at not in joined
+        and len({statement.place for statement in group}) > 1
+        and not _are_instructions(group)
     ]
 
 
 def _are_instructions(group: Sequence[Statement]) -> bool:
     return all(statement.is_instruction for statement in group)
-
-
-def _near(groups: Sequence[list[Statement]]) -> list[tuple[list[Statement], list[Statement]]]:
-    """Return the pairs of groups of which the second may say what the first does."""
-    stems = [read(group[0].text).stem_set for group in groups]
-    places_of: dict[str, list[int]] = {}
-    for place, found in enumerate(stems):
-        for stem in found:
-            places_of.setdefault(stem, []).append(place)
-    pairs = []
-    for less, found in enumerate(stems):
-        rare = [places_of[stem] for stem in found if len(places_of[stem]) <= COMMON_WORD]
-        for more in sorted({place for places in rare for place in places}):
-            if found <= stems[more] and groups[less][0].file != groups[more][0].file:
-                pairs.append((groups[less], groups[more]))
-    return pairs[:_MAX_COMPARED]
 
 
 def _instructions(folder: Path) -> Iterator[Path]:

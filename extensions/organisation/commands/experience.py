@@ -47,12 +47,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import (
-    WikiOfRun,
-    WikiOption,
-    refuse_unwritable_wiki,
-    write_after_run,
-)
+from slowwave.cli.views.wiki import WikiOfRun, WikiOption, refuse_unwritable_wiki, write_after_run
 from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 
