@@ -24,16 +24,7 @@ from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.program_check import find_text_faults
 from slowwave.store.records import Claim
 
-from .compression import (
-    Attempt,
-    Compressed,
-    Learned,
-    Lesson,
-    Task,
-    facts_of,
-    first_of,
-    prose_of,
-)
+from .compression import Attempt, Compressed, Learned, Lesson, Task, facts_of, first_of, prose_of
 from .traces import Worked
 
 
@@ -187,10 +178,7 @@ def _sound(
 
 
 def _fault(
-    outcome: Worked | None,
-    claim: Claim,
-    sources: Sequence[Source],
-    attempts: Mapping[str, Attempt],
+    outcome: Worked | None, claim: Claim, sources: Sequence[Source], attempts: Mapping[str, Attempt]
 ) -> str | None:
     if not claim.sources:
         return "it does not cite a trace that was shown"

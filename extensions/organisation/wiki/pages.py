@@ -14,14 +14,7 @@ from slowwave.store.lineage import Edge, read_claims, read_edges
 from slowwave.store.memories import read_tenant_memories, tenants
 from slowwave.store.records import Claim, Memory, json_text
 
-from .names import (
-    INDEX,
-    PageName,
-    name_of_entity,
-    name_of_memory,
-    name_of_rule,
-    name_of_tenant,
-)
+from .names import INDEX, PageName, name_of_entity, name_of_memory, name_of_rule, name_of_tenant
 from .text import FILE, as_block, as_line, as_link, page, title_of
 
 # Columns in the front matter of a memory. How often it was recalled is omitted, so that its page
