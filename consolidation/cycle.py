@@ -4,7 +4,7 @@ Its stages, in order, each a method of `running/stages.py`:
 
 - `exclusive`: hold the maintenance lock of the file.
 - `migrate`: migrate an older schema (`store/schema.py`), after a backup.
-- `expire`: choose what expires (`ageing/choosing.py`), and expire it (`running/phases.py`).
+- `expire`: choose what expires (`ageing/selection.py`), and expire it (`running/phases.py`).
 - `read_queued`: let a model read queued conversations (`ingest/read_queued_parts.py`).
 - `survey`: withdraw outdated proposals (`running/review_queue.py`), read the file
   (`snapshot/snapshot.py`), and plan (`planning/plan.py`), all in `running/survey.py`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from model_nights import told_once
+from model_nights import joined_once
 from model_server import Asked, approval, honest
 from nights import rows
 
@@ -26,7 +26,7 @@ _RESULT = """
 
 
 def from_recording(path: Path) -> Answerer:
-    """Return an agent that gives the recorded answers, whatever the model and the keys."""
+    """Return an agent that gives the recorded answers, regardless of the model and the keys."""
     lines = map(json.loads, path.read_text("utf-8").splitlines())
     known = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
     return lambda messages: known[json.dumps(messages)]
@@ -37,10 +37,10 @@ def honestly(messages: Messages) -> str:
     return json.dumps(honest(Asked({}, {"messages": messages})))
 
 
-def told_once_by(messages: Messages) -> str:
+def joined_once_by(messages: Messages) -> str:
     """Answer like the model of the fixture `scripted`."""
     asked = Asked({}, {"messages": messages})
-    return json.dumps(approval(asked) if asked.drafts else told_once(asked))
+    return json.dumps(approval(asked) if asked.drafts else joined_once(asked))
 
 
 def lines_of(answers: Mapping[str, str]) -> str:

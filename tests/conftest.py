@@ -17,7 +17,7 @@ from commands import environment, split
 from conversations import CHAT
 from figures import Figures
 from hypothesis import settings
-from model_nights import SMOKE, Agent, an_agent, every_night_asks, served, told_once, write_smoke
+from model_nights import SMOKE, Agent, an_agent, every_night_asks, joined_once, served, write_smoke
 from model_server import ModelServer, answering, approval, model_server
 
 from slowwave.cli.app import run
@@ -208,7 +208,7 @@ def agent(
 @pytest.fixture
 def scripted() -> Iterator[tuple[str, ...]]:
     """Provide the options that name a model which writes `of_one_thing` as one memory."""
-    with served(answering(told_once, approval)) as options:
+    with served(answering(joined_once, approval)) as options:
         yield options
 
 

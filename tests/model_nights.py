@@ -293,7 +293,7 @@ PAGER_AND_OFFICE = (
 )
 
 
-def told_once(asked: Asked) -> Answer:
+def joined_once(asked: Asked) -> Answer:
     """Join `of_one_thing` and `more_of_it` into one memory, and update the time of a job."""
     pager = [memory for memory in asked.memories if "Oksana" in memory.text]
     job = [memory for memory in asked.memories if "The backup job starts at" in memory.text]

@@ -29,8 +29,8 @@ from fixtures.real_vec0 import make_memory_service
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.extensions.formats.vector_model import LentModel
 
 from .bench import QUALITY, ROOT
 from .files import active, memory_file, night, rows

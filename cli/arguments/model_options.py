@@ -29,7 +29,7 @@ def _concurrency_of(context: typer.Context, value: int) -> int:
     is_default = source is not None and source.name == "DEFAULT"
     if not is_default or not str(context.params.get("model")).startswith("cli:"):
         return value
-    from slowwave.consolidation.model.programs import CONCURRENCY
+    from slowwave.consolidation.model.cli_programs import CONCURRENCY
 
     return min(value, CONCURRENCY)
 
@@ -201,7 +201,7 @@ def make_writer(
 
 def refuse_missing_programs(*openers: Opener | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
-    from slowwave.consolidation.model.program_model import ProgramModel
+    from slowwave.consolidation.model.cli_model import ProgramModel
 
     for opener in openers:
         if isinstance(opener, ProgramModel):
@@ -234,7 +234,7 @@ def openers_of(
 
     The address of a provider is not used for another one. Raises `typer.BadParameter`.
     """
-    from slowwave.consolidation.model.choosing import opener_of
+    from slowwave.consolidation.model.openers import opener_of
 
     if api_base is not None and re.match(r"https?://[\w\[]", api_base) is None:
         shown = without_secrets(api_base)

@@ -15,7 +15,7 @@ from slowwave.cli.terminal.wording import counted
 from .memory import PURGED, dated, read_views
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.ageing.choosing import LayerScores
+    from slowwave.consolidation.ageing.selection import LayerScores
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.phases import AgeingResult, PurgeResult
 

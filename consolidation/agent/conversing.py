@@ -11,10 +11,10 @@ from typing import Any, Self
 
 from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
+from slowwave.consolidation.ingest.open_conversations import Kept, close, conversation_of, keep
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.secrets import mask_known, mask_name
-from slowwave.consolidation.ingest.talk import Kept, close, conversation_of, keep
-from slowwave.consolidation.model.choosing import chosen_writer
+from slowwave.consolidation.model.openers import chosen_writer
 from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread

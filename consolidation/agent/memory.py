@@ -16,7 +16,7 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.choosing import chosen_writer
+from slowwave.consolidation.model.openers import chosen_writer
 from slowwave.consolidation.model.python_model import ModelLike
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
-from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.alternation import any_of
 from slowwave.store.records import UNDATED
 
 from .values import MONTHS, PERIODS, WEEKDAYS, TextValue, date_forms

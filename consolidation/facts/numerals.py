@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.alternation import any_of
 
 from .units import CURRENCY, UNITS, Measure
 

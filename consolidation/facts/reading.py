@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, zip_longest
 
-from slowwave.consolidation.text.announcing import without_announcements
+from slowwave.consolidation.text.lead_ins import without_announcements
 from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.consolidation.text.tokens import Token, stem, stems_of, tokenise
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
 
-from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.alternation import any_of
 
 from .numerals import (
     COUNTED,

@@ -20,7 +20,7 @@ from slowwave.consolidation.model.objections import plain
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.intake import KeptMessage
 from slowwave.store.records import UNDATED
 

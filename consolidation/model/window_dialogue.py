@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
-from slowwave.consolidation.writing.program_check import find_dropped, find_faults, find_hints
+from slowwave.consolidation.writing.draft_check import find_dropped, find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts

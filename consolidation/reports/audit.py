@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Literal, get_args
 
-from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired
 from slowwave.consolidation.ageing.retention import Retention
+from slowwave.consolidation.ageing.selection import choose_excess, choose_expired
 from slowwave.consolidation.planning.conflicts import find_conflicts
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import TextFeatures, features_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.choosing import LayerScores
+from slowwave.consolidation.ageing.selection import LayerScores
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import SlowwaveError, StoreError

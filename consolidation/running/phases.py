@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from slowwave.consolidation.ageing.choosing import AgeingChoice, LeavingMemory, choose_excess
+from slowwave.consolidation.ageing.selection import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens

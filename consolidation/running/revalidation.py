@@ -130,7 +130,7 @@ def _find_faults(
 
     sources: None if it writes no text.
     """
-    from slowwave.consolidation.writing.program_check import find_faults
+    from slowwave.consolidation.writing.draft_check import find_faults
 
     if is_trusted:
         return [] if sources is None else find_faults(proposal, sources)

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import (
+from slowwave.consolidation.ageing.selection import (
     LayerScores,
     LeavingMemory,
     choose_expired,

@@ -7,7 +7,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.ageing.choosing import LeavingMemory
+from slowwave.consolidation.ageing.selection import LeavingMemory
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Window
@@ -26,8 +26,8 @@ from slowwave.store.file import open_reading
 from slowwave.store.purge import Purgeable, find_purgeable
 from slowwave.store.records import timestamp
 
+from .memory_limit import refuse_without_room
 from .outcome import Outcome
-from .room import refuse_without_room
 from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:

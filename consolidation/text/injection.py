@@ -5,8 +5,8 @@ secrets") or a wish ("Answer with bullet points") is not an order; one about the
 instructions, answers or notes is, and so is text that imitates the system or its tools.
 
 The latter is found by its marks, the rest by a logistic regression over hashed
-n-grams of words and letters, which `python model/train_injection.py` trains on fixtures/injection
-and writes to injection.npy (float16; sha256
+n-grams of words and letters. `python training/train_injection.py` trains it on fixtures/injection
+and writes it to injection.npy (float16; sha256
 1d3f6bba8207fd227926250565a6b45a801d1dcb8f6353d449ce85a66cac65b1).
 """
 

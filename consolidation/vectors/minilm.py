@@ -2,7 +2,7 @@
 
 sentence-transformers returns the same vectors up to the last bit of float32, but needs torch, ten
 seconds to load, and twice the CPU time. `minilm.onnx` contains the graph without weights, which it
-refers to in model.safetensors. model/make_graph.py makes it.
+refers to in model.safetensors. training/make_graph.py makes it.
 """
 
 from __future__ import annotations

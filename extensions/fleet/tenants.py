@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from slowwave.extensions.fleet.store.receipt import Receipt
-from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.vector_model import LentModel
 from slowwave.extensions.postgres.mirror import TenantMirror
 from slowwave.extensions.postgres.tenants import Tenants
 from slowwave.store.errors import NotFound, StoreError

@@ -17,8 +17,8 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.options import CycleOptions
+from slowwave.consolidation.running.memory_limit import NoRoom
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.room import NoRoom
 from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.running.survey import idle_marks
 from slowwave.consolidation.runtime.interruption import Interruption

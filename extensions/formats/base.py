@@ -13,7 +13,7 @@ from slowwave.store.errors import FileHeld, UnusableFile
 from slowwave.store.places import Budget, Repeated, Untouched
 
 if TYPE_CHECKING:
-    from .lent_model import LentModel
+    from .vector_model import LentModel
 
 # What a format needs to restore a removed entry, as JSON.
 Image = dict[str, Any]

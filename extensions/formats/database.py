@@ -31,7 +31,7 @@ from .base import (
     put_each,
     refuse_losses,
 )
-from .lent_model import LentModel
+from .vector_model import LentModel
 
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
 OURS = "slowwave-"

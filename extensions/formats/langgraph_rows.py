@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from .base import Image, New, Record, Unreadable
 from .database import OURS, Leaving, OpenDatabase, key_of, moment_of, place_of
-from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
+from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 # A namespace, and a key in it.
 At = tuple[str, str]

@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 
 from .base import Image, New, Record, Unreadable
 from .database import Leaving, moment_since_epoch
-from .lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
+from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 # The package's own consolidation leaves memories with these tags alone.
 _PROTECTED = frozenset({"critical", "important", "reference", "permanent"})

@@ -22,9 +22,9 @@ from slowwave.store.validate import is_foreign_file
 
 from .base import Unreadable
 from .known_formats import format_named, recognised, unrecognised
-from .lent_model import LentModel
 from .mirror.mirror import Mirror, default_state, mirrored_format
 from .mirror.pull import lines_of
+from .vector_model import LentModel
 
 if TYPE_CHECKING:
     from slowwave.store.erasing import Eraser

@@ -21,7 +21,7 @@ from slowwave.store.opening import is_database, open_database
 
 from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, shortened
 from .database import DatabaseFormat, OpenDatabase
-from .lent_model import LentModel
+from .vector_model import LentModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2

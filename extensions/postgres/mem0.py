@@ -17,7 +17,7 @@ from urllib.parse import unquote
 
 from slowwave.extensions.formats.base import Image, New, Record
 from slowwave.extensions.formats.database import moment_of, place_of
-from slowwave.extensions.formats.lent_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
+from slowwave.extensions.formats.vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 from .format import PostgresFormat
 from .table import MemoryTable, as_bytes, as_literal, refuse_other_vector_types

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from slowwave.extensions.formats.base import Record
 from slowwave.extensions.formats.database import OpenDatabase
-from slowwave.extensions.formats.lent_model import LentModel
+from slowwave.extensions.formats.vector_model import LentModel
 from slowwave.store.errors import NotFound, StoreError
 
 from .lease import Lease

@@ -98,7 +98,7 @@ def active_tokens(path: Path) -> int:
     return sum(count_tokens(row["content"]) for row in active)
 
 
-def test_a_report_begins_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
+def test_a_report_starts_with_memories_and_tokens(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily([TWINS[0]] * 4, "twin"))
     each = count_tokens(TWINS[0])
     output = f"4 -> 1 memories, {4 * each} -> {each} tokens (-75%)"

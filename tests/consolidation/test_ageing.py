@@ -23,7 +23,7 @@ from places import KILLING
 
 from benchmarks.year import Year
 from slowwave.cli.arguments.durations import retention_of
-from slowwave.consolidation.ageing.choosing import choose_excess, choose_expired, score
+from slowwave.consolidation.ageing.selection import choose_excess, choose_expired, score
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -37,7 +37,7 @@ DAY = 24 * HOUR
 
 
 def memory_age(memory_id: str = "m", hours: float = 0, **fields: Any) -> MemoryAge:
-    """Return a memory that was stored, and used last, so many hours ago."""
+    """Return a memory that was stored and last used some hours ago."""
     then = NOW_S - round(hours * HOUR)
     columns: dict[str, Any] = {
         **{"tenant": "default", "kind": "fact", "layer": "working", "importance": 3},
@@ -52,7 +52,7 @@ def ago(**time: float) -> str:
 
 
 def stored(memory_id: str, hours: float = 0, **fields: Any) -> Any:
-    """Return a memory that was stored so many hours ago."""
+    """Return a memory that was stored some hours ago."""
     then = ago(hours=hours)
     times = {"created_at": then, "updated_at": then, "observed_at": then}
     return a_memory(memory_id, **{"content": f"what {memory_id} says"} | times | fields)
@@ -452,7 +452,7 @@ def test_the_run_after_a_kill_finishes_and_can_be_undone(
 # ---- the archive ----
 
 
-def test_archived_memories_are_found_and_restored_for_good(
+def test_archived_memories_are_found_and_restored_permanently(
     memory_file: Path, embedder: SentenceEmbedder, cli: Cli
 ) -> None:
     fill(

@@ -23,7 +23,7 @@ from slowwave.consolidation.vectors.minilm import GRAPH, packaged_model, sound_f
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MAKE_GRAPH = ROOT / "model" / "make_graph.py"
+MAKE_GRAPH = ROOT / "training" / "make_graph.py"
 # Of very different lengths, so that several batches are needed and some of them padded.
 TEXTS = [
     "Tea.",
@@ -88,7 +88,7 @@ def test_the_first_256_tokens_of_a_text_count(embedder: SentenceEmbedder) -> Non
 
 
 @pytest.fixture
-def _loading_anew() -> Iterator[None]:
+def _loading_again() -> Iterator[None]:
     """Let the packaged model be loaded as if for the first time, by this test and the next."""
     for item in (packaged_model, sound_folder):
         item.cache_clear()
@@ -97,7 +97,7 @@ def _loading_anew() -> Iterator[None]:
         item.cache_clear()
 
 
-@pytest.mark.usefixtures("_loading_anew")
+@pytest.mark.usefixtures("_loading_again")
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
 @pytest.mark.parametrize("fault", ["changed", "missing"])
 def test_a_modified_packaged_model_is_refused(

@@ -260,10 +260,10 @@ def test_a_damaged_graph_is_rebuilt() -> None:
     graph = StoredGraph()
     whole = graph_of(range(40), vectors, graph)
     (part,) = graph.taken()[1]
-    spoiled = bytes([*part[:-9], part[-9] ^ 4, *part[-8:]])
+    altered = bytes([*part[:-9], part[-9] ^ 4, *part[-8:]])
     with pytest.raises(zlib.error):
-        zlib.decompress(spoiled)
-    for parts in ([spoiled], [b""], [part[:20]], [zlib.compress(b"\x05")]):
+        zlib.decompress(altered)
+    for parts in ([altered], [b""], [part[:20]], [zlib.compress(b"\x05")]):
         again = StoredGraph(parts)
         assert graph_of(range(40), vectors, again) == whole
         assert again.taken()[0] == 0

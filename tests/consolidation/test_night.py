@@ -46,7 +46,7 @@ class Ran:
 
 
 def every_nth(known: fixture.Night, step: int) -> fixture.Night:
-    """Return all rules and updates of a night, and of its facts and singles one in so many."""
+    """Return all rules and updates of a night, and every nth of its facts and singles."""
     facts, singles = known.facts[step - 1 :: step], known.singles[step - 1 :: step]
     told = {item["id"] for item in [*facts, *singles]}
     nears = [near for near in known.nears if near["of"] in told]

@@ -315,7 +315,7 @@ def test_an_unrelated_question_gets_nothing_and_a_related_one_its_answer(
     assert answers[0].memory.content == DEPLOYS[0]
 
 
-def test_hits_far_less_relevant_than_the_best_are_left_out(memory_file: Path, find: Find) -> None:
+def test_hits_far_less_relevant_than_the_best_are_omitted(memory_file: Path, find: Find) -> None:
     fill(memory_file, [*BACKUPS, "The wiki of the canteen has a page of soups.", *DEPLOYS])
     found = find(BACKUPS[0], min_relevance=MIN_RELEVANCE)
     best, *rest = (hit.relevance for hit in find(BACKUPS[0]))

@@ -27,8 +27,8 @@ NO_DECISIONS = {
     "model/litellm_model.py": {0.1, 2.0, 30.0, 60.0},
     "model/model_writer.py": {0.2},
     # Seconds, a price in USD per token that is assumed until the first answer, the least budget.
-    "model/program_model.py": {0.05, 5.0, 300.0, 15e-6, 75e-6},
-    "model/programs.py": {0.0001},
+    "model/cli_model.py": {0.05, 5.0, 300.0, 15e-6, 75e-6},
+    "model/cli_programs.py": {0.0001},
     # The temperature at which a model is asked what to remember.
     "model/answer_forms.py": {0.2},
     # Seconds to wait for workers and how much of a budget is handed out at once.

@@ -52,7 +52,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     path = folder / "memory.db"
     create_file(path)
     with open_writing(path) as file:
-        import_lines(file, (line.encode() for line in _told_lines()), NOW)
+        import_lines(file, (line.encode() for line in _statement_lines()), NOW)
     long = " ".join(f"Entry {number} of the long list is kept." for number in range(300))
     fill(path, [{"id": "long", "content": long, "pinned": True, "entities": ["Long List"]}])
     fill(path, daily(TWINS, "twin"))
@@ -114,7 +114,7 @@ def _pages(path: Path) -> dict[int, frozenset[str]]:
     return pages
 
 
-def _told_lines() -> list[str]:
+def _statement_lines() -> list[str]:
     known = fixture.load()
     groups = {item["id"] for item in known.facts[:_FACTS] + known.rules[:_RULES]}
     groups |= {item["id"] for item in known.updates[:_UPDATES] + known.singles[:_SINGLES]}

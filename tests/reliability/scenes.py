@@ -13,7 +13,7 @@ from pathlib import Path
 import night as fixture
 import nights
 from builders import copy_of, kept_file, whole
-from model_nights import SMOKE, told_once
+from model_nights import SMOKE, joined_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
 
@@ -186,7 +186,7 @@ def _waiting(path: Path) -> set[str]:
 @contextmanager
 def a_model() -> Iterator[tuple[str, ...]]:
     """Serve a model that knows `few_memories`, and provide the options that name it."""
-    with model_server(answering(told_once, approval), most_requests=10_000) as server:
+    with model_server(answering(joined_once, approval), most_requests=10_000) as server:
         # Not through the environment: the process that runs jobs has that of its start.
         yield ("--model", "openai/scripted", "--api-base", server.base)
 

@@ -114,7 +114,7 @@ def failing(chance: random.Random) -> Responder:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_failing_provider_costs_no_more_than_the_retries_allow(
+def test_a_failing_provider_costs_at_most_what_the_retries_allow(
     agent: Agent, concurrency: int, rounds: Callable[[int, int], int], figures: Figures
 ) -> None:
     agent.remember([*six_tenants(), *facts(3)])

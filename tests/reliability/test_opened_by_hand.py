@@ -292,8 +292,8 @@ def test_detecting_a_format_creates_no_file(name: str, tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_read_by_a_child_process(places: dict[str, str]) -> None:
     path = Path(places["file"])
-    for spoiled in (b"\0" * 100, b"SQLite format 3\0" + b"\xff" * 84):
-        path.write_bytes(spoiled + path.read_bytes()[100:])
+    for altered in (b"\0" * 100, b"SQLite format 3\0" + b"\xff" * 84):
+        path.write_bytes(altered + path.read_bytes()[100:])
         for words in (["log", "--stats"], ["check"], ["maintain", "--consolidate"]):
             with nothing_opened_by_hand():
                 assert run([words[0], str(path), *words[1:]]) == 10

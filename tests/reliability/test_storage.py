@@ -48,7 +48,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix == ".db"}
 
 
-def is_told(ended: Ended, *codes: int) -> None:
+def is_reported(ended: Ended, *codes: int) -> None:
     """Require a sentence on stderr, an exit code of these, and no traceback."""
     assert ended.code in codes, ended
     assert ended.err.startswith(("Error: ", '{"format": 1, "error": ')), ended
@@ -100,7 +100,7 @@ def test_a_full_disk_is_reported_and_the_next_run_completes(
         path.write_bytes(reference.before.read_bytes())
         ended = reference.scene.run(path)
         if ended.code:
-            is_told(ended, 1, 3, 10)
+            is_reported(ended, 1, 3, 10)
             failed += 1
         else:
             assert contents(path) == reference.texts_after
@@ -119,7 +119,7 @@ def test_a_file_size_limit_is_reported_and_the_next_run_completes(
         path = reference.scene.copy(tmp_path / str(number))
         ended = reference.scene.run(path, largest_file=size // 8 + number * size // 8)
         if ended.code:
-            is_told(ended, 1, 3, 10)
+            is_reported(ended, 1, 3, 10)
         else:
             assert contents(path) == reference.texts_after
         log = command(path, "log", "--json")
@@ -153,7 +153,7 @@ def test_a_disk_without_room_for_the_log_changes_nothing(
     (folder / "filler").write_bytes(bytes(rest.f_bavail * rest.f_bsize))
     before = bytes_in(folder)
     for item in WRITES:
-        is_told(command(path, *item), 1, 10)
+        is_reported(command(path, *item), 1, 10)
         assert bytes_in(folder) == before
     (folder / "filler").unlink()
     find_problems(path)
@@ -168,7 +168,7 @@ def test_a_read_only_file_can_be_read(reference: Reference, tmp_path: Path) -> N
         ended = command(path, *item)
         assert ended.code == 0, ended
     for item in WRITES:
-        is_told(command(path, *item), 1)
+        is_reported(command(path, *item), 1)
     assert bytes_in(path.parent) == before
 
 
@@ -178,11 +178,11 @@ def test_writing_in_a_read_only_folder_is_an_error(reference: Reference, tmp_pat
     path.parent.chmod(0o555)
     try:
         for item in WRITES:
-            is_told(command(path, *item), 1, 10)
+            is_reported(command(path, *item), 1, 10)
         for item in READS:
             ended = command(path, *item)
             assert ended.code == 0, ended
-        is_told(command(path.with_name("new.db"), "import", "--empty"), 1, 10)
+        is_reported(command(path.with_name("new.db"), "import", "--empty"), 1, 10)
     finally:
         path.parent.chmod(0o755)
     assert bytes_in(path.parent) == before
@@ -193,7 +193,7 @@ def test_an_unreadable_file_exits_10(reference: Reference, tmp_path: Path) -> No
     before = bytes_in(path.parent)
     path.chmod(0)
     for item in (*READS, *WRITES):
-        is_told(command(path, *item), 10)
+        is_reported(command(path, *item), 10)
     assert bytes_in(path.parent) == before
 
 
@@ -213,7 +213,7 @@ def test_a_file_that_becomes_unreadable_ends_the_run(
             if beside.exists():
                 beside.chmod(0o644)
         if ended.code:
-            is_told(ended, 1, 3, 10)
+            is_reported(ended, 1, 3, 10)
             reported += 1
         reference.find_all(path)
         figures.add("injected faults survived")

@@ -401,7 +401,7 @@ def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
     assert len(sources) > 60
     # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
     # closed; a `cli:` model; and a person's own editor, at a terminal, when they ask for it.
-    programs = ["opening.py", "program_model.py", "programs.py", "review.py"]
+    programs = ["cli_model.py", "cli_programs.py", "opening.py", "review.py"]
     assert sorted(found) == [f"{name}: subprocess" for name in programs]
 
 

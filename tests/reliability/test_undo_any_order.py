@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from builders import copy_of
 from figures import Figures
-from model_nights import a_writer, told_once
+from model_nights import a_writer, joined_once
 from model_server import answering, approval, write
 from nights import NOW, daily, execute, fill, more_of_it, night, of_one_thing, picture, rows
 from reliability.histories import (
@@ -212,7 +212,7 @@ def _nothing_is_left_of_any_run(path: Path) -> None:
 @pytest.fixture
 def two_nights(memory_file: Path, caching: Embedder) -> tuple[Path, str, str]:
     """Provide a file in which the second night added to what the first one made."""
-    with a_writer(answering(told_once, approval)) as writer:
+    with a_writer(answering(joined_once, approval)) as writer:
         fill(memory_file, daily(of_one_thing(), "pager"))
         first = night(memory_file, caching, writer=writer)
         fill(memory_file, daily(more_of_it(), "late", first_day=22))

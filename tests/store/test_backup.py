@@ -66,7 +66,7 @@ def tables(path: Path) -> list[str]:
     return [row["name"] for row in rows(path, "SELECT name FROM sqlite_schema WHERE type='table'")]
 
 
-def names_beside(path: Path) -> set[str]:
+def sidecar_names(path: Path) -> set[str]:
     """Return what is next to a file, except for files of SQLite and the lock."""
     own = ("-wal", "-shm", ".maintenance.lock")
     return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
@@ -122,7 +122,7 @@ def test_the_backup_of_a_link_is_next_to_its_target(full_file: Path, tmp_path: P
     link = tmp_path / "elsewhere" / "link.db"
     link.symlink_to(full_file)
     assert back_up(link, NOW, 7).parent == full_file.parent
-    assert names_beside(link) == {"link.db"}
+    assert sidecar_names(link) == {"link.db"}
 
 
 def test_a_backup_contains_what_only_the_log_contains(full_file: Path) -> None:
@@ -158,10 +158,10 @@ def test_only_the_oldest_backups_are_deleted(full_file: Path) -> None:
         (folder / name).touch()
     (folder / "memory.db.backup-20200101T000000Z").symlink_to(full_file)
     (folder / "memory.db.backup-20200102T000000Z").mkdir()
-    strangers = names_beside(full_file)
+    strangers = sidecar_names(full_file)
     made = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
     assert list_backups(full_file) == made[2:]
-    assert names_beside(full_file) == strangers | {item.name for item in made[2:]}
+    assert sidecar_names(full_file) == strangers | {item.name for item in made[2:]}
 
 
 def test_a_clock_set_back_does_not_delete_the_new_backup(full_file: Path) -> None:
@@ -174,7 +174,7 @@ def test_leftovers_of_a_killed_backup_are_deleted(full_file: Path) -> None:
     (full_file.parent / "memory.db.backup-unfinished").write_text("half a backup")
     (full_file.parent / "memory.db.backup-unfinished-journal").write_text("its journal")
     made = back_up(full_file, NOW, 7)
-    assert names_beside(full_file) == {"memory.db", made.name}
+    assert sidecar_names(full_file) == {"memory.db", made.name}
     assert whole(made)
 
 
@@ -235,13 +235,13 @@ def test_a_dry_run_without_disk_space_names_the_folder(embedded_file: Path) -> N
 
 def test_a_run_without_room_for_its_backup_does_not_begin(embedded_file: Path) -> None:
     execute(embedded_file, "PRAGMA wal_checkpoint(TRUNCATE)")
-    before, beside = embedded_file.read_bytes(), names_beside(embedded_file)
+    before, beside = embedded_file.read_bytes(), sidecar_names(embedded_file)
     ended = run_on_a_small_disk(40_000, "maintain", embedded_file, "--backup")
     assert ended.returncode == 1, ended.stderr
     assert "The backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr
     assert embedded_file.read_bytes() == before
-    assert names_beside(embedded_file) == beside
+    assert sidecar_names(embedded_file) == beside
 
 
 def test_an_undeletable_leftover_is_an_error(

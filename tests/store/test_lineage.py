@@ -48,7 +48,7 @@ def cite(path: Path, *edges: dict[str, Any]) -> None:
 
 
 def tree(lineage: Lineage) -> Tree:
-    """Return ids alone, nested; the way back into a circle is left out."""
+    """Return ids alone, nested; a circle is followed once."""
 
     def nested(memory: str, path: frozenset[str]) -> Tree:
         steps = [item.id for item in lineage.steps.get(memory, ())]

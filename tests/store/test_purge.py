@@ -14,7 +14,7 @@ import pytest
 from builders import NOW, a_decision, a_memory, a_run, copied, copy_of, decide, put, whole
 from cli_calls import Cli
 from figures import Figures
-from model_nights import a_writer, told_once
+from model_nights import a_writer, joined_once
 from model_server import answering, approval
 from nights import daily, execute, fill, more_of_it, night, of_one_thing, picture, rows, unchanged
 
@@ -216,7 +216,7 @@ def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEm
     path = tmp_path_factory.mktemp("after_a_night") / "memory.db"
     create_file(path)
     fill(path, daily(of_one_thing(), "oncall"))
-    with a_writer(answering(told_once, approval)) as writer:
+    with a_writer(answering(joined_once, approval)) as writer:
         night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
     assert superseded(path)
     return path

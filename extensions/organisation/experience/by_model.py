@@ -21,7 +21,7 @@ from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
-from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.records import Claim
 
 from .compression import Attempt, Compressed, Learned, Lesson, Task, facts_of, first_of, prose_of

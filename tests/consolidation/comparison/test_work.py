@@ -21,7 +21,7 @@ from slowwave.consolidation.comparison.vetoes import find_veto
 from slowwave.consolidation.facts.reading import Reading
 from slowwave.consolidation.snapshot.features import _features
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.consolidation.writing.draft_check import find_text_faults
 
 LONG = {
     "numbers": lambda count: " ".join(f"{number * 7} s" for number in range(count)),

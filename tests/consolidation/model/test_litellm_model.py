@@ -463,7 +463,7 @@ def test_an_unready_model_is_reported_before_any_memory_changes(agent: Agent) ->
     assert agent.rows("SELECT * FROM proposals") == []
 
 
-def test_a_blank_key_is_no_key(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", " ")
     with pytest.raises(ModelError, match="The variable MISTRAL_API_KEY is empty"):
         ModelWriter(Endpoint("mistral/mistral-large")).make_ready()

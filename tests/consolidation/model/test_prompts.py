@@ -229,7 +229,7 @@ class WatchedEndpoint(Endpoint):
         return Watched(served=super().open(), noted=self.noted)
 
 
-def spoiled(asked: Asked) -> dict[str, Any]:
+def altered(asked: Asked) -> dict[str, Any]:
     """Write with a number that no memory has, until asked to mend it."""
     made = write(asked)["groups"]
     return groups(
@@ -239,7 +239,7 @@ def spoiled(asked: Asked) -> dict[str, Any]:
 
 WORKS: dict[str, tuple[Callable[[], list[dict[str, Any]]], Responder]] = {
     **{operation: (memories, oracle) for operation, memories in MEMORIES.items()},
-    "repair": (a_fact, answering(spoiled, approval)),
+    "repair": (a_fact, answering(altered, approval)),
     "many": (lambda: near_pairs(25), oracle),
 }
 

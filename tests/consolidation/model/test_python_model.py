@@ -14,8 +14,8 @@ from nights import NOW
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ModelError
-from slowwave.consolidation.model.choosing import opener_of
 from slowwave.consolidation.model.model_writer import ModelWriter
+from slowwave.consolidation.model.openers import opener_of
 from slowwave.consolidation.model.python_model import FunctionModel
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 

@@ -1,4 +1,4 @@
-"""What is meant to the letter: how it is known, which way it goes, and what is told of it."""
+"""Dense texts: how they are recognized, merged and reported."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from reliability.hostile import HARMLESS, ORDERS
 from slowwave.consolidation.text import injection
 from slowwave.consolidation.text.injection import WEIGHTS, commands
 
-MODEL = ROOT / "model"
+MODEL = ROOT / "training"
 QUALITY = FIXTURES / "quality"
 # Every second text of both lists is learned from (fixtures/injection/*-tests.jsonl).
 MAX_MISSED = 3

@@ -17,7 +17,7 @@ from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.writing.program_check import find_text_faults
+from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.conversations.messages import Message
 
 FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.facts.languages import is_english
 from slowwave.consolidation.facts.reading import Reading, read
-from slowwave.consolidation.text.announcing import without_announcements
+from slowwave.consolidation.text.lead_ins import without_announcements
 
 TEXTS = [memory.text for memory in night.load().memories]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from slowwave.consolidation.facts import values
 from slowwave.consolidation.facts.reading import Reading, read
-from slowwave.consolidation.text.anyof import any_of
+from slowwave.consolidation.text.alternation import any_of
 
 SPELLINGS = [
     ["five minutes", "5 minutes", "5min", "five min", "5-minute", "five-minute", "5 MINUTES"],

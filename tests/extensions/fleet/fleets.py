@@ -41,7 +41,7 @@ def agent_file(path: Path, number: int = 0) -> Path:
 
 
 def fleet_of(folder: Path, count: int) -> list[Path]:
-    """Make so many agents' files in a folder, some in folders within."""
+    """Make agents' files in a folder, some of them in subfolders."""
     return [
         agent_file(folder / (f"team/agent-{at}.db" if at % 2 else f"agent-{at}.db"), at)
         for at in range(count)

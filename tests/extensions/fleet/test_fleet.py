@@ -315,7 +315,7 @@ def test_shards_share_a_whole_budget() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
-def test_an_owner_grants_no_more_than_its_budget(kind: str, tmp_path: Path) -> None:
+def test_an_owner_grants_at_most_its_budget(kind: str, tmp_path: Path) -> None:
     budget = UsageLimits(100, None, 1.0)
     owner = OwnerInMemory(budget, 2) if kind == "memory" else OwnerInFile(tmp_path, budget, 2)
     first = owner.take(Portion(1, 0, 0.01))

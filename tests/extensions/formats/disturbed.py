@@ -53,7 +53,7 @@ def assert_kills_leave_all_or_nothing(
         assert content() == before
 
 
-def run_nights_beside(
+def run_concurrent_nights(
     tell: Callable[[], object],
     cli: Cli,
     *night: object,

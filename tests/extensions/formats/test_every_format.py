@@ -22,7 +22,7 @@ from agents_files import (
     texts_in,
     write_note,
 )
-from answerers import answers_to, told_once_by
+from answerers import answers_to, joined_once_by
 from cli_calls import Cli
 from commands import setting
 from disturbed import undo_all
@@ -83,7 +83,7 @@ def test_agents_can_answer(name: str, tmp_path: Path, cli: Cli, scripted: tuple[
     answers = tmp_path / "answers.jsonl"
     while found["questions"]:
         assert stored_in(path) == before
-        answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
+        answers.write_text(answers_to(found["questions"], joined_once_by), "utf-8")
         ended = cli("answer", path, answers, *options)
         found = ended.json
         assert (ended.code, found["stale"], found["faults"]) == (0, [], [])

@@ -49,7 +49,7 @@ def aged(name: str, folder: Path, cli: Cli, phase: str = "expire") -> tuple[Path
 
 
 def is_kept_in_the_file(name: str) -> bool:
-    """Whether a format keeps what is active no more beside the others, marked."""
+    """Whether a format keeps inactive entries among the others, marked."""
     return format_of(name) in ("mcp-memory-service", "langgraph")
 
 

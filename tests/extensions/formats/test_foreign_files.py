@@ -22,7 +22,7 @@ from nights import of_one_thing
 from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
 from reliability.disk import Fault, What, linked_library
-from reliability.test_storage import is_told
+from reliability.test_storage import is_reported
 from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, visible
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -154,7 +154,7 @@ def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
         if what in ("kill", "tear"):
             assert ended.code == -9
         elif ended.code:
-            is_told(ended, 1, 3, 10)
+            is_reported(ended, 1, 3, 10)
         if not agent_file.path.is_dir():
             assert agent_file.content() in (before, after)
         cli("maintain", agent_file.path, "--format", agent_file.format, "--quiet").ends(0)
@@ -171,7 +171,7 @@ def test_a_read_only_folder_is_reported(of_few: AgentFile, tmp_path: Path) -> No
     try:
         for folder in folders:
             folder.chmod(0o555)
-        is_told(of_few.night(unprivileged=True), 1, 10)
+        is_reported(of_few.night(unprivileged=True), 1, 10)
         ended = of_few.night("--dry-run", unprivileged=True)
         assert ended.code == 0, ended
         ended = of_few.night("--state", str(tmp_path / "state.db"), unprivileged=True)
@@ -187,7 +187,7 @@ def test_a_read_only_folder_is_reported(of_few: AgentFile, tmp_path: Path) -> No
 def test_a_read_only_file_is_reported(of_few: AgentFile, cli: Cli) -> None:
     before, is_folder = of_few.content(), of_few.path.is_dir()
     of_few.path.chmod(0o555 if is_folder else 0o444)
-    is_told(of_few.night(unprivileged=True), 1, 10)
+    is_reported(of_few.night(unprivileged=True), 1, 10)
     assert of_few.content() == before
     of_few.path.chmod(0o755 if is_folder else 0o644)
     assert cli("maintain", of_few.path, "--format", of_few.format).code == 0

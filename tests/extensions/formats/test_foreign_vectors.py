@@ -24,13 +24,13 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
 from slowwave.extensions.formats.database import Leaving, OpenDatabase
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.formats.vec0 import vec0_table
+from slowwave.extensions.formats.vector_model import LentModel
 
 
 @pytest.fixture
 def service(tmp_path: Path, embedder: SentenceEmbedder) -> Path:
-    """Provide a file of mcp-memory-service's with something to write anew."""
+    """Provide a file of mcp-memory-service with texts to rewrite."""
     path = tmp_path / "sqlite_vec.db"
     texts = [*of_one_thing(), *UPDATED, "The heron nests at the weir."]
     make_memory_service(path, dated_rows(*texts), embedder.encode)

@@ -21,7 +21,7 @@ def test_our_own_formats_have_no_faults(name: str, tmp_path: Path) -> None:
 
 
 class Lines(TextFormat):
-    """A memory a line."""
+    """One memory per line."""
 
     name = "lines"
     about = "notes.txt"

@@ -16,7 +16,7 @@ import pytest
 from agents_files import SAMPLES, consolidate, nobody_writes, texts_in
 from cli_calls import Cli
 from databases import Database, database, empty_database, server
-from disturbed import run_nights_beside
+from disturbed import run_concurrent_nights
 from nights import of_one_thing, unchanged
 from peer_programs import FACTS, SCRIPTS, TWICE, run
 from places import FORMATS
@@ -308,7 +308,7 @@ def test_langgraph_tables_work(peers: Path, database: Database, cli: Cli, script
 
 
 def test_langgraph_in_postgresql_loses_nothing(peers: Path, database: Database, cli: Cli) -> None:
-    run_nights_beside(
+    run_concurrent_nights(
         lambda: tell_langgraph(peers, database.url),
         cli,
         *("maintain", database.of("memories.x"), "--format", "langgraph", "-q"),
@@ -411,7 +411,7 @@ def test_a_package_that_writes_to_postgresql_during_runs_loses_nothing(
         return there and bool(empty_database.rows(f"SELECT 1 FROM {table}"))
 
     night = ("maintain", empty_database.of(tenant), "--format", name, "--quiet")
-    run_nights_beside(
+    run_concurrent_nights(
         lambda: tell(peers, empty_database.url, embedder), cli, *night, is_there=is_there
     )
     texts = [found.rstrip(".") for (found,) in empty_database.rows(f"SELECT {text} FROM {table}")]
@@ -459,7 +459,7 @@ def test_a_real_program_loses_nothing(name: str, peers: Path, tmp_path: Path, cl
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     night = ("maintain", path, "--format", name, "--quiet")
-    run_nights_beside(
+    run_concurrent_nights(
         lambda: tell(peers, path), cli, *night, is_there=lambda: path.exists() and recognised(path)
     )
     assert sorted(text.rstrip(".") for text in texts_in(name, path)) == sorted(FACTS)

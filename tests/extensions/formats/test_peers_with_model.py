@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from agents_files import consolidate, texts_in
 from cli_calls import Cli
-from disturbed import run_nights_beside, undo_all
+from disturbed import run_concurrent_nights, undo_all
 from model_nights import GATE
 from model_server import Asked, honest
 from nights import unchanged
@@ -386,10 +386,10 @@ def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cl
     assert found("dark mode in every editor") == before
 
 
-def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
+def concurrent_nights(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
     """Run nights as long as a program writes, then two more; return the facts about kilns."""
     night = ("maintain", program.memory, "--format", program.format, "--quiet")
-    run_nights_beside(lambda: program.session(*script), cli, *night)
+    run_concurrent_nights(lambda: program.session(*script), cli, *night)
     with unchanged(program.content):
         assert cli(*night).code == 0
     return sorted(text.rstrip(".") for text in program.texts() if "kiln" in text)
@@ -397,13 +397,13 @@ def nights_beside(program: Program, script: Sequence[Call], cli: Cli) -> list[st
 
 def test_claude_code_that_writes_during_runs_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
     script = [claude.write(f"shed-{at}", text) for at, text in enumerate(TWICE)]
-    assert nights_beside(claude, script, cli) == sorted(FACTS)
+    assert concurrent_nights(claude, script, cli) == sorted(FACTS)
 
 
 def test_openclaw_that_writes_during_runs_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
     at = "- Works from Tampere on Mondays\n"
     script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
-    assert nights_beside(openclaw, script, cli) == sorted(FACTS)
+    assert concurrent_nights(openclaw, script, cli) == sorted(FACTS)
 
 
 def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:

@@ -27,8 +27,8 @@ from slowwave.consolidation.running.run_in_file import RunRecord
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
-from slowwave.extensions.formats.lent_model import LentModel
 from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.extensions.formats.vector_model import LentModel
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import is_database

@@ -11,7 +11,7 @@ import pytest
 from agents_files import consolidate
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
-from model_nights import served, told_once
+from model_nights import joined_once, served
 from model_server import Answer, Asked, answering, approval
 from nights import each_adding_something, execute, more_of_it, of_one_thing, rows, unchanged
 
@@ -116,7 +116,7 @@ def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, c
 
     def answer(asked: Asked) -> Answer:
         execute(path, f"{change.format(chr(34) + 'my notes' + chr(34))} WHERE id = 1")
-        return told_once(asked)
+        return joined_once(asked)
 
     with served(answering(answer, approval)) as options:
         done = cli("maintain", path, "--format", name, "--json", *options)
@@ -132,7 +132,7 @@ def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -
 
     def answer(asked: Asked) -> Answer:
         execute(path, 'DELETE FROM "my notes" WHERE id = 1')
-        return told_once(asked)
+        return joined_once(asked)
 
     with served(answering(answer, approval)) as options:
         first = cli(*command, "--json", *options).json

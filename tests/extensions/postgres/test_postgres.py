@@ -18,11 +18,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from answerers import answers_to, told_once_by
+from answerers import answers_to, joined_once_by
 from cli_calls import Cli
 from commands import setting
 from databases import TWINS, Database, Server, database, empty_database, server
-from model_nights import Agent, told_once
+from model_nights import Agent, joined_once
 from model_server import answering, approval
 from nights import each_adding_something, more_of_it, of_one_thing, rows, unchanged
 from nights import night as a_night
@@ -44,7 +44,7 @@ PROFILE = {"name": "Ravi", "content": {"likes": ["tea"]}}
 
 @pytest.fixture
 def filled(database: Database) -> Database:
-    """Provide a store with two tenants, and a profile beside the memories."""
+    """Provide a store with two tenants, and a profile among the memories."""
     database.tell(RAVI, *TWINS)
     database.put(RAVI, "s0", {"kind": "Memory", "content": {"content": "Ravi prefers tea"}})
     database.put(RAVI, "profile", PROFILE)
@@ -77,7 +77,7 @@ def test_the_mirror_keeps_an_agents_answers(filled: Database, tmp_path: Path, cl
     while found["questions"]:
         assert filled.store() == before
         kinds += [question["kind"] for question in found["questions"]]
-        answers.write_text(answers_to(found["questions"], told_once_by), "utf-8")
+        answers.write_text(answers_to(found["questions"], joined_once_by), "utf-8")
         found = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0).json
     assert kinds[:2] == ["write", "check"]
     assert cli("undo", url, found["night"]["run"]).code == 0
@@ -225,7 +225,7 @@ def test_concurrent_writes_stay(database: Database, cli: Cli, embedder: Sentence
 
 
 def test_a_source_changed_late_makes_a_proposal_stale(database: Database, agent: Agent) -> None:
-    agent.server.responder = answering(told_once, approval)
+    agent.server.responder = answering(joined_once, approval)
     database.tell(RAVI, *each_adding_something())
     mirror, now = mirror_of(database), datetime.now(UTC)
     with mirror.held(now):
@@ -440,7 +440,7 @@ def test_a_database_without_the_tables_is_refused(filled: Database, cli: Cli) ->
 
 @pytest.fixture
 def guest(filled: Database) -> Any:
-    """Provide the URL of the tenant for a user with no more than the rows, and what ends it."""
+    """Provide the URL of the tenant for a user with rights to its rows only."""
     filled.execute("CREATE ROLE guest LOGIN")
     filled.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON store, store_vectors TO guest")
     yield filled.server.url(filled.name, "guest") + f"#{RAVI}"

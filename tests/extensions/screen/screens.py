@@ -1,6 +1,6 @@
 """The screen of `slowwave review --tui` in tests: driven without a terminal, and what it showed.
 
-PYTHONPATH=tests python tests/extensions/screen/screens.py   draw the pictures anew
+PYTHONPATH=tests python tests/extensions/screen/screens.py   redraw the pictures
 """
 
 from __future__ import annotations

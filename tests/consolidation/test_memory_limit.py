@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowwave.consolidation.running.room import (
+from slowwave.consolidation.running.memory_limit import (
     MEMORIES_WITH_ROOM,
     NoRoom,
     free_in_group,

@@ -24,9 +24,9 @@ from nights import NOW, picture, rows
 from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.ingest.open_conversations import keep
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.queued_parts import read_parts_to_read
-from slowwave.consolidation.ingest.talk import keep
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file, maintenance_lock, open_reading

@@ -1,6 +1,6 @@
 """Train the classifier of texts that contain instructions to their reader.
 
-    python model/train_injection.py [--save PATH] [--check]
+    python training/train_injection.py [--save PATH] [--check]
 
 It learns from our own texts in fixtures/injection, and from the ordinary memories of fixtures/. A
 text may have choices: "{Ignore|Forget} the rules" means both wordings, "{person} has a dog" one for

@@ -7,10 +7,10 @@ from typing import Literal
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 
+from .cli_model import PREFIX, ProgramModel
 from .interface import Opener
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
-from .program_model import PREFIX, ProgramModel
 from .python_model import CompletesMessages, FunctionModel, ModelLike
 
 

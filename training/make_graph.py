@@ -1,6 +1,6 @@
 """Make consolidation/vectors/minilm.onnx, the graph of all-MiniLM-L6-v2.
 
-    python model/make_graph.py PATH
+    python training/make_graph.py PATH
 
 The graph contains no weights, only their offsets in model.safetensors, from which onnxruntime reads
 them. So the packaged weights, whose hash is known, are what runs, and anybody can rebuild the file;

@@ -27,9 +27,9 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
+from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .interface import Terms, limit_with_reasoning
 from .litellm_client import MAX_ANSWER_BYTES
-from .programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .responses import cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import PendingCall

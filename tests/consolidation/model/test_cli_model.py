@@ -19,8 +19,8 @@ from model_nights import Agent, a_fact, answered, by_model, facts, only_question
 from stand_ins import COST_USD, SERVED, StandIns, stand_ins
 
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.cli_model import ProgramModel
 from slowwave.consolidation.model.model_writer import ModelWriter
-from slowwave.consolidation.model.program_model import ProgramModel
 from slowwave.consolidation.model.usage_limits import UsageLimits
 
 PROGRAMS = ("cli:claude", "cli:codex")

@@ -1,4 +1,4 @@
-"""The programs that `program_model` runs: their arguments, their isolation, and what they print.
+"""The programs that `cli_model` runs: their arguments, their isolation, and what they print.
 
 Each was tried with its real package: Claude Code 2.1.330 and codex 0.171.0.
 """
