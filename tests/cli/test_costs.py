@@ -149,7 +149,7 @@ def test_a_monthly_budget_requires_a_known_price(priced: Agent, cli: Cli) -> Non
 @pytest.mark.parametrize("budget", ["2", "2 EUR", "2 USD/year", "-1 USD/month", ""])
 def test_a_malformed_budget_exits_2(budget: str, memory_file: Path, cli: Cli) -> None:
     configure(memory_file, monthly_budget=budget)
-    cli("maintain", memory_file, "--model", PRICED).ends(2, "as in '2 USD'")
+    cli("maintain", memory_file, "--model", PRICED).ends(2, "is not an amount such as 2 USD")
     assert rows(memory_file, "SELECT * FROM runs") == []
 
 

@@ -41,12 +41,6 @@ def test_a_model_that_answers_both_questions_is_ready(cli: Cli, server: ModelSer
     assert {asked.form for asked in server.asked} == {"json_schema"}
 
 
-def test_a_base_url_without_a_scheme_is_refused(cli: Cli, server: ModelServer) -> None:
-    base = server.base.removeprefix("http://")
-    cli("model-check", *OPENAI, "--api-base", base).ends(1, "has no scheme", "http://")
-    assert server.asked == []
-
-
 def test_model_check_prints_the_price_of_a_window(cli: Cli, server: ModelServer) -> None:
     shown = cli("model-check", "--model", "openai/gpt-4o-mini", "--api-base", server.base)
     write, read, window = shown.out.splitlines()

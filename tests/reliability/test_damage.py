@@ -252,7 +252,7 @@ def test_a_damaged_text_is_imported_only_after_it_was_corrected(
     if is_salvaged:
         table = "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'"
         root = rows(path, table)[0]["rootpage"]
-        spoil(path, lambda data, chance: damage.zero(data, root), random.Random(0))  # noqa: S311 - unused
+        damage.zero_page_of(path, root)
     lines = saved(path, capsys, *options)
     source, copy = tmp_path / "saved.jsonl", tmp_path / "new.db"
     source.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")

@@ -229,7 +229,7 @@ def test_a_command_opens_no_database_by_hand(command: str, places: dict[str, str
 
 TEXTS = {
     "import {file} {file}": 1,
-    "ingest {file} {file}": 2,
+    "ingest {file} {file}": 1,
     "ingest {file} {talk} --instructions @{file}": 2,
     "experience {file} add {file}": 1,
     "apply {file} {file}": 1,

@@ -84,7 +84,7 @@ def _no_proxy_and_no_key_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None
     for name in list(os.environ):
         if re.search(r"(?i)_proxy$|API_KEY|OPENAI|LITELLM", name):
             monkeypatch.delenv(name)
-    for name in ("SLOWWAVE_API_BASE", "SLOWWAVE_MAX_CALLS"):
+    for name in ("SLOWWAVE_API_BASE", "SLOWWAVE_CHECKER"):
         monkeypatch.setenv(name, "")  # what `maintain` sets is gone after the test
 
 
@@ -499,7 +499,7 @@ def test_a_refused_model_is_reported(memory_file: Path, model_folder: Path, tmp_
     before = memory_file.read_bytes()
     arguments = ["maintain", memory_file, "--consolidate", "--embedder", model_folder]
     ended = watched(tmp_path, *arguments)
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, ended.out) == (1, ""), ended.err
     assert "contains a pickle, which can run code: pytorch_model.bin" in ended.err
     assert "Only safetensors are read." in ended.err
     assert memory_file.read_bytes() == before

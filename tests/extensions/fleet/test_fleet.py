@@ -610,7 +610,7 @@ def test_a_file_with_broken_or_disabling_settings_is_skipped(tmp_path: Path, cli
     (folders[1] / "slowwave.toml").write_text("max_cots = 1")
     ended = cli(*FLEET, tmp_path, "--json").ends(3)
     assert ended.json["became"] == {"done": 1, "off": 1, "refused": 1}
-    assert "max_cots (max_cost" in ended.json["troubles"][0]["why"]
+    assert "max_cots. Did you mean max_cost?" in ended.json["troubles"][0]["why"]
     assert ended.json["set_aside"][0]["first"] == [str(files[0].relative_to(tmp_path))]
     is_unchanged = [picture(file) == seen for file, seen in zip(files, before, strict=True)]
     assert is_unchanged == [True, True, False]
