@@ -9,9 +9,9 @@ known answers, "the observations" are 2,541 memories of real conversations (LoCo
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The number of nearest neighbors that a memory is compared with, in either direction. On the night
-# fixtures no memory has more than 16 near ones, and one observation has 70; plans are the same
-# without this limit. Without it, a thousand log lines would all be compared with each other.
+# The number of nearest texts that look alike, of each text, among which pairs are reported; and of
+# memories with the words of a new text that are compared with it. A thousand lines of a log would
+# otherwise all be compared with each other.
 MAX_NEAR = 32
 
 # Pairs above this similarity that a veto keeps apart are reported.
@@ -49,10 +49,9 @@ RIVAL_MATTER = 0.5
 # a new text for a contradiction.
 NEAR_SIMILARITY = 0.60
 
-# The share of the words of a text that another one must have to be compared with it. It is also the
-# share of a source's words that a derived memory must have, with all values and names, to contain
-# its facts (for measuring recall only): after nights on the three of 1,000 it does for 94, 87 and
-# 92% of the sources, which all say the same.
+# The share of the words of a text that another one must have to be compared with it; also the share
+# of a source's words that a derived memory must have, with all values and names, to contain its
+# facts, which is for measuring recall only. Set by hand.
 SHARED_WORDS = 0.50
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, and

@@ -38,11 +38,10 @@ class _Parsed(NamedTuple):
     edges: list[dict[str, Any]]
 
 
-# Whether a memory, or one that supersedes it, exists and is not superseded.
-_HAS_END = (
-    "WITH RECURSIVE up (id) AS "
-    "(SELECT ? UNION SELECT superseded_by FROM memories JOIN up USING (id)) "
-    "SELECT 1 FROM memories JOIN up USING (id) WHERE superseded_by IS NULL"
+# The memories that are not superseded, or whose successors lead to one that is not.
+_WITH_END = (
+    "WITH RECURSIVE down (id) AS (SELECT id FROM memories WHERE superseded_by IS NULL "
+    "UNION SELECT m.id FROM down JOIN memories m ON m.superseded_by = down.id) SELECT id FROM down"
 )
 
 
@@ -198,7 +197,8 @@ class _LineReader:
 
     def leave_out_orphans(self) -> Iterator[tuple[int, ValueError]]:
         """Delete memories without an end to their successors, and yield (line number, error)."""
-        orphans = [link for link in self._successors if not self._file.value(_HAS_END, [link[2]])]
+        with_end = set(self._file.column(_WITH_END)) if self._successors else set()
+        orphans = [link for link in self._successors if link[1] not in with_end]
         for number, memory_id, successor in orphans:
             self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
             why = f"it is superseded by {successor}, which is missing, left out or superseded by it"

@@ -19,6 +19,9 @@ from .sidecar import file_size, sidecar_path
 _OUR_INDEX = "memories_by_successor"
 _SCHEMA_WITHIN = 1_000_000
 
+# The names of databases; another agent must not load one as its text file.
+DATABASE_SUFFIXES = (".db", ".sqlite", ".sqlite3")
+
 
 def is_foreign_file(path: Path) -> bool:
     """Whether a path is readable and not a memory file, not even a damaged one."""
@@ -82,8 +85,7 @@ def refuse_non_database(path: Path) -> None:
         start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
     except FileNotFoundError:
         refuse_broken_link(path)
-        # Another agent must not load a database as its text file.
-        is_ours = path.suffix in ("", ".db", ".sqlite", ".sqlite3")
+        is_ours = path.suffix in ("", *DATABASE_SUFFIXES)
         create = f", or create an empty file with: slowwave import {shlex.quote(str(path))} --empty"
         hint = f"Check the path{create if is_ours else '.'}"
         raise UnusableFile(f"There is no file {path}.", hint) from None

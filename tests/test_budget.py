@@ -21,7 +21,7 @@ JUDGING = ("text", "comparison", "facts", "planning")
 _SPLIT = re.compile(r"[\s|]+")
 
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
-# prompt, question or training pair, never by a list of words.
+# prompt, a better question or a value that is looked up, never by a list of words.
 MOST = {
     "lines": 3_705,
     "regular expressions": 48,

@@ -125,7 +125,7 @@ def _chosen(text: str, parts: dict[str, list[str]], chance: random.Random) -> st
 
 
 def ordinary() -> Iterator[str]:
-    """Yield memories of nights and lives, and sentences of pairs."""
+    """Yield memories of nights and lives, and statements."""
     for life in LIVES:
         path = FIXTURES / "quality" / f"life-{life}.jsonl"
         gold = json.loads(path.with_suffix(".gold.json").read_text("utf-8"))

@@ -10,7 +10,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fixtures.night import FLAVOURS, lines, load
+from fixtures.night import FLAVOURS, lines, load, with_duplicates
 from slowwave.extensions.fleet.store.archive import Archive
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines
@@ -26,7 +26,7 @@ def make_files(folder: Path, count: int, memories: int) -> None:
     new = folder.with_suffix(".new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    rows = [line.encode() for flavour in FLAVOURS for line in lines(load(flavour))]
+    rows = [line.encode() for flavour in FLAVOURS for line in with_duplicates(lines(load(flavour)))]
     for number in range(count):
         path = new / f"agent-{number:06d}.db"
         create_file(path)

@@ -20,7 +20,7 @@ from slowwave.cli.terminal.exits import EXIT_CODES, reporting
 from slowwave.cli.terminal.output import PLACE_OF, Output
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address
-from slowwave.store.validate import is_memory_file
+from slowwave.store.validate import DATABASE_SUFFIXES, is_memory_file
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import hints_of_options, old_commands, replacement_of
@@ -76,9 +76,12 @@ class ConfiguredCommand(TyperCommand):
                 raise typer.BadParameter("Specify --tenant only once.", ctx=ctx)
 
     def _refuse_swapped(self, ctx: Any) -> None:
-        """Refuse a memory file after FILE, unless FILE is a database or a folder, too."""
+        """Refuse a memory file after FILE, unless FILE is or may become one, or is a folder."""
         file = ctx.params.get("file")
-        if file is None or isinstance(file, Address) or file.is_dir() or is_database(file):
+        if file is None or isinstance(file, Address) or file.suffix in DATABASE_SUFFIXES:
+            return
+        is_folder = os.path.isdir(file)  # noqa: PTH112 - Path.is_dir raises if the name is too long
+        if is_folder or is_database(file):
             return
         passed = [ctx.params[each.name] for each in self.params if isinstance(each, TyperArgument)]
         values = [value if isinstance(value, list) else [value] for value in passed if value]
@@ -152,11 +155,11 @@ class VerbGroup(ConfiguredGroup):
     def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             return args
-        for place, word in enumerate(args):
-            if word in self.commands:
+        for word in args[1:2]:
+            if word in self.commands and not args[0].startswith("-"):
                 path = ctx.command_path
                 add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
-                return [word, *args[:place], *args[place + 1 :]]
+                return [word, args[0], *args[2:]]
         return [next(iter(self.commands)), *args]
 
 

@@ -173,9 +173,6 @@ def make_writer(
     month: what may still be spent this month.
     Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
     """
-    for option, name in (("--model", model), ("--checker", checker)):
-        if name is not None and not name.strip():
-            raise typer.BadParameter(f"{option} must not be blank.")
     if model is None and recordings is not None and recordings.recording is not None:
         model = recordings.recording.model
     if model == AGENT and (recordings is None or recordings.asks):

@@ -37,6 +37,8 @@ _TYPES: dict[object, tuple[str, tuple[type, ...]]] = {
 }
 # Options that take several values as one text, separated by commas.
 _WITH_COMMAS = frozenset({"only", "phase"})
+# Options of other texts that must not be blank.
+_FILLED = frozenset({"checker", "model", "tag", "tags", "tenant"})
 # Metavars of texts that are paths, or may be.
 _PATHS = frozenset({"NAME|PATH", "WHERE", "SOURCE", "RECEIPTS"})
 _CONFIG = "slowwave.config"
@@ -250,9 +252,9 @@ def _wrong(path: Path, problem: str) -> typer.BadParameter:
 
 
 def must_be_filled(parameter: Any) -> bool:
-    """Whether an option or an argument takes paths, tenants or tags, none of which may be blank."""
+    """Whether an option or an argument takes paths, or names that must not be blank."""
     is_path = parameter.type_descriptor.annotation in (Path, list[Path])
-    return is_path or parameter.metavar in _PATHS or parameter.name in ("tenant", "tag", "tags")
+    return is_path or parameter.metavar in _PATHS or parameter.name in _FILLED
 
 
 def is_on_command_line(context: typer.Context, name: str) -> bool:

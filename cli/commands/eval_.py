@@ -142,6 +142,8 @@ def _summary(trials: Trials, trial: Trial) -> str:
     if trials.without_evidence:
         skipped = counted(trials.without_evidence, "question", "questions")
         text += f" Skipped {skipped} whose evidence is not in the file."
+    if trials.unknown:
+        text += f" {counted(trials.unknown, 'id', 'ids')} of evidence are not in the file."
     return text
 
 

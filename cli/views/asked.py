@@ -139,7 +139,7 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
         return []
     then = "a real run" if parts.is_due else "a run with --model"
     queued = parts_queued(parts.waiting)
-    return [f"{queued} for a model, {since(parts.backlog)}: {then} reads them first."]
+    return [f"{queued} for a model, {since(parts.backlog)}: {then} reads what is queued first."]
 
 
 def parts_queued(count: int) -> str:

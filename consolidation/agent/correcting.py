@@ -28,7 +28,7 @@ class Correcting(TenantFile):
         """Return the active memories that repeat or contradict a text, nearest first.
 
         They are found by words, without a model. Call it before `add`, which stores a text either
-        way. Raises `StoreError`, also for a text that `add` refuses, and `ConsolidationError`.
+        way. Raises `StoreError`, also for a text that `add` refuses.
         """
         memory = memory_from_text(text, {}, self._clock())
         with open_reading(self._path) as file:

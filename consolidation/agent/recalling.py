@@ -126,7 +126,7 @@ class RecallingMemory(TenantFile):
         recency = options.get("recency")
         min_relevance = options.get("min_relevance", MIN_RELEVANCE)
         if recency is not None and not 0.0 <= recency < inf:
-            raise StoreError(f"Recency must be at least 0, not {recency}.")
+            raise StoreError(f"Recency must be a finite number of at least 0, not {recency}.")
         if not 0.0 <= min_relevance <= 1.0:
             raise StoreError(f"The minimum relevance must be from 0 to 1, not {min_relevance}.")
         chosen = Filter(

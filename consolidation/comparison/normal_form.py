@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.facts.values import TextValue
+from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.invisible import is_unseen
 
 # The end of a text that does not change its meaning.
@@ -31,6 +32,19 @@ def normal_form(text: str) -> str:
     reading = read(readable(text))
     form = " ".join("".join(_pieces(reading)).translate(_QUOTES).split())
     return "\n".join([form.rstrip(_ENDING), *(literal.content for literal in reading.literals)])
+
+
+def exact_form(text: str) -> str:
+    """Return code or data without trailing blanks; every other sign of it may mean something."""
+    return "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+
+
+def say_the_same(first: str, second: str) -> bool:
+    """Whether two texts are equal after normalizing; code and data must be identical."""
+    if exact_form(first) == exact_form(second):
+        return True
+    is_dense = density_of(first).is_dense or density_of(second).is_dense
+    return not is_dense and normal_form(first) == normal_form(second)
 
 
 def readable(text: str) -> str:

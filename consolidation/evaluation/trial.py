@@ -193,10 +193,7 @@ def is_stale(hit: Hit, question: RecallQuestion) -> bool:
 
 
 def keeps_facts(source: str, text: str) -> bool:
-    """Whether a text contains the facts of a source: its values, names and most other words.
-
-    Stricter than a merge, which also accepts paraphrases.
-    """
+    """Whether a text contains the facts of a source: its values, names and most other words."""
     if source == text:
         return True
     stated, kept = read(source), read(text)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.comparison.normal_form import say_the_same
 from slowwave.consolidation.comparison.rivals import find_rivalry
 from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.progress import Progress
@@ -82,9 +82,8 @@ class KnownMemories:
         reading = read(new.content)
         day = new.observed_at[:10]
         known = [memory for memory in near if not reading.deictic or memory.observed_at[:10] == day]
-        form = normal_form(new.content)
         for memory in known:
-            if normal_form(memory.content) == form:
+            if say_the_same(memory.content, new.content):
                 return Relation(vector, memory)
         rivals = (memory for memory in near if _is_rival(read(memory.content), reading))
         return Relation(vector, corrects=tuple(rivals))

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.coverage import first_veto
+from slowwave.consolidation.comparison.normal_form import exact_form
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.thresholds import MAX_NEAR, TWIN_SIMILARITY
+from slowwave.consolidation.thresholds import MAX_NEAR
 from slowwave.store.records import UNDATED, Memory
 
 
@@ -119,9 +120,7 @@ def _sameness(view: TenantView, memory: Memory) -> _Sameness:
     mentioned = {name.casefold() for name in text.names}
     names = frozenset(map(str.casefold, view.entities.get(memory.id, ()))) - mentioned
     if memory.id in view.dense:
-        # An order, a capital or a blank in front of a line means much in code.
-        lines = memory.content.strip("\n").splitlines()
-        return _Sameness("\n".join(line.rstrip() for line in lines), names, "dense")
+        return _Sameness(exact_form(memory.content), names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id
     return _Sameness(text.form, names, day if text.deictic else "")
 
@@ -131,7 +130,7 @@ def _similar_pairs(view: TenantView, groups: Sequence[_Group]) -> Iterator[tuple
     groups_of: list[list[int]] = [[] for _ in view.rows_of]
     for place, group in enumerate(groups):
         groups_of[view.text_of[group.rows[0]]].append(place)
-    near = view.neighbours.at_least(TWIN_SIMILARITY).nearest(MAX_NEAR)
+    near = view.neighbours.nearest(MAX_NEAR)
     columns = near.left.tolist(), near.right.tolist(), near.similarities.tolist()
     pairs = (
         (-round(similarity, 4), min(pair), max(pair))

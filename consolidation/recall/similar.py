@@ -34,7 +34,7 @@ class Similar:
 def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Similar]:
     """Return the active memories of a tenant that repeat or contradict a text, nearest first.
 
-    Raises `StoreError`, and `EmbedderError` if the packaged model is damaged.
+    Raises `StoreError`.
     """
     near = _near(read_active(file, tenant, now), text)
     # If very many are alike, as lines of a log are, each has a value of its own.

@@ -158,13 +158,13 @@ def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
 
 
 def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
-    from slowwave.consolidation.comparison.normal_form import normal_form
+    from slowwave.consolidation.comparison.normal_form import say_the_same
 
     for memory in memories:
         if commands(memory.content):
             yield f"memory {memory.id} contains instructions to its reader: it is never merged"
         if memory.id == proposal.survivor and memory.content != proposal.draft.text:
             yield f"the draft is not the text of memory {memory.id}, which stays"
-        is_equal = normal_form(memory.content) == normal_form(proposal.draft.text)
-        if memory.id in proposal.leaving and not is_equal:
+        is_leaving = memory.id in proposal.leaving
+        if is_leaving and not say_the_same(memory.content, proposal.draft.text):
             yield f"memory {memory.id} does not say the same as the text that would replace it"

@@ -15,7 +15,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.thresholds import NEAR_SIMILARITY
+from slowwave.consolidation.thresholds import TWIN_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes, read_cached, read_forest, read_parts
@@ -138,7 +138,7 @@ def read_snapshot(
 
 def basis_of(model: str) -> str:
     """Return what a graph depends on besides texts and vectors."""
-    return f"{code_version()} {model} {NEAR_SIMILARITY} {STEP}"
+    return f"{code_version()} {model} {TWIN_SIMILARITY} {STEP}"
 
 
 def read_sound(

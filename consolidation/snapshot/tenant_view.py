@@ -16,13 +16,13 @@ from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
     NARROW_EPS,
-    NEAR_SIMILARITY,
+    TWIN_SIMILARITY,
     WIDE_EPS,
 )
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
-from slowwave.store.records import LAYERS, Memory
+from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute
 
 from .cache import Cache
@@ -140,15 +140,15 @@ class TenantView:
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """The pairs of near texts."""
+        """The pairs of texts that look alike."""
         import numpy as np
 
-        reach = np.full(len(self.text_vectors), NEAR_SIMILARITY)
+        reach = np.full(len(self.text_vectors), TWIN_SIMILARITY)
         return self.graph.extend(
             self.signs_of(self._text_memories),
             self.text_vectors,
             reach,
-            lambda: self._wide.at_least(NEAR_SIMILARITY),
+            lambda: self._wide.at_least(TWIN_SIMILARITY),
         )
 
     @cached_property
@@ -227,17 +227,13 @@ class TenantView:
             memory_id = self.memories[row].superseded_by or memory_id
         return next(reversed(passed), memory_id)
 
-    def is_fresh(self, row: int, merged: Sequence[Memory] = ()) -> bool:
-        """Whether a memory may be consolidated: active, working, and not a source already.
-
-        merged: what is merged into it, whose layer it takes if that is higher.
-        """
+    def is_fresh(self, row: int) -> bool:
+        """Whether a memory may be consolidated: active, working, and not a source already."""
         memory = self.memories[row]
-        layers = {memory.layer, *(absorbed.layer for absorbed in merged)}
         return (
             memory.status == "active"
             and memory.id not in self.verbatim_only
-            and max(layers, key=LAYERS.index) == "working"
+            and memory.layer == "working"
             and memory.id not in self.derived_from
             and memory.id not in self.supported_rule
         )

@@ -40,8 +40,8 @@ class MiniLM:
     def __init__(self) -> None:
         """Load it. Raises `EmbedderError` if a file is not the original."""
         folder = sound_folder()
-        self._tokenizer = tokenizer(folder, _MAX_TOKENS)
-        self._session = session(folder, GRAPH)
+        self._tokenizer = _tokenizer(folder)
+        self._session = _session(folder)
 
     def __call__(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a vector of unit length for each text, shape (len(texts), 384)."""
@@ -113,18 +113,18 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
         yield batch
 
 
-def tokenizer(folder: Path, most_tokens: int) -> Any:
+def _tokenizer(folder: Path) -> Any:
     """Load the tokenizer."""
     from tokenizers import Tokenizer
 
     loaded = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    loaded.enable_truncation(most_tokens)
+    loaded.enable_truncation(_MAX_TOKENS)
     loaded.no_padding()
     return loaded
 
 
-def session(folder: Path, graph: Path) -> Any:
-    """Load a graph that refers to the packaged weights."""
+def _session(folder: Path) -> Any:
+    """Load the graph, which refers to the packaged weights."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -134,7 +134,7 @@ def session(folder: Path, graph: Path) -> Any:
         "session.model_external_initializers_file_folder_path", str(folder)
     )
     return onnxruntime.InferenceSession(
-        graph.read_bytes(), options, providers=["CPUExecutionProvider"]
+        GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"]
     )
 
 

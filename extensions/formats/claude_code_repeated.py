@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple
 
-from slowwave.consolidation.comparison.coverage import has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
@@ -74,31 +72,16 @@ def statements_of(text: str, file: str, is_instruction: bool = False) -> Iterato
 
 
 def repeated_in(statements: Sequence[Statement]) -> list[Repeated]:
-    """Return what several statements say, as the fullest of them says it."""
+    """Return what several statements say, in the words of the first."""
     equal: dict[str, list[Statement]] = {}
     for statement in statements:
         equal.setdefault(normal_form(statement.text), []).append(statement)
-    # Those of instructions alone come last.
-    groups = sorted(equal.values(), key=_are_instructions)
-    stems = [read(group[0].text).stem_set for group in groups]
-    joined: set[int] = set()
-    for less, more in permutations(range(len(groups)), 2):
-        short, long = groups[less][0], groups[more][0]
-        is_near = stems[less] <= stems[more] and short.file != long.file
-        if is_near and joined.isdisjoint((less, more)) and has_all_of(long.text, short.text):
-            groups[more] += groups[less]
-            joined.add(less)
     return [
         Repeated(group[0].text, tuple(dict.fromkeys(statement.place for statement in group)))
-        for at, group in enumerate(groups)
-        if at not in joined
-        and len({statement.place for statement in group}) > 1
-        and not _are_instructions(group)
+        for group in equal.values()
+        if len({statement.place for statement in group}) > 1
+        and not all(statement.is_instruction for statement in group)
     ]
-
-
-def _are_instructions(group: Sequence[Statement]) -> bool:
-    return all(statement.is_instruction for statement in group)
 
 
 def _instructions(folder: Path) -> Iterator[Path]:

@@ -65,7 +65,7 @@ def _all_due_work() -> Iterator[tuple[str | None, str | None]]:
 
 def _due_work(path: Path) -> tuple[str | None, str | None]:
     config = config_path(path)
-    table = tomllib.loads(config.read_text("utf-8")) if config.exists() else {}
+    table = tomllib.loads(config.read_text("utf-8-sig")) if config.exists() else {}
     with place_of(path, None, None).reading() as memory_file, open_reading(memory_file) as file:
         pending, chosen = len(read_pending_keys(file, ())), tenants(file)
         last, new = read_last_start(file, chosen), count_new(file, chosen)

@@ -129,6 +129,8 @@ class SqliteFormat(DatabaseFormat):
         with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
             # A row that is not UTF-8 must not end a run.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
+            # Its rows may refer to each other, and a row may be deleted.
+            db.execute("PRAGMA foreign_keys = ON")
             retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not {self.about}.")

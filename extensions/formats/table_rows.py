@@ -315,7 +315,10 @@ class OpenTable(OpenSqlite):
         try:
             return self.db.execute(sql, values).fetchall()
         except sqlite3.IntegrityError as error:
-            raise TooFull(f"{self._path} does not accept the change: {error}.") from error
+            raise TooFull(
+                f"{self._path} does not accept the change: {error}.",
+                "A trigger or a constraint of the table refuses it. Nothing was changed.",
+            ) from error
 
 
 def _is_ours(name: str) -> bool:
@@ -346,4 +349,6 @@ def _like(value: object, moment: str) -> object:
         return type(value)(seconds * (1000 if abs(value) > _MAX_SECONDS else 1))
     if not isinstance(value, str) or moment_of(value) is None:
         return value
-    return moment[:10] if len(value) == 10 else moment.replace("T", value[10])
+    if len(value) <= 10:
+        return moment[:10]
+    return moment.replace("T", " ") if value[10] == " " else moment

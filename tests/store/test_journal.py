@@ -705,3 +705,14 @@ def test_undo_since_an_undone_run_includes_later_runs(memory_file: Path) -> None
         undo_runs(file, [second], LATER)
         with pytest.raises(StoreError, match=f"All runs since {first} are already undone"):
             find_undoable_since(file, first)
+
+
+def test_an_interrupted_undo_changes_nothing(after_a_night: Path) -> None:
+    execute(
+        after_a_night,
+        "CREATE TRIGGER interrupting BEFORE UPDATE OF outcome ON runs "
+        "BEGIN SELECT raise(ABORT, 'in the middle'); END",
+    )
+    raised = pytest.raises(Exception, match="in the middle")
+    with unchanged(picture, after_a_night, EVERYTHING), raised:
+        undo(after_a_night)

@@ -1,7 +1,8 @@
-"""Which texts say the same: equal after normalising, or entailed with nothing against it."""
+"""Which texts are duplicates: those that are equal after normalizing."""
 
 from __future__ import annotations
 
+import random
 import unicodedata
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from nights import daily, execute, fill, night, rows
 from slowwave.consolidation.comparison.coverage import first_veto, has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.file import create_file
 
 PLAIN = "The standup of the data team starts at 9:30 am on 4 March."
 FULLER = "The backup of the wiki runs at 02:30 every night and is stored on helga."
@@ -174,3 +176,18 @@ def test_separated_memories_stay_separate(memory_file: Path, embedder: SentenceE
     outcome = night(memory_file, embedder)
     assert outcome.plan.is_empty
     assert [refusal.guard for refusal in outcome.plan.refused] == ["restored"]
+
+
+def test_no_order_of_rows_changes_which_duplicate_stays(
+    tmp_path: Path, embedder: SentenceEmbedder
+) -> None:
+    memories = daily([LESS, FULLER, f"Note: {LESS}", PLAIN, f"User said that {PLAIN}"], "m")
+    digests = set()
+    for seed in range(4):
+        path = tmp_path / f"{seed}.db"
+        create_file(path)
+        random.Random(seed).shuffle(memories)  # noqa: S311 - an order, not a secret
+        fill(path, memories)
+        digests.add(night(path, embedder).plan.digest)
+        assert night(path, embedder).plan.is_empty
+    assert len(digests) == 1

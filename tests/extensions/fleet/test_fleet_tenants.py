@@ -1,4 +1,4 @@
-"""Runs over each tenant of a database: leases, receipts, and killed drivers."""
+"""Runs over each tenant of a database: leases and receipts."""
 
 from __future__ import annotations
 
