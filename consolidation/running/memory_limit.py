@@ -10,7 +10,7 @@ from slowwave.store.file import open_reading
 from slowwave.store.memories import count_clustered
 
 # Bytes that a run needs, and those for each active or superseded memory that it reads: nights on
-# 10,000 and 100,000 took 0.9 and 1.7 GB (docs/performance.md), and texts that are more alike take
+# 10,000 and 100,000 took 0.5 and 1.2 GB (docs/performance.md), and texts that are more alike take
 # more.
 BYTES_OF_A_RUN = 1_000_000_000
 BYTES_OF_A_MEMORY = 12_000
