@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import partial, wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
@@ -155,11 +156,18 @@ class VerbGroup(ConfiguredGroup):
     def _with_verb_first(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] in self.commands:
             return args
-        for word in args[1:2]:
-            if word in self.commands and not args[0].startswith("-"):
+        with_value = {
+            name
+            for command in self.commands.values()
+            for option in command.params
+            if isinstance(option, TyperOption) and not option.is_flag
+            for name in option.opts
+        }
+        for place, (before, word) in enumerate(pairwise(args), start=1):
+            if word in self.commands and before not in with_value:
                 path = ctx.command_path
                 add_hint(ctx, f"Deprecated: '{path} FILE {word}' is now '{path} {word} FILE'.")
-                return [word, args[0], *args[2:]]
+                return [word, *args[:place], *args[place + 1 :]]
         return [next(iter(self.commands)), *args]
 
 

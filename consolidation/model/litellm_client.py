@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from json import JSONDecodeError
@@ -34,8 +35,13 @@ def load_litellm() -> Any:
     # Concurrent imports may each see a half-loaded module.
     with _LOADING:
         os.environ.update(_ENVIRONMENT)
-        import litellm
-
+        try:
+            import litellm
+        except BaseException:
+            # Such as an interrupt: a second import of a half-imported package fails.
+            for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
+                del sys.modules[name]
+            raise
         litellm.suppress_debug_info = True
         litellm.telemetry = False
         for name in _LOGGERS:

@@ -68,7 +68,6 @@ def test_a_memory_file_after_another_argument_is_refused_with_the_right_order(
         ["review", "apply", lines],
         ["eval", lines],
         ["import", lines],
-        ["import", tmp_path / "new.db"],
     ):
         *command, first = map(str, words)
         right = shlex.join(["slowwave", *command, str(filled), first])

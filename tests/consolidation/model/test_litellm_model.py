@@ -507,3 +507,27 @@ assert hosts == [], hosts
 def test_a_python_program_loads_litellm_without_a_price_list() -> None:
     variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
     subprocess.run([sys.executable, "-c", _LOOKING_NOTHING_UP], check=True, env=variables)
+
+
+def test_litellm_can_be_loaded_after_its_import_was_interrupted() -> None:
+    program = """
+import sys
+from slowwave.consolidation.model.litellm_client import load_litellm
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "litellm.router":
+            sys.meta_path.remove(self)
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+try:
+    load_litellm()
+except KeyboardInterrupt:
+    load_litellm()
+    print("loaded")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout == "loaded\n", ended.stderr
