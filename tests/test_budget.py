@@ -27,8 +27,8 @@ MOST = {
     "regular expressions": 48,
     "listed words": 474,
     "thresholds": 40,
-    "lines of the core": 41_317,
-    "lines of extensions": 14_033,
+    "lines of the core": 41_331,
+    "lines of extensions": 14_036,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,

@@ -71,6 +71,8 @@ class SqliteFormat(DatabaseFormat):
     # Returns the number of a file's schema.
     schema_query: ClassVar[str]
     rows: ClassVar[type[OpenSqlite]]
+    # Whether it is a user's own, in which `forget` deletes rows.
+    deletes_rows: ClassVar[bool] = False
 
     def recognises(self, path: Path) -> bool:
         """Whether it has the tables."""
@@ -129,8 +131,8 @@ class SqliteFormat(DatabaseFormat):
         with translate_errors(path), open_database(path, "rw" if writes else "ro", _SECONDS) as db:
             # A row that is not UTF-8 must not end a run.
             db.text_factory = partial(str, encoding="utf-8", errors="replace")
-            # Its rows may refer to each other, and a row may be deleted.
-            db.execute("PRAGMA foreign_keys = ON")
+            if self.deletes_rows:  # to which others may refer
+                db.execute("PRAGMA foreign_keys = ON")
             retry_while_busy(lambda: db.execute("BEGIN IMMEDIATE" if writes else "BEGIN"))
             if not self._has_tables(db):
                 raise Unreadable(f"{path} is not {self.about}.")

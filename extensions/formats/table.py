@@ -25,6 +25,7 @@ class UserTable(SqliteFormat):
     about = "a table of texts of your own, with --table"
     holds = "a row"
     may_need_vectors = False
+    deletes_rows = True
 
     def __init__(self, spec: str) -> None:
         """spec: TABLE:COLUMN, and the other columns. Raises wrong usage."""
