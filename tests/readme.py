@@ -22,8 +22,9 @@ from typer.core import TyperArgument, TyperCommand, TyperOption
 from typer.main import get_command
 
 from slowwave.cli.app import app
+from slowwave.cli.arguments.old_spellings import replacement_of
 from slowwave.cli.arguments.settings import settable_options
-from slowwave.cli.mcp.offer import IS_DATA, make_server
+from slowwave.cli.mcp.offer import make_server
 from slowwave.cli.terminal.exits import MEANINGS
 from slowwave.consolidation.agent import AgentMemory
 
@@ -124,21 +125,6 @@ def _placeholder(argument: TyperArgument) -> str:
     return shown if argument.required else f"[{shown}]"
 
 
-def help_text() -> str:
-    """Return the options that the help of maintain shows, panel by panel."""
-    table = "| option | |\n|---|---|\n"
-    panels: dict[str, list[TyperOption]] = {}
-    for option in every_command()["maintain"].params:
-        if isinstance(option, TyperOption) and not option.hidden:
-            panels.setdefault(option.rich_help_panel or "Options", []).append(option)
-    for panel, options in panels.items():
-        table += f"| **{panel}** | |\n"
-        for option in options:
-            name = " ".join(filter(None, (option.opts[0], option.metavar)))
-            table += f"| `{name}` | {option.help} |\n".replace("NAME|PATH", "NAME\\|PATH")
-    return table
-
-
 def exits() -> str:
     """Return the table of exit codes."""
     table = "| code | meaning |\n|---|---|\n"
@@ -177,7 +163,8 @@ def keys() -> str:
             if _default(first) and _default(option) not in ("", _default(first))
         ]
         default = ", ".join([_default(first), *differing])
-        cells = (f"`{key}`", ", ".join(shown), _takes(first), default, first.help or "")
+        mark = " \\*" if replacement_of(first) else ""
+        cells = (f"`{key}`{mark}", ", ".join(shown), _takes(first), default, first.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
     return table
 
@@ -203,14 +190,14 @@ def tools() -> str:
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
     table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
     for tool in anyio.run(server.list_tools):
-        does = (tool.description or "").removesuffix(IS_DATA)
+        does, _, _ = (tool.description or "").partition(". ")
         needed = tool.input_schema.get("required", ())
         arguments = [
             _argument(name, schema.get("default"), name in needed)
             for name, schema in tool.input_schema["properties"].items()
         ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        cells = (f"`{tool.name}`", does, ", ".join(arguments), reads)
+        cells = (f"`{tool.name}`", f"{does.removesuffix('.')}.", ", ".join(arguments), reads)
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
     return table
 
@@ -234,8 +221,8 @@ def commands_of(example: str) -> list[str]:
 # Each part that the program writes, by its name, and its page.
 PARTS = {
     **{"before": (README, before), "after": (README, after)},
-    **{"commands": (REFERENCE, commands), "help": (REFERENCE, help_text)},
-    **{"exits": (REFERENCE, exits), "keys": (CONFIGURATION, keys), "tools": (INTEGRATIONS, tools)},
+    **{"commands": (REFERENCE, commands), "exits": (REFERENCE, exits)},
+    **{"keys": (CONFIGURATION, keys), "tools": (INTEGRATIONS, tools)},
 }
 
 
