@@ -38,6 +38,15 @@ EXAMPLES = {
     "review": REFERENCE,
     **{"foreign": INTEGRATIONS, "plugin": INTEGRATIONS, "trial": INTEGRATIONS},
 }
+# The page of each example that follows the first one, with the same file.
+LATER_EXAMPLES = {
+    "corrections": REFERENCE,
+    "forget": ROOT / "docs" / "reliability.md",
+    "lessons": ROOT / "docs" / "organisation.md",
+    "queue": ROOT / "docs" / "ingest.md",
+    "recall": ROOT / "docs" / "recall.md",
+    "shared": ROOT / "docs" / "organisation.md",
+}
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
 # An option of more commands than this is one of most commands.
@@ -65,7 +74,7 @@ def block(text: str, name: str) -> str:
 
 def example(name: str) -> str:
     """Return an example that a page gives."""
-    return block(EXAMPLES[name].read_text("utf-8"), name)
+    return block((EXAMPLES | LATER_EXAMPLES)[name].read_text("utf-8"), name)
 
 
 def before() -> str:

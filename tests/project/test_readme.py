@@ -14,6 +14,9 @@ from model_nights import SMOKE
 from places import ROOT
 from readme import commands_of
 
+# Fixtures that no example reads.
+_LARGE = shutil.ignore_patterns("injection", "night", "quality", "recall")
+
 
 @pytest.mark.parametrize("name", readme.PARTS)
 def test_generated_parts_of_the_pages_are_current(name: str) -> None:
@@ -33,6 +36,17 @@ def test_the_first_example_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
         assert program == "slowwave"
         ended = cli(*arguments)
         assert (ended.code, ended.err) == (0, ""), command
+
+
+@pytest.mark.parametrize("name", readme.LATER_EXAMPLES)
+def test_an_example_after_the_first_one_works(
+    name: str, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(ROOT / "fixtures", tmp_path / "fixtures", ignore=_LARGE)
+    monkeypatch.chdir(tmp_path)
+    for command in commands_of(readme.example("example")) + commands_of(readme.example(name)):
+        ended = cli(*shlex.split(command)[1:])
+        assert (ended.code, ended.out != "") == (0, True), command
 
 
 def test_the_file_example_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
