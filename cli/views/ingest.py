@@ -195,7 +195,7 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
     if cut.known:
         parts.append(f"{cut.known} known")
     if cut.left:
-        parts.append(f"{cut.left} earlier ones not read (--whole reads them)")
+        parts.append(f"{cut.left} earlier not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
         parts.append(f"skipped, with instructions to the reader: message {places}")

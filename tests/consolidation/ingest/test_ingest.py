@@ -119,7 +119,7 @@ def test_lookback_limits_only_the_first_read_and_whole_reads_the_rest(
 ) -> None:
     server.responder = repeating
     first = cli("ingest", memory_file, chat, "--lookback", 2, *asking(server)[:-1])
-    first.says("2 earlier ones not read (--whole reads them)")
+    first.says("2 earlier not read (--whole reads them)")
     more = (f"User: My locker at the pool has number {n}00.\nAssistant: ok\n" for n in range(1, 8))
     chat.write_text(CHAT + "".join(more))
     grown = ask(chat, "--lookback", 2)
