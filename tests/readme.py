@@ -49,6 +49,8 @@ LATER_EXAMPLES = {
 }
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
+# Commands that a person types: --help describes their keys.
+TYPED = {"add", "audit", "correct", "export", "list", "shared", "undo"}
 # An option of more commands than this is one of most commands.
 MANY = 4
 KEYS = frozenset(option.name or "" for option in settable_options(get_command(app)))
@@ -156,6 +158,7 @@ def every_command() -> dict[str, TyperCommand]:
 def keys() -> str:
     """Return the table of what slowwave.toml may hold."""
     table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
+    typed = []
     for key in sorted(KEYS - SUPERSEDED):
         found = [
             (name, option)
@@ -165,6 +168,9 @@ def keys() -> str:
         ]
         _, first = next((each for each in found if each[0] == "maintain"), found[0])
         names = [f"`{name}`" for name, _ in found]
+        if {name for name, _ in found} <= TYPED:
+            typed.append(f"`{key}` ({', '.join(names)})")
+            continue
         shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
         differing = [
             f"{_default(option)} for `{name}`"
@@ -175,7 +181,7 @@ def keys() -> str:
         mark = " \\*" if replacement_of(first) else ""
         cells = (f"`{key}`{mark}", ", ".join(shown), _takes(first), default, first.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
-    return table
+    return f"{table}\nAlso, as in `--help`: {', '.join(typed)}.\n"
 
 
 def _takes(option: TyperOption) -> str:
