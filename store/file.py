@@ -16,7 +16,7 @@ from .errors import StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
-from .schema_of_file import applied_steps, is_outdated, newest_version
+from .schema_of_file import is_outdated, newest_version, version_of
 from .sidecar import file_size, link_into_place, remove_file
 from .validate import refuse_broken_link, refuse_non_database, refuse_unusable
 
@@ -189,8 +189,8 @@ def checkpoint_log(path: Path) -> None:
 
 
 def schema_version(file: MemoryFile) -> int:
-    """Return the number of migrations that a file has had."""
-    return len(applied_steps(file.conn))
+    """Return the schema version of a file."""
+    return version_of(file.conn)
 
 
 @contextmanager

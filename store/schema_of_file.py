@@ -8,37 +8,23 @@ from contextlib import closing
 from functools import cache
 
 from .extension_points import ExtensionTables, extension_tables, run_script
+from .migrations import OLDEST_VERSION
 from .migrations import STEPS as STEPS
-
-# The table in which sqlite-utils records migrations, and the name of our set in it.
-RECORD = "_sqlite_migrations"
-STEP_SET = "slowwave"
 
 
 def newest_version() -> int:
     """Return the newest schema version."""
-    return len(STEPS)
+    return OLDEST_VERSION + len(STEPS) - 1
 
 
-def step_names() -> set[str]:
-    """Return the names of all migrations."""
-    return set(STEPS)
-
-
-def applied_steps(conn: sqlite3.Connection) -> set[str]:
-    """Return the names of the migrations that a file has had.
-
-    Faster than `Migrations.applied`, which reads the whole schema: this runs on each open.
-    """
-    if conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [RECORD]).fetchone() is None:
-        return set()
-    had = conn.execute(f"SELECT name FROM {RECORD} WHERE migration_set = ?", [STEP_SET])
-    return {name for (name,) in had}
+def version_of(conn: sqlite3.Connection) -> int:
+    """Return the schema version of a file."""
+    return int(conn.execute("PRAGMA user_version").fetchone()[0])
 
 
 def is_outdated(conn: sqlite3.Connection) -> bool:
     """Whether a file has pending migrations."""
-    return not step_names() <= applied_steps(conn)
+    return version_of(conn) < newest_version()
 
 
 def count_rows(conn: sqlite3.Connection) -> dict[str, int]:

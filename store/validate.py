@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 
 from .errors import UnusableFile
-from .migrations import APPLICATION_ID
+from .migrations import APPLICATION_ID, OLDEST_VERSION
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
 from .records import SAVE
-from .schema_of_file import applied_steps, step_names
+from .schema_of_file import newest_version, version_of
 from .sidecar import file_size, sidecar_path
 
 # An index that only memory files have, and how many bytes of a damaged file are searched for it:
@@ -129,12 +129,16 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
             f"{path} is a SQLite database, but not a memory file.",
             f"To see how to use its texts: slowwave maintain {shlex.quote(str(path))} --dry-run",
         )
-    known, applied = step_names(), applied_steps(conn)
-    version = conn.execute("PRAGMA user_version").fetchone()[0]
-    if applied - known or version > len(known):
+    version, newest = version_of(conn), newest_version()
+    if version < OLDEST_VERSION:
         raise UnusableFile(
-            f"{path} has schema version {max(version, len(applied))}; "
-            f"this slowwave supports versions up to {len(known)}.",
+            f"{path} has schema version {version}, which slowwave had before its first release; "
+            f"this slowwave supports versions {OLDEST_VERSION} to {newest}.",
+            "Export it with the slowwave that wrote it, and import the export into a new file.",
+        )
+    if version > newest:
+        raise UnusableFile(
+            f"{path} has schema version {version}; this slowwave supports versions up to {newest}.",
             "Install a newer slowwave.",
         )
     pages, size = (
