@@ -36,13 +36,6 @@ try:
 except OSError as error:
     sys.exit(error.errno)
 """
-_COPY = """
-import shutil, sys
-try:
-    shutil.copyfile(sys.argv[1], sys.argv[2])
-except OSError as error:
-    sys.exit(error.errno)
-"""
 
 
 @contextmanager
@@ -104,15 +97,6 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 def first_bytes(path: Path, limit: int) -> bytes:
     """Return the first bytes of a file, read by a child process. Raises OSError."""
-    return _run_in_child(_READ, path, str(limit))
-
-
-def copy_bytes(path: Path, to: Path) -> None:
-    """Copy the bytes of a file, in a child process. Raises OSError."""
-    _run_in_child(_COPY, path, str(to))
-
-
-def _run_in_child(code: str, path: Path, argument: str) -> bytes:
     import subprocess
 
     path.stat()  # raises FileNotFoundError
@@ -120,7 +104,7 @@ def _run_in_child(code: str, path: Path, argument: str) -> bytes:
     if not os.access(path, os.R_OK, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     done = subprocess.run(  # noqa: S603 - this Python, with code of this module
-        [sys.executable, "-I", "-S", "-c", code, str(path), argument],
+        [sys.executable, "-I", "-S", "-c", _READ, str(path), str(limit)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, best_view
+from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, open_damaged
 from .errors import UnusableFile, file_errors
 from .jsonl import parse_line
 from .records import COLUMNS, content_hash, json_text, read_json
@@ -33,7 +33,7 @@ class Salvaged:
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
     """Yield a JSON line for each readable memory, and count them. Raises `UnusableFile`."""
-    with file_errors("read", path, error_type=UnusableFile), best_view(path) as view:
+    with file_errors("read", path, error_type=UnusableFile), open_damaged(path) as view:
         yield from _Salvager(view, everything, count).lines()
 
 

@@ -100,7 +100,9 @@ def refuse_non_database(path: Path) -> None:
             )
         return
     if _has_our_schema(start):
-        raise UnusableFile(f"{path} is damaged: its header is missing.", SAVE)
+        raise UnusableFile(
+            f"{path} is damaged: its header is missing.", "Restore it from a backup."
+        )
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
         "Specify a file made by 'slowwave import'. To look for another agent's format: "
