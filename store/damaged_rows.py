@@ -98,11 +98,11 @@ class View:
 
     def keys(self, table: Table) -> list[tuple[Any, ...]]:
         """Return the possible keys of a table's rows, sorted."""
-        found = self.known(table)
+        keys = self.known(table)
         if table.key != "rowid":
-            return sorted(found, key=repr)
-        highest = max((key[0] for key in found if key[0] <= self._max_rows), default=0)
-        return sorted(found | {(number,) for number in range(1, highest + 1)})
+            return sorted(keys, key=repr)
+        highest = max((key[0] for key in keys if key[0] <= self._max_rows), default=0)
+        return sorted(keys | {(number,) for number in range(1, highest + 1)})
 
     def known(self, table: Table) -> set[tuple[Any, ...]]:
         """Return the keys in the table and in its indexes."""
@@ -110,9 +110,9 @@ class View:
 
     def row(self, table: Table, key: tuple[Any, ...]) -> Row | None:
         """Return the readable columns of a row; None if there is no such row."""
-        whole = self._row(table, key, table.columns)
-        if whole is not None or self._row(table, key, table.key.split(", ")[0]) is None:
-            return whole
+        row = self._row(table, key, table.columns)
+        if row is not None or self._row(table, key, table.key.split(", ")[0]) is None:
+            return row
         parts = (self._row(table, key, column) for column in table.columns.split(", "))
         return {name: value for part in parts if part for name, value in part.items()}
 
@@ -130,8 +130,8 @@ class View:
         marks = ("CAST(? AS TEXT)" if isinstance(part, bytes) else "?" for part in key)
         where = " AND ".join(map("{} = {}".format, table.key.split(", "), marks))
         sql = f"SELECT {columns} FROM {table.name} NOT INDEXED WHERE {where}"
-        found = next(self._read(sql, key), None)
-        return None if found is None else dict(zip(columns.split(", "), found, strict=True))
+        values = next(self._read(sql, key), None)
+        return None if values is None else dict(zip(columns.split(", "), values, strict=True))
 
     def _read(self, sql: str, values: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
         """Yield the rows before the first one that cannot be read."""

@@ -117,8 +117,8 @@ def _fault_of_kind(entry: JournalEntry) -> str | None:
     """Return why an entry is not an insert, an update or an image of a row; None if it is."""
     table, key, before, after = entry.table, entry.key, entry.before, entry.after
     if before is None:
-        whole = key.items() <= after.items()
-        if not whole or (table == "memories" and not set(COLUMNS) <= after.keys()):
+        has_key = key.items() <= after.items()
+        if not has_key or (table == "memories" and not set(COLUMNS) <= after.keys()):
             return f"is not the whole row of {table} that a run inserted"
     elif entry.is_image:
         if table == "memories" and entry.proposal in (PURGED, FORGOTTEN):

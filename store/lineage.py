@@ -142,8 +142,8 @@ def read_support(file: MemoryFile, tenants: Sequence[str]) -> list[Support]:
     rows = file.tuples(_SUPPORT, [json_text(tenants)])
     return [
         # A memory that an agent stored or edited by SQL has no hash.
-        Support(derived, tenant, source, used, of or (text and content_hash(text)), *state)
-        for derived, tenant, source, used, of, text, *state in rows
+        Support(derived, tenant, source, used, current or (text and content_hash(text)), *state)
+        for derived, tenant, source, used, current, text, *state in rows
     ]
 
 
@@ -231,11 +231,11 @@ def find_memory_or_source(
     except NotFound as error:
         edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            gone = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
+            source_id = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
         except NotFound:
             raise error from None
-    text = read_source_texts(file, [gone]).get(gone, "")
-    return Ancestor(gone, "", "", text, "gone")
+    text = read_source_texts(file, [source_id]).get(source_id, "")
+    return Ancestor(source_id, "", "", text, "gone")
 
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
@@ -287,14 +287,14 @@ def read_trace(file: MemoryFile, prefix: str, tenant: str | None = None) -> Trac
 def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
     """Return the active memories derived from a memory, nearest first."""
     steps = trace_derived(file, memory_id).steps
-    found: dict[str, Ancestor] = {}
+    derived_by_id: dict[str, Ancestor] = {}
     queue = [memory_id]
     while queue:
         for derived in steps.get(queue.pop(0), ()):
-            if derived.id not in found:
-                found[derived.id] = derived
+            if derived.id not in derived_by_id:
+                derived_by_id[derived.id] = derived
                 queue.append(derived.id)
-    return [derived for derived in found.values() if derived.status == "active"]
+    return [derived for derived in derived_by_id.values() if derived.status == "active"]
 
 
 def walk(near: str, far: str) -> str:

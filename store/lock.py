@@ -51,17 +51,17 @@ def is_held(path: Path) -> bool:
     """Whether a maintenance run has locked a file, or this user may not tell; creates nothing."""
     place = sidecar_path(path, ".maintenance.lock")
     try:
-        opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     try:
-        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
-        os.close(opened)
+        os.close(descriptor)
     return False
 
 
@@ -84,8 +84,8 @@ def _make_lock_file(path: Path, place: Path) -> None:
 
 def _set_mode(place: Path, mode: int) -> None:
     # O_NOFOLLOW: a link may have been created since the check.
-    opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
+    descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     try:
-        os.fchmod(opened, mode)
+        os.fchmod(descriptor, mode)
     finally:
-        os.close(opened)
+        os.close(descriptor)

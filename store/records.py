@@ -238,34 +238,34 @@ def from_values(values: tuple[Any, ...]) -> Memory:
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_possible(name, value):
                 raise _damaged(values[0], name, value)
-    kept = list(values)
+    row = list(values)
     for place in _TIMES:
-        if kept[place] is not None:
+        if row[place] is not None:
             try:
-                kept[place] = _in_utc(kept[place])
+                row[place] = _in_utc(row[place])
             except ValueError:
-                raise _damaged(values[0], COLUMNS[place], kept[place]) from None
-    tags, metadata, where = kept[_TAGS], kept[_METADATA], f"memory {values[0]}"
-    kept[_PINNED] = bool(kept[_PINNED])
-    kept[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
+                raise _damaged(values[0], COLUMNS[place], row[place]) from None
+    tags, metadata, where = row[_TAGS], row[_METADATA], f"memory {row[0]}"
+    row[_PINNED] = bool(row[_PINNED])
+    row[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
     has_more = metadata != "{}"
-    kept[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
-    kept[_HASH] = kept[_HASH] or content_hash(kept[_CONTENT])
-    return Memory(*kept)
+    row[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
+    row[_HASH] = row[_HASH] or content_hash(row[_CONTENT])
+    return Memory(*row)
 
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
-    if not isinstance(found := read_json(text), dict):
+    if not isinstance(parsed := read_json(text), dict):
         raise _unreadable(what, where, "object")
-    return found
+    return parsed
 
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
     """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
-    if not isinstance(found := read_json(text), list):
+    if not isinstance(parsed := read_json(text), list):
         raise _unreadable(what, where, "array")
-    return found
+    return parsed
 
 
 def parse_time(text: object, what: str, where: str) -> str:
@@ -278,12 +278,12 @@ def parse_time(text: object, what: str, where: str) -> str:
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
     """Parse the statements of a text. Raises `UnusableFile` if they are invalid."""
-    found = parse_list(text, what, where)
+    claims = parse_list(text, what, where)
     if not all(
-        isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in found
+        isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
         raise _unreadable(what, where, "array of statements")
-    return found
+    return claims
 
 
 def read_json(text: object) -> Any:

@@ -64,21 +64,21 @@ class _Salvager:
                 yield line
 
     def _find_memories(self) -> None:
-        known = self.view.known(MEMORIES)
+        listed = self.view.known(MEMORIES)
         for key in self.view.keys(MEMORIES):
             row = self.view.row(MEMORIES, key) or {}
             memory_id = _text(row.get("id"))
             if memory_id and row.get("content") and _is_memory(row):
                 self.keys.setdefault(memory_id, key)
-            elif row or key in known:
+            elif row or key in listed:
                 self.count.lost += 1
 
     def _find_vectors(self) -> None:
         sizes: dict[str, Counter[int]] = {}
-        known = self.view.known(VECTORS)
+        listed = self.view.known(VECTORS)
         for key in self.view.keys(VECTORS):
             row = self.view.row(VECTORS, key) or {}
-            self.count.loose += key in known and not row
+            self.count.loose += key in listed and not row
             memory_id, model = _text(row.get("memory_id")), _text(row.get("model"))
             blob = row.get("vector", b"")
             if is_sound(blob) and model and memory_id in self.keys:
@@ -109,10 +109,10 @@ class _Salvager:
         if not self.everything and fields.get("status", "active") != "active":
             return None
         partly = _is_incomplete(row)
-        of = fields.pop("content_hash", None)
-        fields |= self._belongings(memory_id, of)
-        if of not in (None, content_hash(str(fields.get("content")))):
-            fields["content_hash"], partly = of, True
+        text_hash = fields.pop("content_hash", None)
+        fields |= self._belongings(memory_id, text_hash)
+        if text_hash not in (None, content_hash(str(fields.get("content")))):
+            fields["content_hash"], partly = text_hash, True
         for name in ("tags", "metadata"):
             fields[name] = read_json(fields.get(name))
         if "pinned" in fields:
@@ -123,57 +123,57 @@ class _Salvager:
         elif fields.get("superseded_by") not in (None, *self.keys):
             del fields["superseded_by"]
             partly = True
-        kept = _importable(fields)
-        if kept is None:
+        importable = _importable(fields)
+        if importable is None:
             self.count.lost += 1
             return None
         self.count.saved += 1
-        self.count.partly += partly or kept != fields
-        return json_text(kept)
+        self.count.partly += partly or importable != fields
+        return json_text(importable)
 
-    def _belongings(self, memory_id: str, of: object) -> Row:
+    def _belongings(self, memory_id: str, text_hash: object) -> Row:
         vectors = [self.view.row(VECTORS, key) or {} for key in self.vectors.get(memory_id, ())]
-        more = [
+        embeddings = [
             {"model": model, "vector": to_numbers(row["vector"])}
             for row in vectors
             if (model := _text(row.get("model"))) in self.dimensions
             and len(row["vector"]) // 4 == self.dimensions[model]
-            and _text(row.get("content_hash")) == of
+            and _text(row.get("content_hash")) == text_hash
         ]
         edges = self.edges.get(memory_id, [])
         if not self.everything:
             edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
         return {
-            "more_embeddings": more,
+            "more_embeddings": embeddings,
             "entities": sorted(self.names.get(memory_id, [])),
             "synthesized_from": edges,
         }
 
     def _text_of(self, edge: Row) -> Any:
         """Return the text of a source that is not exported itself."""
-        kept, source = edge.get("source_content"), self.keys.get(edge["source_id"])
+        stored, source = edge.get("source_content"), self.keys.get(edge["source_id"])
         row = source and self.view.row(MEMORIES, source)
-        if kept is not None or not row or row.get("status") == b"active":
-            return kept
+        if stored is not None or not row or row.get("status") == b"active":
+            return stored
         return _value(row.get("content"))
 
 
 def _importable(fields: Row) -> Row | None:
     """Return the fields that an import accepts; None if it would reject the memory."""
-    kept = dict(fields)
+    remaining = dict(fields)
     for _ in range(len(fields) + 1):
         try:
-            parse_line(json_text(kept).encode())
-            return kept
+            parse_line(json_text(remaining).encode())
+            return remaining
         except ValidationError as error:
             places = {detail["loc"][:2] for detail in error.errors(include_url=False)}
             for name in {place[0] for place in places if place}:
                 invalid = {place[1] for place in places if place[0] == name and len(place) > 1}
-                items = kept.pop(str(name))
+                items = remaining.pop(str(name))
                 if isinstance(items, list) and invalid:
-                    valid = [item for at, item in enumerate(items) if at not in invalid]
-                    kept[str(name)] = valid
-            if "content" not in kept or "id" not in kept:
+                    valid = [item for index, item in enumerate(items) if index not in invalid]
+                    remaining[str(name)] = valid
+            if "content" not in remaining or "id" not in remaining:
                 return None
     return None
 

@@ -52,17 +52,19 @@ def schema_parts(conn: sqlite3.Connection) -> dict[str, set[str]]:
     return parts
 
 
-def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def expected_parts(present: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Return what `schema_parts` must give for a file: a new file's parts, and an extension's.
 
-    kept: the parts that the file has. It has all parts of an extension, or none.
+    present: the parts that the file has. It has all parts of an extension, or none.
     """
     core = fresh_parts()
     expected = dict(core)
     for tables in extension_tables():
-        added = {part: names for part, names in fresh_parts(tables).items() if part not in core}
-        if added.keys() & kept.keys():
-            expected |= added
+        of_extension = {
+            part: names for part, names in fresh_parts(tables).items() if part not in core
+        }
+        if of_extension.keys() & present.keys():
+            expected |= of_extension
     return expected
 
 

@@ -45,8 +45,8 @@ def _application_id(conn: sqlite3.Connection) -> int:
 
 
 def _has_our_index(conn: sqlite3.Connection) -> bool:
-    found = conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_OUR_INDEX])
-    return found.fetchone() is not None
+    rows = conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_OUR_INDEX])
+    return rows.fetchone() is not None
 
 
 def _has_our_schema(start: bytes) -> bool:
@@ -71,18 +71,18 @@ def refuse_non_database(path: Path) -> None:
     Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
             raise UnusableFile(
                 f"{path} is a folder.",
                 "Specify a memory file in it, or the --format of another agent's folder. For all "
                 "memory files of a folder: 'slowwave fleet maintain'.",
             )
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise UnusableFile(f"{path} is a device or a pipe, not a file.")
         if is_database(path):
             return
-        start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
+        start = first_bytes(path, _SCHEMA_WITHIN) if status.st_size else b""
     except FileNotFoundError:
         refuse_broken_link(path)
         is_ours = path.suffix in ("", *DATABASE_SUFFIXES)

@@ -77,19 +77,19 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
         [tenant],
     )
     return [
-        _memory(memory_id, tenant, of, image, text)
-        for memory_id, of, image, text in rows
+        _memory(memory_id, tenant, text_hash, image, text)
+        for memory_id, text_hash, image, text in rows
         if text is not None and len(text) <= MAX_CHARACTERS
     ]
 
 
-def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) -> Memory:
-    kept = parse_object(image, "the image", f"witness {memory_id}")
-    metadata = json_text(kept.pop("metadata", {}))
+def _memory(memory_id: str, tenant: str, text_hash: str | None, image: str, text: str) -> Memory:
+    stored = parse_object(image, "the image", f"witness {memory_id}")
+    metadata = json_text(stored.pop("metadata", {}))
     row: dict[str, Any] = {
-        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": of},
+        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": text_hash},
         **_EMPTY,
-        **{name: kept.get(name) for name in _KEPT},
+        **{name: stored.get(name) for name in _KEPT},
         "metadata": metadata,
     }
     return from_values(tuple(row[name] for name in COLUMNS))
@@ -116,5 +116,8 @@ def keep_vectors_of_witnesses(
         "SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM witnesses WHERE id = ?1) "
         "ON CONFLICT (id, model) DO UPDATE SET dimensions = excluded.dimensions, "
         "vector = excluded.vector, content_hash = excluded.content_hash",
-        [(memory_id, model, len(blob) // 4, blob, of) for memory_id, of, blob in vectors],
+        [
+            (memory_id, model, len(blob) // 4, blob, text_hash)
+            for memory_id, text_hash, blob in vectors
+        ],
     )

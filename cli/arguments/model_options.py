@@ -132,8 +132,8 @@ class ModelOptions:
     def check_of(self, model: str | None) -> str:
         """Return the command that tests the model and its checker."""
         values = {"--model": model, "--api-base": self.api_base, "--checker": self.checker}
-        given = [part for pair in values.items() if pair[1] is not None for part in pair]
-        command = shlex.join(["slowwave", "model-check", *map(str, given)])
+        options = [part for pair in values.items() if pair[1] is not None for part in pair]
+        command = shlex.join(["slowwave", "model-check", *map(str, options)])
         return without_secrets(command, self.api_base)
 
     def refuse_unready(self, replayed: Recordings | None = None, usd: float | None = None) -> None:

@@ -54,8 +54,8 @@ def find_error(line: str) -> JSONRPCError | None:
     if not line.strip():
         return None
     try:
-        found = json.loads(line)
-        has_half = _HALF.search(json.dumps(found, ensure_ascii=False)) is not None
+        message = json.loads(line)
+        has_half = _HALF.search(json.dumps(message, ensure_ascii=False)) is not None
     except (ValueError, RecursionError):
         return _error(None, PARSE_ERROR, _NOT_JSON)
     try:
@@ -64,18 +64,18 @@ def find_error(line: str) -> JSONRPCError | None:
         is_message = False
     else:
         # The package takes a request whose id is not an id for a notification.
-        is_message = "id" not in found or _id_of(found) is not None or "error" in found
+        is_message = "id" not in message or _id_of(message) is not None or "error" in message
     if is_message:
         return None
-    return _error(_id_of(found), INVALID_REQUEST, _NOT_UNICODE if has_half else _NOT_A_MESSAGE)
+    return _error(_id_of(message), INVALID_REQUEST, _NOT_UNICODE if has_half else _NOT_A_MESSAGE)
 
 
 def _id_of(message: Any) -> str | int | None:
-    found = message.get("id") if isinstance(message, dict) else None
-    if isinstance(found, str):
+    request_id = message.get("id") if isinstance(message, dict) else None
+    if isinstance(request_id, str):
         # UTF-8 has no halves of surrogate pairs, which JSON allows.
-        return found if found == found.encode(errors="ignore").decode() else None
-    return found if isinstance(found, int) and not isinstance(found, bool) else None
+        return request_id if request_id == request_id.encode(errors="ignore").decode() else None
+    return request_id if isinstance(request_id, int) and not isinstance(request_id, bool) else None
 
 
 def _error(request_id: str | int | None, code: int, message: str) -> JSONRPCError:

@@ -604,8 +604,8 @@ def test_undo_names_a_memory_that_passed_to_another_successor(after_a_night: Pat
         undo(after_a_night)
     assert {obstacle.why for obstacle in raised.value.obstacles} == {
         "Memory b was deleted after the run. An agent or a person did that, not a run.",
-        "Memory e was taken over by memory d after the run, because its successor, memory b, "
-        "was deleted. An agent or a person did that, not a run.",
+        "Memory e was superseded by memory d after the run. "
+        "An agent or a person did that, not a run.",
     }
 
 
