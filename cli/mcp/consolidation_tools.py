@@ -42,7 +42,7 @@ ProposalId = Annotated[
     Field(description="An id from consolidate_pending, or at least its first four characters."),
 ]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
-MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
+MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 # How often a client gets a report: many give up after a minute of silence.
 _INTERVAL_S = 2.0
@@ -178,7 +178,7 @@ class ConsolidationTools:
     def consolidation_questions(
         self,
         context: Context,
-        limit: MostQuestions = 3,
+        limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Return questions that only a model can decide; you can be that model.
 
@@ -202,7 +202,7 @@ class ConsolidationTools:
         review: Annotated[
             Review, Field(description="Which proposals to queue for consolidate_apply.")
         ] = "never",
-        limit: MostQuestions = 3,
+        limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Answer questions of consolidation_questions, in any order; the file keeps the answers.
 
