@@ -139,7 +139,13 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
     ("CONSTRAINT", StoreError, "{path} rejects the change: {error}.", "Nothing was written."),
     # SHMSIZE: the disk has no free block for the index of the log.
     ("FULL|IOERR_SHMSIZE", StoreError, "The disk of {path} is full.", "Free space, and try again."),
-    ("CORRUPT|NOTADB", UnusableFile, "{path} is damaged: {error}.", SAVE),
+    # Only the message distinguishes ERRORs.
+    (
+        "CORRUPT|NOTADB|ERROR unsupported file format",
+        UnusableFile,
+        "{path} is damaged: {error}.",
+        SAVE,
+    ),
     (
         "IOERR_(WRITE|FSYNC|DIR|TRUNCATE|DELETE)",
         StoreError,
@@ -152,8 +158,6 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "{path} cannot be read: {error}.",
         "SQLite must be able to read it, and to create its log next to it.",
     ),
-    # Only the message distinguishes ERRORs.
-    ("ERROR unsupported file format", UnusableFile, "{path} is damaged: {error}.", SAVE),
     (
         "ERROR no such (table|column)",
         UnusableFile,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from .file import MemoryFile
 from .journal import Journal
-from .records import Memory, json_text
+from .records import json_text
 from .rows import delete_rows
 from .witnesses import names_of_witnesses
 
@@ -19,7 +19,7 @@ def keep_entities(
     run_id: None for names that were supplied with the memory.
     """
     pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
-    _add_names(file, tenant, {name for _, name in pairs}, run_id)
+    add_names(file, tenant, {name for _, name in pairs}, run_id)
     file.conn.executemany(
         "INSERT INTO memory_entities (memory_id, entity_id, run_id) "
         "SELECT ?1, id, ?2 FROM entities WHERE tenant = ?3 AND name = ?4 "
@@ -29,27 +29,13 @@ def keep_entities(
     )
 
 
-def _add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
+def add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
+    """Insert the names that a tenant lacks, in the caller's transaction."""
     file.conn.executemany(
         "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
         "ON CONFLICT (tenant, name) DO NOTHING",
         [(tenant, name, run_id) for name in sorted(names)],
     )
-
-
-def add_entities(journal: Journal, memory: Memory, names: Iterable[str]) -> None:
-    """Add names to a memory, journaled, in the caller's transaction."""
-    file, run_id = journal.file, journal.run_id
-    present = {name for name, _ in read_memory_entities(file, memory.id)}
-    new = sorted(set(names) - present)
-    _add_names(file, memory.tenant, new, run_id)
-    ids = file.conn.execute(
-        "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
-        "ORDER BY name",
-        [json_text(new), memory.tenant],
-    )
-    row = {"memory_id": memory.id, "run_id": run_id}
-    journal.insert("memory_entities", *(row | {"entity_id": entity} for (entity,) in ids))
 
 
 def mentioned_names(file: MemoryFile, memory_ids: Sequence[str]) -> list[int]:

@@ -230,7 +230,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
             ("proposals", "key", keys),
         )
     ]
-    # Nobody wants back the vectors and names that a run found.
+    # Vectors and names that a run found do not count: a later run finds them again.
     aged = {run for run, _, proposal in entries if proposal in STATUS_AFTER}
     return sorted(aged | {run for run, _, applied in decisions if applied}), sum(counts)
 

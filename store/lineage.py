@@ -174,17 +174,14 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[Claim]:
 
     Statements from earlier runs keep their authors. Raises `UnusableFile`.
     """
-    rows = file.conn.execute(
-        "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
-        "WHERE memory_id = ? ORDER BY run_id",
-        [memory_id],
-    )
     claims: list[Claim] = []
-    for text, model in rows:
+    for text in file.column(
+        "SELECT claims FROM derivations WHERE memory_id = ? ORDER BY run_id", [memory_id]
+    ):
         before = {claim.text: claim for claim in claims if claim.written_by is not None}
         claims = [
             before.get(claim.text, claim) if claim.written_by is None else claim
-            for claim in _parse_claims(text, model, f"memory {memory_id}")
+            for claim in _parse_claims(text, f"memory {memory_id}")
         ]
     return claims
 
@@ -195,23 +192,18 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[Claim]]:
     Raises `UnusableFile`.
     """
     rows = file.conn.execute(
-        "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
-        "WHERE run_id = ? AND operation <> 'merge'",
+        "SELECT proposal, claims FROM derivations WHERE run_id = ? AND operation <> 'merge'",
         [run_id],
     )
-    return {
-        proposal: _parse_claims(claims, model, f"proposal {proposal}")
-        for proposal, claims, model in rows
-    }
+    return {proposal: _parse_claims(claims, f"proposal {proposal}") for proposal, claims in rows}
 
 
-def _parse_claims(text: object, model: str | None, where: str) -> list[Claim]:
+def _parse_claims(text: object, where: str) -> list[Claim]:
     return [
         Claim(
             str(claim.get("text", "")),
             tuple(map(str, claim.get("sources", ()))),
-            # Until schema version 5, claims did not have authors of their own.
-            claim.get("written_by", model),
+            claim.get("written_by"),
             claim.get("checked_by"),
         )
         for claim in parse_claims(text, "the claims", where)

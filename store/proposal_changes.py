@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .entities import add_entities, keep_entities, keep_scans
+from .entities import add_names, keep_entities, keep_scans, read_memory_entities
 from .journal import Journal
-from .records import Memory, content_hash, to_row
+from .records import Memory, content_hash, json_text, to_row
 from .vectors import from_blob, keep_vectors
 
 
@@ -49,7 +49,16 @@ class ProposalChanges(Journal):
 
     def add_names(self, memory: Memory, names: Collection[str]) -> None:
         """Add names to a memory."""
-        add_entities(self, memory, names)
+        known_names = {name for name, _ in read_memory_entities(self.file, memory.id)}
+        new_names = sorted(set(names) - known_names)
+        add_names(self.file, memory.tenant, new_names, self.run_id)
+        entity_ids = self.file.column(
+            "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
+            "ORDER BY name",
+            [json_text(new_names), memory.tenant],
+        )
+        row = {"memory_id": memory.id, "run_id": self.run_id}
+        self.insert("memory_entities", *(row | {"entity_id": entity} for entity in entity_ids))
 
     def supersede(self, memories: Sequence[Memory], successor: str) -> None:
         """Mark memories as superseded by another."""

@@ -73,7 +73,7 @@ def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
 
 
 def config_for_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
-    """Do the same for the first of several files."""
+    """Return the FILEs or their addresses; read the config file next to the first."""
     if _source(context, "files") == "ENVIRONMENT":
         # Click would split a URL at its colons.
         address = parse_address(context, os.environ[FILE_VARIABLE])
@@ -91,7 +91,7 @@ def _unlike_option(path: Path) -> Path:
 
 
 def config_for_source(context: typer.Context, value: str) -> str:
-    """Do the same for a folder of memory files, or for a list of them."""
+    """Read the config file in a folder of memory files, or next to a list of them."""
     path = Path(value)
     is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if the name is too long
     config_for_file(context, path / ".." if is_folder else path)  # whose parent is the folder

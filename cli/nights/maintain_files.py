@@ -53,7 +53,7 @@ class Night:
     settings: NightSettings
     embedder: Embedder
     # Creates a writer for each file: budgets are per file.
-    asking: RecordableModelOptions
+    models: RecordableModelOptions
     recordings: Recordings | None
     gates: Gates
     watch: Watch
@@ -101,13 +101,13 @@ class Night:
     def _maintain_place(self, place: Place) -> tuple[int, dict[str, Any]]:
         """Maintain a file, and report it to monitoring; return its exit code and JSON."""
         NAMED_FILE.set(place.named)
-        writer = self.asking.writer(self.recordings)
+        writer = self.models.writer(self.recordings)
         self.watch.begin(place.named, self.dry_run, writer.model)
         try:
             closed = self.gates.closed(place, self.options.tenants, datetime.now(UTC))
             if closed is None:
                 if self.options.consolidate and (self.options.ask or not self.dry_run):
-                    self.asking.refuse_unready(self.recordings, self.settings.monthly_usd)
+                    self.models.refuse_unready(self.recordings, self.settings.monthly_usd)
                 code, result = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
@@ -128,7 +128,7 @@ class Night:
         with place.reading() if self.dry_run else place.changing() as memory_file:
             if (usd := self.settings.monthly_usd) is not None:
                 month = month_so_far(memory_file, usd, datetime.now(UTC))
-                writer = self.asking.writer(self.recordings, month)
+                writer = self.models.writer(self.recordings, month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
             outcome = self._consolidate(options, memory_file, writer)
@@ -140,13 +140,14 @@ class Night:
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
-                self.watch.did(place.named, outcome, partial(_count_pending, memory_file))
+                pending = partial(_count_pending, memory_file)
+                self.watch.report_outcome(place.named, outcome, pending)
                 budgets = budget, after
                 report = NightReport(outcome, place, self.dry_run, writer, memory_file, budgets)
                 unreported = self._write_report(report)
                 wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                check = self.asking.check_of(writer.model)
+                check = self.models.check_of(writer.model)
                 failure = model_failure(place.named, outcome, writer, self.recordings, check)
                 result = self._show(report, failure) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
@@ -215,7 +216,7 @@ class Night:
 
     def _show(self, report: NightReport, failure: tuple[str, str] | None) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
-        cost = estimate_cost(report.outcome, report.writer, self.asking.concurrency)
+        cost = estimate_cost(report.outcome, report.writer, self.models.concurrency)
         if self.output.json:
             result = report.as_json()
             unanswered = unanswered_windows(report.outcome)
@@ -228,7 +229,7 @@ class Night:
             return result
         if not self.output.quiet:
             self.output.show(*report.as_text(self.verbose))
-            self.output.show(*cost_as_text(cost, self.asking.concurrency))
+            self.output.show(*cost_as_text(cost, self.models.concurrency))
             if failure is not None:
                 self.output.show("", *failure)
         return {}

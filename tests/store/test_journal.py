@@ -30,7 +30,6 @@ from nights import AGENTS_TABLES, execute, picture, rows, unchanged
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    add_entities,
     delete_found_names,
     keep_entities,
     keep_scans,
@@ -141,7 +140,7 @@ def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str |
 
 
 def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) -> None:
-    add_entities(Journal(file, RUN, proposal), read_memory(file, known(file, number)), names)
+    by(proposal, file).add_names(read_memory(file, known(file, number)), names)
 
 
 def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
