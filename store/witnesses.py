@@ -41,22 +41,16 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
         f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
     )
     conn, chosen = file.conn, json_text(ids)
+    # A memory that an agent stored by SQL may lack the hash.
+    conn.create_function("hash_of", 1, lambda raw: content_hash(raw.decode(errors="replace")))
     conn.execute(
         "INSERT OR REPLACE INTO witnesses (id, tenant, content_hash, image, names, run_id) "
-        f"SELECT id, tenant, coalesce(content_hash, ''), json_object({image}), (SELECT "
-        "json_group_array(name) FROM (SELECT name FROM memory_entities "
-        "JOIN entities e ON e.id = entity_id WHERE memory_id = m.id ORDER BY name)), ? "
-        "FROM memories m WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, tenant, coalesce(content_hash, hash_of(CAST(content AS BLOB))), "
+        f"json_object({image}), (SELECT json_group_array(name) FROM "
+        "(SELECT name FROM memory_entities JOIN entities e ON e.id = entity_id "
+        "WHERE memory_id = m.id ORDER BY name)), ? FROM memories m "
+        "WHERE id IN (SELECT value FROM json_each(?))",
         [run_id, chosen],
-    )
-    # A memory that an agent stored by SQL may lack the hash.
-    unhashed = conn.execute(
-        "SELECT w.id, m.content FROM witnesses w JOIN memories m ON m.id = w.id "
-        "WHERE w.content_hash = ''"
-    )
-    conn.executemany(
-        "UPDATE witnesses SET content_hash = ? WHERE id = ?",
-        [(content_hash(text), memory_id) for memory_id, text in unhashed.fetchall()],
     )
     conn.execute(
         "INSERT OR REPLACE INTO witness_vectors (id, model, dimensions, vector, content_hash) "

@@ -152,8 +152,7 @@ class Tools:
         one of them is outdated or wrong, call correct; the next run merges duplicates. secrets: the
         kinds of secret (a password, a key) that it seems to contain; it is stored unchanged.
         """
-        optional = {"session": session, "source": source, "observed_at": observed_at}
-        fields = {name: value for name, value in optional.items() if value is not None}
+        fields = {"session": session, "source": source, "observed_at": observed_at}
         near = self._memory.similar(text)
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
