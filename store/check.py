@@ -18,7 +18,15 @@ from .journal_form import JournalReader
 from .kept_form import find_row_fault
 from .ledger import read_pending, to_run
 from .memories import SELECT
-from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_list, parse_object
+from .records import (
+    SAVE_HINT,
+    Memory,
+    content_hash,
+    from_row,
+    parse_claims,
+    parse_list,
+    parse_object,
+)
 from .schema_of_file import expected_parts, schema_parts
 from .vectors import is_sound, length_of
 
@@ -154,7 +162,7 @@ def refuse_unreadable(file: MemoryFile) -> None:
     """Raise `UnusableFile` if pages are damaged or values are invalid."""
     refuse_damaged(file)
     for problem in chain(_schema(file), _values(file)):
-        raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
+        raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE_HINT)
 
 
 def split_corrupt(

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 
 from .errors import FileHeld, StoreError, UnusableFile
 from .opening import open_database
-from .records import SAVE
+from .records import SAVE_HINT
 
 # The prefix of messages from the triggers that guard shared knowledge.
 SHARED = "shared knowledge: "
@@ -95,7 +95,7 @@ def translate_errors(path: Path) -> Iterator[None]:
         # SQLite quotes something in the schema that is not valid text.
         raise UnusableFile(
             f"{path} is damaged: parts of its schema are unreadable.",
-            SAVE,
+            SAVE_HINT,
         ) from error
 
 
@@ -144,7 +144,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "CORRUPT|NOTADB|ERROR unsupported file format",
         UnusableFile,
         "{path} is damaged: {error}.",
-        SAVE,
+        SAVE_HINT,
     ),
     (
         "IOERR_(WRITE|FSYNC|DIR|TRUNCATE|DELETE)",

@@ -10,7 +10,7 @@ from .erasing import Eraser, find_left, fold
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal_form import FORGOTTEN
-from .lineage import walk
+from .lineage import reached_sql
 from .memories import find_id
 from .purge import find_removed
 from .records import json_text
@@ -150,7 +150,9 @@ def _find(file: MemoryFile, prefix: str, memories: Sequence[KnownText]) -> set[s
 
 def _reach(file: MemoryFile, ids: Collection[str], near: str, far: str) -> set[str]:
     """Return the ids at the other ends of lineage edges, to any depth."""
-    reached = file.column(f"{walk(near, far)} SELECT id FROM reached", [json_text(sorted(ids))])
+    reached = file.column(
+        f"{reached_sql(near, far)} SELECT id FROM reached", [json_text(sorted(ids))]
+    )
     return {*reached} - {*ids}
 
 

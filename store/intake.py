@@ -16,7 +16,7 @@ _BEHIND = "memory_messages"
 _QUEUED = "waiting_messages"
 _IS_QUEUED = "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))"
 # SQL of what a memory of a conversation is about, after a line break; else empty.
-SUBJECT = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
+SUBJECT_SQL = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 # The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
 # The key in a run's options of the conversations that it read.

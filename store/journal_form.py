@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "waiting_messages": ("id",),
 }
 _UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
-HINT = (
+JOURNAL_HINT = (
     "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
 )
 
@@ -100,7 +100,7 @@ class JournalReader:
 def damaged_entry_error(run: object, sequence: object, fault: str) -> UnusableFile:
     """Return the error for an entry that no run wrote."""
     place = f"entry {sequence!r:.20} of run {run!r:.60}"
-    return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", HINT)
+    return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", JOURNAL_HINT)
 
 
 def _fault_of_place(row: Mapping[str, Any]) -> str | None:

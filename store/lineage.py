@@ -289,7 +289,7 @@ def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
     return [derived for derived in derived_by_id.values() if derived.status == "active"]
 
 
-def walk(near: str, far: str) -> str:
+def reached_sql(near: str, far: str) -> str:
     """Return the SQL of `reached`: the ids in a JSON array, and those at the far ends of edges."""
     # UNION visits each memory only once.
     return (
@@ -300,7 +300,7 @@ def walk(near: str, far: str) -> str:
 
 def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
     rows = file.rows(
-        f"{walk(near, far)} SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
+        f"{reached_sql(near, far)} SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
         "coalesce(m.content, e.source_content, '') AS content, "
         "coalesce(m.status, 'gone') AS status "
         f"FROM synthesized_from e JOIN reached ON e.{near} = reached.id "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import NotFound, StoreError, UnusableFile
 from .file import MemoryFile
-from .intake import SUBJECT, has_conversations
+from .intake import SUBJECT_SQL, has_conversations
 from .memory_filter import Filter
 from .prefixes import find_by_prefix
 from .records import (
@@ -16,7 +16,7 @@ from .records import (
     MARKDOWN,
     MAX_CHARACTERS,
     ROW,
-    SAVE,
+    SAVE_HINT,
     Memory,
     from_row,
     from_values,
@@ -124,7 +124,7 @@ def list_memories(
     conditions = {
         "status = ?": status,
         # LIKE would treat "%" and "_" as wildcards.
-        f"instr(lower(content || {SUBJECT}), lower(?))": contains,
+        f"instr(lower(content || {SUBJECT_SQL}), lower(?))": contains,
     }
     chosen = wanted.sql | {sql: value for sql, value in conditions.items() if value is not None}
     where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
@@ -231,7 +231,7 @@ def tenants(file: MemoryFile) -> list[str]:
     """Return all tenants, sorted. Raises `UnusableFile`."""
     names = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     if not all(isinstance(tenant, str) for tenant in names):
-        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE)
+        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE_HINT)
     return names
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from . import schema_of_file
 from .connection import connect, copy_pages, translate_errors
 from .errors import StoreError, UnusableFile
-from .records import SAVE
+from .records import SAVE_HINT
 from .schema_of_file import count_rows, newest_version
 from .sidecar import create_sidecar, remove_file
 
@@ -51,7 +51,7 @@ def _try_steps(path: Path, copy: sqlite3.Connection) -> None:
         with translate_errors(path):
             before = _look(copy)
             if before.damage:
-                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE)
+                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE_HINT)
             copy.execute("PRAGMA foreign_keys = OFF")
             copy.execute("BEGIN")
             apply_steps(copy)

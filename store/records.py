@@ -122,7 +122,7 @@ _NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" 
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
 # The hint for a damaged file.
-SAVE = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
+SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
 _NUMBERS = {
     "trust": (0, 1),
     "importance": (1, 5),
@@ -273,7 +273,9 @@ def parse_time(text: object, what: str, where: str) -> str:
     try:
         return in_utc(str(text))
     except ValueError:
-        raise UnusableFile(f"The file is damaged: {what} of {where}: not a time.", SAVE) from None
+        raise UnusableFile(
+            f"The file is damaged: {what} of {where}: not a time.", SAVE_HINT
+        ) from None
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
@@ -295,7 +297,7 @@ def read_json(text: object) -> Any:
 
 
 def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE)
+    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE_HINT)
 
 
 @lru_cache(maxsize=1_024)
@@ -338,7 +340,7 @@ def _is_time(text: str) -> bool:
 
 def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
     return UnusableFile(
-        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE
+        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE_HINT
     )
 
 

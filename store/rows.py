@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import UnusableFile
 from .file import MemoryFile
-from .records import SAVE, json_text, parse_object
+from .records import SAVE_HINT, json_text, parse_object
 
 Row = Mapping[str, Any]
 
@@ -99,7 +99,9 @@ def decode_row(text: str) -> dict[str, Any]:
             for name, value in row.items()
         }
     except (KeyError, TypeError, ValueError):
-        raise UnusableFile("The file is damaged: its journal has an invalid row.", SAVE) from None
+        raise UnusableFile(
+            "The file is damaged: its journal has an invalid row.", SAVE_HINT
+        ) from None
 
 
 # The Python types for a column of a strict table, by the column's type.

@@ -10,7 +10,7 @@ from pathlib import Path
 from .errors import UnusableFile
 from .migrations import APPLICATION_ID, OLDEST_VERSION
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
-from .records import SAVE
+from .records import SAVE_HINT
 from .schema_of_file import newest_version, version_of
 from .sidecar import file_size, sidecar_path
 
@@ -125,7 +125,7 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
         if _has_our_index(conn):
             raise UnusableFile(
                 f"{path} is damaged: the application ID is missing from its header.",
-                SAVE,
+                SAVE_HINT,
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file.",
@@ -150,5 +150,5 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: it has only {file_size(path)} of {pages * size} bytes.",
-            SAVE,
+            SAVE_HINT,
         )

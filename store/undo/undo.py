@@ -12,7 +12,7 @@ from slowwave.store.errors import ChangedSince, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
     FOUND_IN_TEXTS,
-    HINT,
+    JOURNAL_HINT,
     JournalEntry,
     JournalReader,
     damaged_entry_error,
@@ -290,7 +290,7 @@ class _Reversal:
         elif successor and self._is_succeeded_by(successor, memory_id):
             raise UnusableFile(
                 f"The file is damaged: its journal makes memory {memory_id} its own successor.",
-                HINT,
+                JOURNAL_HINT,
             )
         if "content" in back:
             # Memories derived from the current text still cite it.
