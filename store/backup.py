@@ -47,30 +47,30 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
                 expected = fingerprint(file.conn)
                 _copy(file, unfinished, "backup", _HINT)
             verify_copy(path, unfinished, expected)
-            done = _free_name(real, now)
-            unfinished.rename(done)
-            sync_folder(done.parent)
+            made = _free_name(real, now)
+            unfinished.rename(made)
+            sync_folder(made.parent)
         except BaseException:
             remove_file(unfinished)
             raise
         # Never the new backup, even if the clock was set back.
-        older = [backup for backup in list_backups(real) if backup != done]
+        older = [backup for backup in list_backups(real) if backup != made]
         for backup in older[: max(0, len(older) + 1 - keep)]:
             remove_file(backup)
-    return done
+    return made
 
 
 def list_backups(path: Path) -> list[Path]:
     """Return the backups of a file, oldest first."""
     real = path.resolve()
-    found = [
+    dated = [
         (match[1], int(match[2] or 1), backup)
         for backup in real.parent.iterdir()
         if (match := re.fullmatch(re.escape(real.name) + BACKUP, backup.name))
         and not backup.is_symlink()
         and is_memory_file(backup)
     ]
-    return [backup for _, _, backup in sorted(found)]
+    return [backup for _, _, backup in sorted(dated)]
 
 
 @contextmanager

@@ -38,22 +38,22 @@ class _Images:
 
 def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     """Return the changes of a run, even if it was undone since, ordered by observation time."""
-    found: dict[tuple[str, str], _Images] = {}
+    images_by_change: dict[tuple[str, str], _Images] = {}
     form = JournalReader(file)
     for row in file.rows(
         "SELECT * FROM journal WHERE run_id = ? AND table_name = 'memories' ORDER BY sequence",
         [run_id],
     ):
         entry = form.read(row)
-        place = entry.key["id"], entry.proposal
-        images = found.setdefault(place, _Images(entry.before is not None, {}, {}))
+        change = entry.key["id"], entry.proposal
+        images = images_by_change.setdefault(change, _Images(entry.before is not None, {}, {}))
         images.before = {**(entry.before or {}), **images.before}
         images.after |= entry.after
     later = _texts_before_later_runs(file, run_id)
     states = dict(file.tuples("SELECT key, state FROM proposals WHERE run_id = ?", [run_id]))
     changes = (
         _change(file, memory, proposal, images, later.get(memory), states.get(proposal, "applied"))
-        for (memory, proposal), images in found.items()
+        for (memory, proposal), images in images_by_change.items()
     )
     return sorted(filter(None, changes), key=attrgetter("observed_at", "memory", "proposal"))
 
@@ -79,17 +79,18 @@ def _change(
     later: its text when the first later run changed it; None if none did.
     """
     rows = file.rows("SELECT tenant, observed_at, content FROM memories WHERE id = ?", [memory])
-    now = next(rows, {})
-    left = images.after.get("content") or later or now.get("content")
-    left = left or read_source_texts(file, [memory]).get(memory)
-    was = images.before.get("content", left)
+    current = next(rows, {})
+    text_after = images.after.get("content") or later or current.get("content")
+    text_after = text_after or read_source_texts(file, [memory]).get(memory)
+    text_before = images.before.get("content", text_after)
     # A run changes active memories, unless its entry has another status.
-    before = was if images.existed and images.before.get("status", "active") == "active" else None
-    after = left if images.after.get("status", "active") == "active" else None
+    was_active = images.existed and images.before.get("status", "active") == "active"
+    before = text_before if was_active else None
+    after = text_after if images.after.get("status", "active") == "active" else None
     if before == after:
         return None
-    known = {**now, **images.after}
-    place = known.get("tenant", ""), known.get("observed_at", "")
+    columns = {**current, **images.after}
+    place = columns.get("tenant", ""), columns.get("observed_at", "")
     return TextChange(memory, proposal, *place, before, after, state)
 
 

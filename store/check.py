@@ -18,7 +18,15 @@ from .journal_form import JournalReader
 from .kept_form import find_row_fault
 from .ledger import read_pending, to_run
 from .memories import SELECT
-from .records import SAVE, Memory, content_hash, from_row, parse_claims, parse_list, parse_object
+from .records import (
+    SAVE_HINT,
+    Memory,
+    content_hash,
+    from_row,
+    parse_claims,
+    parse_list,
+    parse_object,
+)
 from .schema_of_file import expected_parts, schema_parts
 from .vectors import is_sound, length_of
 
@@ -154,7 +162,7 @@ def refuse_unreadable(file: MemoryFile) -> None:
     """Raise `UnusableFile` if pages are damaged or values are invalid."""
     refuse_damaged(file)
     for problem in chain(_schema(file), _values(file)):
-        raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE)
+        raise UnusableFile(f"{file.path} is damaged: {problem.detail}.", SAVE_HINT)
 
 
 def split_corrupt(
@@ -182,13 +190,13 @@ def _has_intact_text(file: MemoryFile, memory: Memory) -> bool:
     if "\ufffd" not in memory.content:
         return True
     # The replacement character, itself or for invalid bytes.
-    kept = file.value(
+    raw = file.value(
         "SELECT CAST(content AS BLOB) FROM memories WHERE id = ?1 UNION ALL "
         "SELECT CAST(source_content AS BLOB) FROM synthesized_from "
         "WHERE source_id = ?1 AND source_content IS NOT NULL",
         [memory.id],
     )
-    return bool(kept == memory.content.encode())
+    return bool(raw == memory.content.encode())
 
 
 def _integrity(file: MemoryFile) -> list[Problem]:
@@ -226,17 +234,17 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
 
 def _schema(file: MemoryFile) -> Iterator[Problem]:
     """Find missing tables, columns, indexes and triggers; an agent may add its own."""
-    kept = schema_parts(file.conn)
-    for part, columns in expected_parts(kept).items():
-        lost = columns - kept.get(part, set())
-        if part not in kept:
+    parts = schema_parts(file.conn)
+    for part, columns in expected_parts(parts).items():
+        missing = columns - parts.get(part, set())
+        if part not in parts:
             yield Problem(_CHANGED, f"{part} is missing")
-        elif lost:
-            yield Problem(_CHANGED, f"{part} lacks {', '.join(sorted(lost))}")
+        elif missing:
+            yield Problem(_CHANGED, f"{part} lacks {', '.join(sorted(missing))}")
 
 
 def _texts(file: MemoryFile) -> Iterator[Problem]:
-    for memory_id, raw, kept in file.conn.execute(
+    for memory_id, raw, stored_hash in file.conn.execute(
         "SELECT id, CAST(content AS BLOB), content_hash FROM memories"
     ):
         try:
@@ -244,7 +252,7 @@ def _texts(file: MemoryFile) -> Iterator[Problem]:
         except UnicodeDecodeError:
             yield Problem("not UTF-8", f"memory {memory_id} has invalid bytes")
             continue
-        if kept not in (None, content_hash(text)):
+        if stored_hash not in (None, content_hash(text)):
             yield Problem("wrong hash", f"the text of memory {memory_id} does not match its hash")
 
 

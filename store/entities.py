@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from .file import MemoryFile
 from .journal import Journal
-from .records import Memory, json_text
+from .records import json_text
 from .rows import delete_rows
 from .witnesses import names_of_witnesses
 
@@ -19,7 +19,7 @@ def keep_entities(
     run_id: None for names that were supplied with the memory.
     """
     pairs = [(memory_id, name) for memory_id, names in mentions for name in names]
-    _add_names(file, tenant, {name for _, name in pairs}, run_id)
+    add_names(file, tenant, {name for _, name in pairs}, run_id)
     file.conn.executemany(
         "INSERT INTO memory_entities (memory_id, entity_id, run_id) "
         "SELECT ?1, id, ?2 FROM entities WHERE tenant = ?3 AND name = ?4 "
@@ -29,27 +29,13 @@ def keep_entities(
     )
 
 
-def _add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
+def add_names(file: MemoryFile, tenant: str, names: Iterable[str], run_id: str | None) -> None:
+    """Insert the names that a tenant lacks, in the caller's transaction."""
     file.conn.executemany(
         "INSERT INTO entities (tenant, name, run_id) VALUES (?, ?, ?) "
         "ON CONFLICT (tenant, name) DO NOTHING",
         [(tenant, name, run_id) for name in sorted(names)],
     )
-
-
-def add_entities(journal: Journal, memory: Memory, names: Iterable[str]) -> None:
-    """Add names to a memory, journaled, in the caller's transaction."""
-    file, run_id = journal.file, journal.run_id
-    known = {name for name, _ in read_memory_entities(file, memory.id)}
-    new = sorted(set(names) - known)
-    _add_names(file, memory.tenant, new, run_id)
-    found = file.conn.execute(
-        "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
-        "ORDER BY name",
-        [json_text(new), memory.tenant],
-    )
-    row = {"memory_id": memory.id, "run_id": run_id}
-    journal.insert("memory_entities", *(row | {"entity_id": entity} for (entity,) in found))
 
 
 def mentioned_names(file: MemoryFile, memory_ids: Sequence[str]) -> list[int]:
@@ -80,12 +66,12 @@ def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) 
 
 def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str) -> None:
     """Delete the names that runs found in changed texts, journaled; supplied names stay."""
-    found = file.conn.execute(
+    mentions = file.conn.execute(
         "SELECT memory_id, entity_id FROM json_each(?) CROSS JOIN memory_entities "
         "ON memory_id = value WHERE run_id IS NOT NULL",
         [json_text(list(dict.fromkeys(memory_ids)))],
     )
-    keys = [{"memory_id": memory_id, "entity_id": entity} for memory_id, entity in found]
+    keys = [{"memory_id": memory_id, "entity_id": entity} for memory_id, entity in mentions]
     Journal(file, run_id, "").keep_images("memory_entities", keys)
     delete_rows(file, "memory_entities", keys)
 
@@ -104,15 +90,15 @@ def read_scans(file: MemoryFile, tenant: str) -> dict[str, str]:
 
 def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     """Return the names that memories mention, sorted, by memory id, including purged ones."""
-    found = names_of_witnesses(file, tenant)
+    names_by_memory = names_of_witnesses(file, tenant)
     rows = file.conn.execute(
         "SELECT memory_id, name FROM memory_entities JOIN entities ON id = entity_id "
         "WHERE tenant = ? ORDER BY memory_id, name",
         [tenant],
     )
     for memory_id, name in rows:
-        found.setdefault(memory_id, []).append(name)
-    return {memory_id: names for memory_id, names in found.items() if names}
+        names_by_memory.setdefault(memory_id, []).append(name)
+    return {memory_id: listed for memory_id, listed in names_by_memory.items() if listed}
 
 
 def read_memory_entities(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:

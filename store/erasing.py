@@ -34,9 +34,9 @@ def fold(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
 
 
-def _begins(text: str, at: int) -> bool:
+def _begins(text: str, index: int) -> bool:
     """Whether a letter, with the accents after it, or white space begins at a place in a text."""
-    before, letter = text[max(0, at - 2) : at], text[at]
+    before, letter = text[max(0, index - 2) : index], text[index]
     if letter.isspace() or not before or before[-1].isspace():
         return not (letter.isspace() and before[-1:].isspace())
     # The parts of a Korean syllable are composed, too.
@@ -69,15 +69,15 @@ class Eraser:
             return value
         if value in self._wholes:
             return ERASED
-        found = read_json(value) if value[:1] in ("{", "[") else None
-        if found is None:
+        parsed = read_json(value) if value[:1] in ("{", "[") else None
+        if parsed is None:
             if _OPAQUE.fullmatch(value):
                 return value
             for start, end in reversed(self._find(value)):
                 value = f"{value[:start]}{ERASED}{value[end:]}"
             return value
-        erased = self._erase_within(found)
-        return value if erased == found else json_text(erased)
+        erased = self._erase_within(parsed)
+        return value if erased == parsed else json_text(erased)
 
     def _erase_within(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -93,17 +93,17 @@ class Eraser:
         """Return where whole letters of a text have the texts, in any spelling."""
         if self._parts.search(fold(text)) is None:
             return []
-        folded, places, found = "", list[tuple[int, int]](), [(0, 0)]
-        starts = (at for at in range(len(text)) if _begins(text, at))
+        folded, places, spans = "", list[tuple[int, int]](), [(0, 0)]
+        starts = (index for index in range(len(text)) if _begins(text, index))
         for start, end in pairwise([*starts, len(text)]):
             form = fold(text[start:end]) or " "
             folded += form
             places += [(start, end)] * len(form)
         for match in self._parts.finditer(folded):
             # Two may be in one ligature.
-            start = max(places[match.start()][0], found[-1][1])
-            found.append((start, places[match.end() - 1][1]))
-        return found[1:]
+            start = max(places[match.start()][0], spans[-1][1])
+            spans.append((start, places[match.end() - 1][1]))
+        return spans[1:]
 
     def sparing_nothing(self) -> Eraser:
         """Return an eraser that also finds the texts in spared values."""

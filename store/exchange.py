@@ -228,26 +228,28 @@ def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
 def _exported(
     file: MemoryFile, memory: Memory, everything: bool, with_vectors: bool
 ) -> dict[str, Any]:
-    kept = vars(memory) | {"entities": [name for name, _ in read_memory_entities(file, memory.id)]}
+    line = vars(memory) | {"entities": [name for name, _ in read_memory_entities(file, memory.id)]}
     if memory.content_hash == content_hash(memory.content):
-        del kept["content_hash"]
+        del line["content_hash"]
     if not everything:
-        kept |= {"superseded_by": None, "superseded_at": None}
+        line |= {"superseded_by": None, "superseded_at": None}
     vectors = [
         {"model": model, "vector": to_numbers(blob)}
-        for model, of, blob in (read_memory_vectors(file, memory.id) if with_vectors else ())
-        if of == memory.content_hash  # otherwise the text has changed since
+        for model, vector_hash, blob in (
+            read_memory_vectors(file, memory.id) if with_vectors else ()
+        )
+        if vector_hash == memory.content_hash  # otherwise the text has changed since
     ]
     if vectors:
-        kept["embedding_model"], kept["embedding"] = vectors[0].values()
-    kept["more_embeddings"] = vectors[1:]
-    kept["synthesized_from"] = [
+        line["embedding_model"], line["embedding"] = vectors[0].values()
+    line["more_embeddings"] = vectors[1:]
+    line["synthesized_from"] = [
         {name: value for name, value in edge.items() if name != "derived_id"}
         for edge in read_source_edges(file, memory.id, with_texts=not everything)
     ]
     # An import fills in default values.
     return {
         name: value
-        for name, value in kept.items()
+        for name, value in line.items()
         if name in ("id", "tenant") or value not in (DEFAULTS[name], ())
     }

@@ -33,7 +33,7 @@ class Feedback:
     why_not: str | None = None
 
 
-def judge(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback:
+def record_feedback(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback:
     """Change the trust in the memory whose id is, or starts with, `memory_id`.
 
     Raises `NotFound` or `Ambiguous`.

@@ -16,7 +16,7 @@ from .errors import StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
-from .schema_of_file import applied_steps, is_outdated, newest_version
+from .schema_of_file import is_outdated, newest_version, version_of
 from .sidecar import file_size, link_into_place, remove_file
 from .validate import refuse_broken_link, refuse_non_database, refuse_unusable
 
@@ -91,11 +91,11 @@ def new_file(path: Path) -> Iterator[MemoryFile]:
     `StoreError` if the path exists.
     """
     _refuse_existing(path)
-    made = path.with_name(f".slowwave-{secrets.token_hex(8)}.new")
+    unnamed = path.with_name(f".slowwave-{secrets.token_hex(8)}.new")
     try:
         with _translate_os_errors(path):
-            made.touch(0o666, exist_ok=False)
-        with translate_errors(path), connect(made, "rw") as conn:
+            unnamed.touch(0o666, exist_ok=False)
+        with translate_errors(path), connect(unnamed, "rw") as conn:
             # Nobody else reads it yet, and an incomplete file is deleted: no journal on disk.
             conn.execute("PRAGMA journal_mode = MEMORY")
             # Sync it before it gets its name.
@@ -108,9 +108,9 @@ def new_file(path: Path) -> Iterator[MemoryFile]:
             conn.execute("PRAGMA journal_mode = WAL")
         _refuse_existing(path)
         with _translate_os_errors(path):
-            link_into_place(made, path)
+            link_into_place(unnamed, path)
     finally:
-        remove_file(made)
+        remove_file(unnamed)
 
 
 def open_or_create(path: Path) -> AbstractContextManager[MemoryFile]:
@@ -189,8 +189,8 @@ def checkpoint_log(path: Path) -> None:
 
 
 def schema_version(file: MemoryFile) -> int:
-    """Return the number of migrations that a file has had."""
-    return len(applied_steps(file.conn))
+    """Return the schema version of a file."""
+    return version_of(file.conn)
 
 
 @contextmanager
@@ -211,10 +211,10 @@ def _open(path: Path, mode: Literal["ro", "rw"]) -> Iterator[MemoryFile]:
 def identity_of(path: Path) -> Identity | None:
     """Return what distinguishes a file from one that replaces it; None if it is gone."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None  # deleted, or its folder is not accessible
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _exists(path: Path) -> bool:

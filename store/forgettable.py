@@ -10,7 +10,7 @@ from .erasing import Eraser, find_left, fold
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal_form import FORGOTTEN
-from .lineage import walk
+from .lineage import reached_sql
 from .memories import find_id
 from .purge import find_removed
 from .records import json_text
@@ -77,41 +77,41 @@ def find_forgettable(
     """
     if (forgotten_at := _forgotten_at(file, memory, text)) is not None:
         return Forgettable(text, (), (), (), (), forgotten_at)
-    everything = [KnownText(*row) for row in file.tuples(KNOWN)]
-    memories = [known for known in everything if not tenants or known.tenant in tenants]
+    rows = [KnownText(*values) for values in file.tuples(KNOWN)]
+    memories = [row for row in rows if not tenants or row.tenant in tenants]
     if text is not None:
         folded = fold(text)
-        chosen = {known.id for known in memories if folded in fold(known.content)}
+        selected = {row.id for row in memories if folded in fold(row.content)}
         # Each memory with the text of a chosen one has the text that was specified.
         texts = set()
     else:
-        chosen = _find(file, memory or "", memories)
+        selected = _find(file, memory or "", memories)
         # What these supersede would become active again.
-        while more := {known.id for known in memories if known.superseded_by in chosen} - chosen:
-            chosen |= more
-        texts = {known.content for known in memories if known.id in chosen}
-        chosen |= {known.id for known in memories if known.content in texts}
+        while (
+            superseded := {row.id for row in memories if row.superseded_by in selected} - selected
+        ):
+            selected |= superseded
+        texts = {row.content for row in memories if row.id in selected}
+        selected |= {row.id for row in memories if row.content in texts}
         texts = {fold(content) for content in texts} - {""}
-    reached = _reach(file, chosen, "source_id", "derived_id")
-    derived = {known.id for known in memories if known.is_written and known.id in reached} - chosen
-    forgotten = chosen | derived
-    rest = [known for known in memories if known.id not in forgotten]
+    reached = _reach(file, selected, "source_id", "derived_id")
+    derived = {row.id for row in memories if row.is_written and row.id in reached} - selected
+    forgotten = selected | derived
+    staying = [row for row in memories if row.id not in forgotten]
     refuse_current_facts(file, sorted(forgotten))
-    bereft = [known for known in rest if known.superseded_by in forgotten]
+    bereft = [row for row in staying if row.superseded_by in forgotten]
     # An earlier version of a shared fact stays outdated.
     facts = shared_tenants(file)
-    released = {
-        known.id for known in bereft if known.status == "superseded" and known.tenant not in facts
-    }
-    related = reached | _reach(file, chosen, "derived_id", "source_id")
-    related |= {known.id for known in bereft}
-    related |= {known.id for known in rest if any(part in fold(known.content) for part in texts)}
+    released = {row.id for row in bereft if row.status == "superseded" and row.tenant not in facts}
+    related = reached | _reach(file, selected, "derived_id", "source_id")
+    related |= {row.id for row in bereft}
+    related |= {row.id for row in staying if any(part in fold(row.content) for part in texts)}
 
     def select(ids: Collection[str]) -> tuple[KnownText, ...]:
-        return tuple(known for known in memories if known.id in ids)
+        return tuple(row for row in memories if row.id in ids)
 
     related -= forgotten | released
-    return Forgettable(text, select(chosen), select(derived), select(released), select(related))
+    return Forgettable(text, select(selected), select(derived), select(released), select(related))
 
 
 def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
@@ -128,10 +128,10 @@ def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str
     Eraser([text or ""]).offer_to(file)
     if find_left(file):
         return None
-    at = file.value(f"SELECT max(started_at) FROM runs WHERE {UNFINISHED}")
-    if at is None:
+    started_at = file.value(f"SELECT max(started_at) FROM runs WHERE {UNFINISHED}")
+    if started_at is None:
         raise NotFound(f"Nothing in {file.path} contains this text.")
-    return str(at)
+    return str(started_at)
 
 
 def _find(file: MemoryFile, prefix: str, memories: Sequence[KnownText]) -> set[str]:
@@ -143,21 +143,23 @@ def _find(file: MemoryFile, prefix: str, memories: Sequence[KnownText]) -> set[s
         if removed is None:
             raise
         memory_id = removed.id
-    if not any(known.id == memory_id for known in memories):
+    if not any(row.id == memory_id for row in memories):
         raise NotFound(f"There is no memory '{prefix}' of this tenant in {file.path}.")
     return {memory_id}
 
 
 def _reach(file: MemoryFile, ids: Collection[str], near: str, far: str) -> set[str]:
     """Return the ids at the other ends of lineage edges, to any depth."""
-    found = file.column(f"{walk(near, far)} SELECT id FROM reached", [json_text(sorted(ids))])
-    return {*found} - {*ids}
+    reached = file.column(
+        f"{reached_sql(near, far)} SELECT id FROM reached", [json_text(sorted(ids))]
+    )
+    return {*reached} - {*ids}
 
 
-def refuse_derived(found: Forgettable, derived: bool) -> None:
+def refuse_derived(forgettable: Forgettable, with_derived: bool) -> None:
     """Raise `StoreError` if memories derived from the forgotten ones would stay."""
-    if found.derived and not derived:
-        ids = ", ".join(known.id for known in found.derived)
+    if forgettable.derived and not with_derived:
+        ids = ", ".join(memory.id for memory in forgettable.derived)
         raise StoreError(
             f"Runs derived memories from it: {ids}.",
             "Nothing was changed. Pass --derived to forget them, too: their other sources become "

@@ -66,18 +66,20 @@ class Forgotten:
     eraser: Eraser = field(repr=False, compare=False)
 
 
-def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = None) -> Forgotten:
+def forget(
+    file: MemoryFile, forgettable: Forgettable, now: str, reason: str | None = None
+) -> Forgotten:
     """Erase memories, and all texts about them, in one transaction; it cannot be undone.
 
     reason: stored with the tombstones. Raises `StoreError` if it contains an erased text.
     """
-    run_id, ids = new_id(), [known.id for known in (*found.memories, *found.derived)]
+    run_id, ids = new_id(), [memory.id for memory in (*forgettable.memories, *forgettable.derived)]
     with file_errors("list", file.path.parent):
         backups = list_backups(file.path)
     with file.transaction():
         file.conn.execute("PRAGMA secure_delete = ON")
         texts = _texts_of(file, ids)
-        eraser = _eraser_of(file, found, ids, texts)
+        eraser = _eraser_of(file, forgettable, ids, texts)
         if reason is not None and eraser.erase(reason) != reason:
             raise StoreError("The reason contains the text to forget.", "Nothing was changed.")
         rows = _erase_messages(file, ids)
@@ -98,7 +100,7 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
     return Forgotten(
         run_id,
         tuple(ids),
-        tuple(known.id for known in found.released),
+        tuple(memory.id for memory in forgettable.released),
         tuple(runs),
         rows,
         tuple(find_left(file)),
@@ -108,18 +110,18 @@ def forget(file: MemoryFile, found: Forgettable, now: str, reason: str | None = 
     )
 
 
-def find_rewritten(file: MemoryFile, found: Forgettable) -> tuple[str, ...]:
+def find_rewritten(file: MemoryFile, forgettable: Forgettable) -> tuple[str, ...]:
     """Return the memories that stay, but have it in their source, session, tags or metadata."""
-    ids = [known.id for known in (*found.memories, *found.derived)]
-    _eraser_of(file, found, ids, _texts_of(file, ids)).offer_to(file)
+    ids = [memory.id for memory in (*forgettable.memories, *forgettable.derived)]
+    _eraser_of(file, forgettable, ids, _texts_of(file, ids)).offer_to(file)
     return _find_rewritten(file, ids)
 
 
 def _find_rewritten(file: MemoryFile, ids: Sequence[str]) -> tuple[str, ...]:
-    having = " OR ".join(map(holds, _TEXTS["memories"]))
+    conditions = " OR ".join(map(holds, _TEXTS["memories"]))
     return tuple(
         file.column(
-            f"SELECT id FROM memories WHERE ({having}) "
+            f"SELECT id FROM memories WHERE ({conditions}) "
             "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
             [json_text(ids)],
         )
@@ -150,18 +152,20 @@ def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
     return set(filter(None, texts))
 
 
-def _eraser_of(file: MemoryFile, found: Forgettable, ids: Sequence[str], texts: set[str]) -> Eraser:
+def _eraser_of(
+    file: MemoryFile, forgettable: Forgettable, ids: Sequence[str], texts: set[str]
+) -> Eraser:
     """Return what erases the texts, except those that a memory which stays has, too."""
-    gone = set(ids)
-    everything = (KnownText(*row) for row in file.tuples(KNOWN))
-    kept = [known for known in everything if known.id not in gone]
-    rest = {known.content for known in kept}
-    within = "\0".join(map(fold, rest))
-    wanted = texts if found.text is None else texts | {found.text}
+    forgotten = set(ids)
+    rows = (KnownText(*row) for row in file.tuples(KNOWN))
+    staying = [memory for memory in rows if memory.id not in forgotten]
+    staying_texts = {memory.content for memory in staying}
+    all_staying = "\0".join(map(fold, staying_texts))
+    erased_texts = texts if forgettable.text is None else texts | {forgettable.text}
     return Eraser(
-        (text for text in wanted if fold(text) not in within),
-        wanted - rest,
-        {name for known in kept for name in (known.id, known.tenant)},
+        (text for text in erased_texts if fold(text) not in all_staying),
+        erased_texts - staying_texts,
+        {name for memory in staying for name in (memory.id, memory.tenant)},
     )
 
 
@@ -217,7 +221,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
         chosen | {"touched": json_text([(run, proposal) for run, _, proposal in entries])},
     ).fetchall()
     keys = [(run, key) for run, key, _ in decisions]
-    done = [
+    counts = [
         conn.executemany(f"DELETE FROM {table} WHERE run_id = ? AND {column} = ?", rows).rowcount
         for table, column, rows in (
             ("journal", "sequence", [(run, sequence) for run, sequence, _ in entries]),
@@ -226,9 +230,9 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
             ("proposals", "key", keys),
         )
     ]
-    # Nobody wants back the vectors and names that a run found.
+    # Vectors and names that a run found do not count: a later run finds them again.
     aged = {run for run, _, proposal in entries if proposal in STATUS_AFTER}
-    return sorted(aged | {run for run, _, applied in decisions if applied}), sum(done)
+    return sorted(aged | {run for run, _, applied in decisions if applied}), sum(counts)
 
 
 def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
@@ -239,10 +243,10 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
         "WHERE derived_id IN (SELECT value FROM json_each(?))",
         [json_text(ids)],
     )
-    gone = [content_hash(text) for text in texts]
+    hashes = [content_hash(text) for text in texts]
     # A model reads the other sources of a derived memory again.
-    asked = [*gone, *map(content_hash, sources)]
-    wheres: list[tuple[str, str, Sequence[object]]] = [
+    shown_hashes = [*hashes, *map(content_hash, sources)]
+    conditions: list[tuple[str, str, Sequence[object]]] = [
         # Lineage has the only text of a purged memory.
         (
             "synthesized_from",
@@ -253,8 +257,8 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
         ("memory_messages", f"memory_id {chosen}", ids),
         ("witnesses", f"id {chosen}", ids),
         ("memories", f"id {chosen}", ids),
-        ("asked", f"content_hash {chosen}", asked),
-        ("disputes", f"earlier_hash {chosen} OR later_hash {chosen}", gone),
+        ("asked", f"content_hash {chosen}", shown_hashes),
+        ("disputes", f"earlier_hash {chosen} OR later_hash {chosen}", hashes),
         (
             "entities",
             f"{holds('name')} OR id {chosen} AND id NOT IN (SELECT entity_id FROM memory_entities)",
@@ -264,7 +268,7 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
     ]
     return sum(
         conn.execute(f"DELETE FROM {table} WHERE {where}", {"ids": json_text(values)}).rowcount
-        for table, where, values in wheres
+        for table, where, values in conditions
     )
 
 

@@ -16,7 +16,7 @@ _BEHIND = "memory_messages"
 _QUEUED = "waiting_messages"
 _IS_QUEUED = "state = 'waiting' AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))"
 # SQL of what a memory of a conversation is about, after a line break; else empty.
-SUBJECT = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
+SUBJECT_SQL = "coalesce(char(10) || json_extract(metadata, '$.subject'), '')"
 # The key in a run's report of the parts that it could not read, with id, state and reason.
 UNREAD = "unread"
 # The key in a run's options of the conversations that it read.
@@ -85,9 +85,9 @@ def read_chains(file: MemoryFile, tenant: str, chains: Sequence[str]) -> frozens
 
 def mark_as_read(file: MemoryFile, run_id: str, tenant: str, chains: Iterable[str]) -> None:
     """Mark messages as read, journaled, in the caller's transaction."""
-    wanted = list(dict.fromkeys(chains))
-    known = read_chains(file, tenant, wanted)
-    new = (chain for chain in wanted if chain not in known)
+    unique = list(dict.fromkeys(chains))
+    already_read = read_chains(file, tenant, unique)
+    new = (chain for chain in unique if chain not in already_read)
     rows = ({"tenant": tenant, "chain": chain, "run_id": run_id} for chain in new)
     Journal(file, run_id, "").insert(_READ, *rows)
 
@@ -113,7 +113,7 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
 
     Raises `UnusableFile`.
     """
-    found: dict[str, list[KeptMessage]] = {}
+    messages: dict[str, list[KeptMessage]] = {}
     for row in file.rows(
         f"SELECT * FROM {_BEHIND} WHERE memory_id IN (SELECT value FROM json_each(?)) "
         "ORDER BY memory_id, conversation, place, chain",
@@ -123,8 +123,8 @@ def read_messages_of(file: MemoryFile, ids: Sequence[str]) -> dict[str, list[Kep
         quotes = parse_list(row["quotes"], "the quotes", f"memory {memory_id}")
         del row["run_id"]
         message = KeptMessage(**row | {"quotes": tuple(map(str, quotes))})
-        found.setdefault(memory_id, []).append(message)
-    return found
+        messages.setdefault(memory_id, []).append(message)
+    return messages
 
 
 def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:

@@ -35,12 +35,12 @@ class Journal:
         set_columns(self.file, table, keys, changes)
         after = current_rows(self.file, table, keys)
         entries: list[tuple[Row, Row, Row]] = []
-        for key, was, became in zip(keys, before, after, strict=True):
-            if was is None:
+        for key, old, new in zip(keys, before, after, strict=True):
+            if old is None:
                 raise StoreError(f"{table} does not have the row {dict(key)}.")
-            left = {name: value for name, value in (became or {}).items() if value != was[name]}
-            if left:
-                entries.append((key, {name: was[name] for name in left}, left))
+            changed = {name: value for name, value in (new or {}).items() if value != old[name]}
+            if changed:
+                entries.append((key, {name: old[name] for name in changed}, changed))
         self.record(table, entries)
 
     def write(self, table: str, key: Row, columns: Row) -> None:
@@ -52,8 +52,8 @@ class Journal:
 
     def keep_images(self, table: str, keys: Sequence[Row]) -> None:
         """Journal rows that the run is about to delete or replace."""
-        found = zip(keys, current_rows(self.file, table, keys), strict=True)
-        self.record(table, ((key, row, {}) for key, row in found if row is not None))
+        rows = zip(keys, current_rows(self.file, table, keys), strict=True)
+        self.record(table, ((key, row, {}) for key, row in rows if row is not None))
 
     def record(self, table: str, entries: Iterable[tuple[Row, Row | None, Row]]) -> None:
         """Journal changes without making them.

@@ -31,7 +31,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "waiting_messages": ("id",),
 }
 _UPDATED = ("memories", "waiting_messages", *FOUND_IN_TEXTS)
-HINT = (
+JOURNAL_HINT = (
     "Nothing was changed. Restore the file from a backup; 'slowwave check FILE' lists the damage."
 )
 
@@ -100,7 +100,7 @@ class JournalReader:
 def damaged_entry_error(run: object, sequence: object, fault: str) -> UnusableFile:
     """Return the error for an entry that no run wrote."""
     place = f"entry {sequence!r:.20} of run {run!r:.60}"
-    return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", HINT)
+    return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", JOURNAL_HINT)
 
 
 def _fault_of_place(row: Mapping[str, Any]) -> str | None:
@@ -117,8 +117,8 @@ def _fault_of_kind(entry: JournalEntry) -> str | None:
     """Return why an entry is not an insert, an update or an image of a row; None if it is."""
     table, key, before, after = entry.table, entry.key, entry.before, entry.after
     if before is None:
-        whole = key.items() <= after.items()
-        if not whole or (table == "memories" and not set(COLUMNS) <= after.keys()):
+        has_key = key.items() <= after.items()
+        if not has_key or (table == "memories" and not set(COLUMNS) <= after.keys()):
             return f"is not the whole row of {table} that a run inserted"
     elif entry.is_image:
         if table == "memories" and entry.proposal in (PURGED, FORGOTTEN):

@@ -145,10 +145,10 @@ class ImportLine(_Fields):
         """Return the vectors by model. Raises ValueError if `embedding` or its model is missing."""
         if (self.embedding is None) != (self.embedding_model is None):
             raise ValueError("embedding and embedding_model must be given together")
-        more = {item.model: item.vector for item in self.more_embeddings}
+        vectors = {item.model: item.vector for item in self.more_embeddings}
         if self.embedding is None or self.embedding_model is None:
-            return more
-        return {self.embedding_model: self.embedding} | more
+            return vectors
+        return {self.embedding_model: self.embedding} | vectors
 
     def edges(self, memory_id: str) -> list[dict[str, Any]]:
         """Return the lineage edges from the memory to its sources."""

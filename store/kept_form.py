@@ -39,10 +39,10 @@ class _Kept(Struct):
 
 def find_row_fault(decision: Decision) -> str | None:
     """Return why the proposal of a row of the ledger is invalid; None if it is valid."""
-    kept = decision.numbers.get(KEPT)
-    if (fault := find_fault(kept)) is not None:
+    stored = decision.numbers.get(KEPT)
+    if (fault := find_fault(stored)) is not None:
         return fault
-    proposal = convert(kept, _Kept).proposal
+    proposal = convert(stored, _Kept).proposal
     columns = {name: getattr(decision, name) for name in ("operation", "tenant", "survivor")}
     for name, value in (columns | {"id": decision.key, "sources": list(decision.sources)}).items():
         if getattr(proposal, name) != value:
@@ -52,12 +52,12 @@ def find_row_fault(decision: Decision) -> str | None:
     return None
 
 
-def find_fault(kept: object) -> str | None:
+def find_fault(stored: object) -> str | None:
     """Return why a proposal from JSON is invalid; None if it is consistent in itself."""
-    if kept is None:
+    if stored is None:
         return "it was not stored"
     try:
-        proposal = convert(kept, _Kept).proposal
+        proposal = convert(stored, _Kept).proposal
     except ValidationError as error:
         return f"it is not a proposal: {error}"
     return next((fault for fault, is_found in _inconsistencies(proposal) if is_found), None)

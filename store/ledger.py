@@ -167,14 +167,14 @@ def _read_latest(file: MemoryFile, where: str, *parameters: object) -> list[Deci
 
 def read_applied_approvals(file: MemoryFile, run_id: str) -> dict[str, Decision]:
     """Return the applied decisions, by key, about the approved proposals of a run."""
-    found = _read(
+    decisions = _read(
         file,
         "SELECT later.* FROM proposals approved JOIN proposals later USING (key) "
         "WHERE approved.run_id = ? AND approved.state = 'approved' AND later.state = 'applied' "
         "ORDER BY later.decided_at, later.run_id",
         run_id,
     )
-    return {decision.key: decision for decision in found}
+    return {decision.key: decision for decision in decisions}
 
 
 def read_reviewed(file: MemoryFile) -> list[Decision]:
@@ -264,14 +264,14 @@ def read_last_start(file: MemoryFile, chosen: Sequence[str]) -> str | None:
 
     Failed and interrupted runs do not count, nor do runs for only some of the tenants.
     """
-    found = file.value(
+    started_at = file.value(
         "SELECT max(started_at) FROM runs WHERE outcome IN ('done', 'partial', 'undone') "
         f"AND ({_OF_MAINTAIN}) AND (coalesce(json_array_length(options, '$.tenant'), 0) = 0 "
         "OR NOT EXISTS (SELECT 1 FROM json_each(?) WHERE value NOT IN "
         "(SELECT value FROM json_each(options, '$.tenant'))))",
         [json_text(chosen)],
     )
-    return None if found is None else parse_time(found, "started_at", "a row of runs")
+    return None if started_at is None else parse_time(started_at, "started_at", "a row of runs")
 
 
 def count_new(file: MemoryFile, chosen: Sequence[str]) -> int:
@@ -309,8 +309,8 @@ def has_run(file: MemoryFile, run_id: str) -> bool:
 
 def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
     """Return the decision of a run about a proposal; None if there is none."""
-    found = _read(file, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", run_id, key)
-    return next(iter(found), None)
+    rows = _read(file, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", run_id, key)
+    return next(iter(rows), None)
 
 
 def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
@@ -320,11 +320,12 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     `StoreError` if it is not applied.
     """
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
-    found = _read(file, sql, find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant))
-    for decision in found:
+    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
+    decisions = _read(file, sql, key)
+    for decision in decisions:
         if decision.state == "applied":
             return decision
-    why, hint = found[0].state, "See 'slowwave review show FILE PROPOSAL'."
+    why, hint = decisions[0].state, "See 'slowwave review show FILE PROPOSAL'."
     raise StoreError(f"Proposal {prefix} is not applied: its state is {why}.", hint)
 
 

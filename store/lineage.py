@@ -142,8 +142,8 @@ def read_support(file: MemoryFile, tenants: Sequence[str]) -> list[Support]:
     rows = file.tuples(_SUPPORT, [json_text(tenants)])
     return [
         # A memory that an agent stored or edited by SQL has no hash.
-        Support(derived, tenant, source, used, of or (text and content_hash(text)), *state)
-        for derived, tenant, source, used, of, text, *state in rows
+        Support(derived, tenant, source, used, current or (text and content_hash(text)), *state)
+        for derived, tenant, source, used, current, text, *state in rows
     ]
 
 
@@ -174,17 +174,14 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[Claim]:
 
     Statements from earlier runs keep their authors. Raises `UnusableFile`.
     """
-    rows = file.conn.execute(
-        "SELECT claims, CASE writer WHEN 'model' THEN model END FROM derivations "
-        "WHERE memory_id = ? ORDER BY run_id",
-        [memory_id],
-    )
     claims: list[Claim] = []
-    for text, model in rows:
+    for text in file.column(
+        "SELECT claims FROM derivations WHERE memory_id = ? ORDER BY run_id", [memory_id]
+    ):
         before = {claim.text: claim for claim in claims if claim.written_by is not None}
         claims = [
             before.get(claim.text, claim) if claim.written_by is None else claim
-            for claim in _parse_claims(text, model, f"memory {memory_id}")
+            for claim in _parse_claims(text, f"memory {memory_id}")
         ]
     return claims
 
@@ -195,23 +192,18 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[Claim]]:
     Raises `UnusableFile`.
     """
     rows = file.conn.execute(
-        "SELECT proposal, claims, CASE writer WHEN 'model' THEN model END FROM derivations "
-        "WHERE run_id = ? AND operation <> 'merge'",
+        "SELECT proposal, claims FROM derivations WHERE run_id = ? AND operation <> 'merge'",
         [run_id],
     )
-    return {
-        proposal: _parse_claims(claims, model, f"proposal {proposal}")
-        for proposal, claims, model in rows
-    }
+    return {proposal: _parse_claims(claims, f"proposal {proposal}") for proposal, claims in rows}
 
 
-def _parse_claims(text: object, model: str | None, where: str) -> list[Claim]:
+def _parse_claims(text: object, where: str) -> list[Claim]:
     return [
         Claim(
             str(claim.get("text", "")),
             tuple(map(str, claim.get("sources", ()))),
-            # Until schema version 5, claims did not have authors of their own.
-            claim.get("written_by", model),
+            claim.get("written_by"),
             claim.get("checked_by"),
         )
         for claim in parse_claims(text, "the claims", where)
@@ -231,11 +223,11 @@ def find_memory_or_source(
     except NotFound as error:
         edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            gone = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
+            source_id = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
         except NotFound:
             raise error from None
-    text = read_source_texts(file, [gone]).get(gone, "")
-    return Ancestor(gone, "", "", text, "gone")
+    text = read_source_texts(file, [source_id]).get(source_id, "")
+    return Ancestor(source_id, "", "", text, "gone")
 
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
@@ -287,17 +279,17 @@ def read_trace(file: MemoryFile, prefix: str, tenant: str | None = None) -> Trac
 def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
     """Return the active memories derived from a memory, nearest first."""
     steps = trace_derived(file, memory_id).steps
-    found: dict[str, Ancestor] = {}
+    derived_by_id: dict[str, Ancestor] = {}
     queue = [memory_id]
     while queue:
         for derived in steps.get(queue.pop(0), ()):
-            if derived.id not in found:
-                found[derived.id] = derived
+            if derived.id not in derived_by_id:
+                derived_by_id[derived.id] = derived
                 queue.append(derived.id)
-    return [derived for derived in found.values() if derived.status == "active"]
+    return [derived for derived in derived_by_id.values() if derived.status == "active"]
 
 
-def walk(near: str, far: str) -> str:
+def reached_sql(near: str, far: str) -> str:
     """Return the SQL of `reached`: the ids in a JSON array, and those at the far ends of edges."""
     # UNION visits each memory only once.
     return (
@@ -308,7 +300,7 @@ def walk(near: str, far: str) -> str:
 
 def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
     rows = file.rows(
-        f"{walk(near, far)} SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
+        f"{reached_sql(near, far)} SELECT e.{near} AS near, e.{far} AS id, operation, e.run_id, "
         "coalesce(m.content, e.source_content, '') AS content, "
         "coalesce(m.status, 'gone') AS status "
         f"FROM synthesized_from e JOIN reached ON e.{near} = reached.id "

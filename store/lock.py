@@ -51,41 +51,28 @@ def is_held(path: Path) -> bool:
     """Whether a maintenance run has locked a file, or this user may not tell; creates nothing."""
     place = sidecar_path(path, ".maintenance.lock")
     try:
-        opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return False
     except OSError:
         return True
     try:
-        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     finally:
-        os.close(opened)
+        os.close(descriptor)
     return False
 
 
 def _make_lock_file(path: Path, place: Path) -> None:
     """Create the lock file, if missing, with the memory file's owner and mode.
 
-    The owner can always write it, even if the memory file is read-only for now.
+    The owner can write it, even if the memory file is read-only for now.
     """
     if place.is_symlink():
         # Locking would truncate the target of the link.
         raise StoreError(f"{place} is a symbolic link.", "Remove it.")
     with suppress(FileExistsError):
-        create_sidecar(path, place.name)
-    mode = file_mode(place)
-    if not mode & stat.S_IWUSR:
-        # Others than the owner cannot change the mode; locking reports that.
-        with suppress(PermissionError):
-            _set_mode(place, mode | stat.S_IWUSR)
-
-
-def _set_mode(place: Path, mode: int) -> None:
-    # O_NOFOLLOW: a link may have been created since the check.
-    opened = os.open(place, os.O_RDONLY | os.O_NOFOLLOW)
-    try:
-        os.fchmod(opened, mode)
-    finally:
-        os.close(opened)
+        created = create_sidecar(path, place.name)
+        created.chmod(file_mode(created) | stat.S_IWUSR)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import NotFound, StoreError, UnusableFile
 from .file import MemoryFile
-from .intake import SUBJECT, has_conversations
+from .intake import SUBJECT_SQL, has_conversations
 from .memory_filter import Filter
 from .prefixes import find_by_prefix
 from .records import (
@@ -16,7 +16,7 @@ from .records import (
     MARKDOWN,
     MAX_CHARACTERS,
     ROW,
-    SAVE,
+    SAVE_HINT,
     Memory,
     from_row,
     from_values,
@@ -75,8 +75,8 @@ def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> 
 
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
-    whole = find_id(file, memory_id, tenant)
-    return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [whole]))
+    found_id = find_id(file, memory_id, tenant)
+    return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [found_id]))
 
 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
@@ -124,7 +124,7 @@ def list_memories(
     conditions = {
         "status = ?": status,
         # LIKE would treat "%" and "_" as wildcards.
-        f"instr(lower(content || {SUBJECT}), lower(?))": contains,
+        f"instr(lower(content || {SUBJECT_SQL}), lower(?))": contains,
     }
     chosen = wanted.sql | {sql: value for sql, value in conditions.items() if value is not None}
     where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
@@ -139,14 +139,14 @@ def list_memories(
 
 def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count the memories of the given tenants by status and layer."""
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     for status, layer, count in file.tuples(
         "SELECT status, layer, count(*) FROM memories "
         "WHERE tenant IN (SELECT value FROM json_each(?)) GROUP BY 1, 2 ORDER BY 1",
         [json_text(chosen)],
     ):
-        found.setdefault(status, dict.fromkeys(LAYERS, 0))[layer] = count
-    return found
+        counts.setdefault(status, dict.fromkeys(LAYERS, 0))[layer] = count
+    return counts
 
 
 def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> list[Memory]:
@@ -201,11 +201,11 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
         f"AND {NO_RAW_EXPERIENCE} AND {_BYTES} > {MAX_CHARACTERS} ORDER BY id",
         [tenant],
     )
-    found = (
+    memories = (
         LongMemory(memory_id, counted if text is None else len(text), ends and in_utc(ends))
         for memory_id, ends, text, counted in rows
     )
-    too_long = [memory for memory in found if memory.characters > MAX_CHARACTERS]
+    too_long = [memory for memory in memories if memory.characters > MAX_CHARACTERS]
     return [memory for memory in too_long if not memory.expires_at or memory.expires_at > now]
 
 
@@ -229,10 +229,10 @@ def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
 
 def tenants(file: MemoryFile) -> list[str]:
     """Return all tenants, sorted. Raises `UnusableFile`."""
-    found = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
-    if not all(isinstance(tenant, str) for tenant in found):
-        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE)
-    return found
+    names = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
+    if not all(isinstance(tenant, str) for tenant in names):
+        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE_HINT)
+    return names
 
 
 def count_clustered(file: MemoryFile) -> dict[str, int]:
@@ -247,14 +247,14 @@ def count_clustered(file: MemoryFile) -> dict[str, int]:
 
 def select_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
     """Return the chosen tenants, or all, that have memories, sorted. Raises `NotFound`."""
-    known = tenants(file)
+    names = tenants(file)
     for tenant in chosen:
-        if tenant not in known and not has_conversations(file, tenant):
+        if tenant not in names and not has_conversations(file, tenant):
             raise NotFound(
                 f"There is no tenant '{tenant}' in {file.path}.",
-                f"It has: {', '.join(known) or 'none'}.",
+                f"It has: {', '.join(names) or 'none'}.",
             )
-    return [tenant for tenant in known if not chosen or tenant in chosen]
+    return [tenant for tenant in names if not chosen or tenant in chosen]
 
 
 def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list[str]:
@@ -262,15 +262,15 @@ def select_consolidated_tenants(file: MemoryFile, chosen: Sequence[str]) -> list
 
     Raises `NotFound`, and `StoreError` if shared facts are chosen.
     """
-    found = select_tenants(file, chosen)
-    if SHARED_TENANT not in found or not has_log(file):
-        return found
+    names = select_tenants(file, chosen)
+    if SHARED_TENANT not in names or not has_log(file):
+        return names
     if SHARED_TENANT in chosen:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' contains shared facts, which runs do not change.",
             "Publish and retract its facts with 'slowwave shared FILE'.",
         )
-    return [tenant for tenant in found if tenant != SHARED_TENANT]
+    return [tenant for tenant in names if tenant != SHARED_TENANT]
 
 
 def count_memories(

@@ -11,8 +11,8 @@ from pathlib import Path
 from . import schema_of_file
 from .connection import connect, copy_pages, translate_errors
 from .errors import StoreError, UnusableFile
-from .records import SAVE
-from .schema_of_file import RECORD, STEP_SET, applied_steps, count_rows, newest_version
+from .records import SAVE_HINT
+from .schema_of_file import count_rows, newest_version
 from .sidecar import create_sidecar, remove_file
 
 
@@ -20,12 +20,12 @@ def apply_steps(conn: sqlite3.Connection) -> None:
     """Apply the pending migrations in the caller's transaction."""
     from sqlite_utils import Database, Migrations  # loads numpy
 
-    steps = Migrations(STEP_SET)
+    steps = Migrations("slowwave")
     for name, step in schema_of_file.STEPS.items():
         steps(name=name)(lambda db, step=step: step(db.conn))
     # Other packages must not register SQL functions here.
     steps.apply(Database(conn, execute_plugins=False))
-    conn.execute(f"PRAGMA user_version = {len(applied_steps(conn)):d}")
+    conn.execute(f"PRAGMA user_version = {newest_version():d}")
 
 
 def try_on_copy(path: Path, conn: sqlite3.Connection) -> None:
@@ -51,7 +51,7 @@ def _try_steps(path: Path, copy: sqlite3.Connection) -> None:
         with translate_errors(path):
             before = _look(copy)
             if before.damage:
-                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE)
+                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE_HINT)
             copy.execute("PRAGMA foreign_keys = OFF")
             copy.execute("BEGIN")
             apply_steps(copy)
@@ -81,7 +81,7 @@ class _Look:
 def _look(conn: sqlite3.Connection) -> _Look:
     messages = [row[0] for row in conn.execute("PRAGMA integrity_check(1)")]
     rows = count_rows(conn)
-    rows.pop(RECORD, None)  # grows with each migration
+    rows.pop("_sqlite_migrations", None)  # grows with each migration
     return _Look(
         [line for line in messages if line != "ok"],
         rows,

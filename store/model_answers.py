@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
-from .extension_points import has_table
 from .file import MemoryFile
 
 
@@ -56,10 +55,6 @@ def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> 
 
 
 def cost_of_answers(file: MemoryFile, created_at: str) -> float:
-    """Return what the answers of a run cost in USD, as far as that is known; in any version."""
-    if not has_table(file.conn, "answers"):
-        return 0.0
-    (row,) = file.rows(
-        "SELECT total(cost_usd) AS cost FROM answers WHERE created_at = ?", [created_at]
-    )
-    return float(row["cost"])
+    """Return what the answers of a run cost in USD, as far as that is known."""
+    sql = "SELECT total(cost_usd) FROM answers WHERE created_at = ?"
+    return float(file.value(sql, [created_at]))

@@ -36,13 +36,6 @@ try:
 except OSError as error:
     sys.exit(error.errno)
 """
-_COPY = """
-import shutil, sys
-try:
-    shutil.copyfile(sys.argv[1], sys.argv[2])
-except OSError as error:
-    sys.exit(error.errno)
-"""
 
 
 @contextmanager
@@ -51,8 +44,8 @@ def open_database(path: Path, mode: Mode, wait_s: float = 5.0) -> Iterator[sqlit
 
     wait_s: how long a statement waits for a lock. Raises `sqlite3.DatabaseError`.
     """
-    asked = "ro&immutable=1" if mode == "immutable" else mode
-    uri = f"{path.absolute().as_uri()}?mode={asked}"
+    uri_mode = "ro&immutable=1" if mode == "immutable" else mode
+    uri = f"{path.absolute().as_uri()}?mode={uri_mode}"
     conn = sqlite3.connect(uri, uri=True, timeout=wait_s, isolation_level=None)
     # Python handles signals only while it executes Python code: without a callback, Ctrl-C could
     # not stop a long statement.
@@ -104,28 +97,19 @@ def read_text(path: Path, encoding: str = "utf-8") -> str:
 
 def first_bytes(path: Path, limit: int) -> bytes:
     """Return the first bytes of a file, read by a child process. Raises OSError."""
-    return _run_in_child(_READ, path, str(limit))
-
-
-def copy_bytes(path: Path, to: Path) -> None:
-    """Copy the bytes of a file, in a child process. Raises OSError."""
-    _run_in_child(_COPY, path, str(to))
-
-
-def _run_in_child(code: str, path: Path, argument: str) -> bytes:
     import subprocess
 
     path.stat()  # raises FileNotFoundError
     # A child of root may have more rights than this process, and must not bypass permissions.
     if not os.access(path, os.R_OK, effective_ids=True):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-    done = subprocess.run(  # noqa: S603 - this Python, with code of this module
-        [sys.executable, "-I", "-S", "-c", code, str(path), argument],
+    child = subprocess.run(  # noqa: S603 - this Python, with code of this module
+        [sys.executable, "-I", "-S", "-c", _READ, str(path), str(limit)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         check=False,
     )
-    if done.returncode:
-        raise OSError(done.returncode, os.strerror(abs(done.returncode)), str(path))
-    return done.stdout
+    if child.returncode:
+        raise OSError(child.returncode, os.strerror(abs(child.returncode)), str(path))
+    return child.stdout

@@ -217,8 +217,8 @@ def place_of(file: Path, format: str | None, state: Path | None) -> Place:
     is_named = format is not None or state is not None or isinstance(file, Address)
     if is_named or is_foreign_file(file):
         for kind in place_kinds():
-            if (found := kind.find(file, format, state)) is not None:
-                return found
+            if (place := kind.find(file, format, state)) is not None:
+                return place
         if format is not None:
             raise _unknown(format)
     return Place(file)  # the store reports what is wrong with it
@@ -228,8 +228,8 @@ def address_of(text: str) -> Address | None:
     """Return the address that a text is; None for a path. Raises `StoreError`."""
     if "://" not in text:
         return None
-    found = (kind.address(text) for kind in place_kinds())
-    return next((address for address in found if address is not None), None)
+    addresses = (kind.address(text) for kind in place_kinds())
+    return next((address for address in addresses if address is not None), None)
 
 
 def lines_of(
@@ -237,8 +237,8 @@ def lines_of(
 ) -> AbstractContextManager[Iterator[bytes]]:
     """Provide the memories of a source as `PlaceKind.lines` does. Raises `NotFound`."""
     for kind in place_kinds():
-        if (found := kind.lines(source, format, note)) is not None:
-            return found
+        if (lines := kind.lines(source, format, note)) is not None:
+            return lines
     raise _unknown(format)
 
 

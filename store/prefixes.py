@@ -14,26 +14,26 @@ _LAST_CHARACTER = chr(sys.maxunicode)
 
 
 def match_prefix(
-    prefix: str, known: Collection[str], what: str, where: str = "", hint: str = ""
+    prefix: str, ids: Collection[str], what: str, where: str = "", hint: str = ""
 ) -> str:
     """Return the only known id that is, or starts with, `prefix`.
 
     what: the name of such an object in an error. where: where it was looked for, after a space.
     hint: how to list the ids. Raises `NotFound` or `Ambiguous`.
     """
-    if prefix in known:
+    if prefix in ids:
         return prefix
     is_short = len(prefix) < MIN_PREFIX
-    found = [] if is_short else [known_id for known_id in known if known_id.startswith(prefix)]
-    if len(found) > 1:
+    matches = [] if is_short else [key for key in ids if key.startswith(prefix)]
+    if len(matches) > 1:
         raise Ambiguous(
             f"More than one {what} has an id that starts with '{prefix}'.",
             f"Specify more of the id. {hint}".strip(),
         )
-    if not found:
+    if not matches:
         length = f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
         raise NotFound(f"There is no {what} '{prefix}'{where}.", length if is_short else hint)
-    return found[0]
+    return matches[0]
 
 
 def find_by_prefix(
@@ -50,7 +50,9 @@ def find_by_prefix(
         f"{'' if tenant is None else ' AND tenant = ?3'} ORDER BY {column} LIMIT 2",
         [prefix, _LAST_CHARACTER, *([] if tenant is None else [tenant])],
     )
-    of = "" if tenant is None else f" of tenant '{tenant}'"
+    scope = "" if tenant is None else f" of tenant '{tenant}'"
     lister = "list FILE --status any" if what == "memory" else "log FILE"
     hint = f"'slowwave {lister}' lists them."
-    return match_prefix(prefix, [str(row[0]) for row in rows], what, f"{of} in {file.path}", hint)
+    return match_prefix(
+        prefix, [str(row[0]) for row in rows], what, f"{scope} in {file.path}", hint
+    )

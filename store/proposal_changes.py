@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .entities import add_entities, keep_entities, keep_scans
+from .entities import add_names, keep_entities, keep_scans, read_memory_entities
 from .journal import Journal
-from .records import Memory, content_hash, to_row
+from .records import Memory, content_hash, json_text, to_row
 from .vectors import from_blob, keep_vectors
 
 
@@ -22,10 +22,10 @@ class ProposalChanges(Journal):
     def insert_memory(self, memory: Memory, model: str, blob: bytes, names: Sequence[str]) -> None:
         """Insert a memory with its vector and names."""
         self.add_memory(memory)
-        of = memory.content_hash
-        keep_vectors(self.file, model, [(memory.id, of, blob)], self.run_id)
+        text_hash = memory.content_hash
+        keep_vectors(self.file, model, [(memory.id, text_hash, blob)], self.run_id)
         keep_entities(self.file, memory.tenant, [(memory.id, names)], self.run_id)
-        keep_scans(self.file, [(memory.id, of)], self.run_id)
+        keep_scans(self.file, [(memory.id, text_hash)], self.run_id)
 
     def add_memory(self, memory: Memory) -> None:
         """Insert a memory without a vector and names."""
@@ -40,16 +40,25 @@ class ProposalChanges(Journal):
         self, memory_id: str, text: str, columns: dict[str, Any], model: str, blob: bytes
     ) -> None:
         """Replace the text of a memory, with its vector, and update other columns."""
-        found = {"content_hash": content_hash(text)}
-        self.update_memory(memory_id, columns | {"content": text} | found)
-        found["run_id"] = self.run_id
+        text_columns = {"content_hash": content_hash(text)}
+        self.update_memory(memory_id, columns | {"content": text} | text_columns)
+        text_columns["run_id"] = self.run_id
         vector = {"vector": blob, "dimensions": len(from_blob(blob))}
-        self.write("embeddings", {"memory_id": memory_id, "model": model}, found | vector)
-        self.write("entity_scans", {"memory_id": memory_id}, found)
+        self.write("embeddings", {"memory_id": memory_id, "model": model}, text_columns | vector)
+        self.write("entity_scans", {"memory_id": memory_id}, text_columns)
 
     def add_names(self, memory: Memory, names: Collection[str]) -> None:
         """Add names to a memory."""
-        add_entities(self, memory, names)
+        known_names = {name for name, _ in read_memory_entities(self.file, memory.id)}
+        new_names = sorted(set(names) - known_names)
+        add_names(self.file, memory.tenant, new_names, self.run_id)
+        entity_ids = self.file.column(
+            "SELECT e.id FROM json_each(?) CROSS JOIN entities AS e ON tenant = ? AND name = value "
+            "ORDER BY name",
+            [json_text(new_names), memory.tenant],
+        )
+        row = {"memory_id": memory.id, "run_id": self.run_id}
+        self.insert("memory_entities", *(row | {"entity_id": entity} for entity in entity_ids))
 
     def supersede(self, memories: Sequence[Memory], successor: str) -> None:
         """Mark memories as superseded by another."""

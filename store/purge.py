@@ -135,17 +135,17 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
         chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
         rows = {row["id"]: row for row in file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)])}
         reasons = _reasons(file, list(rows.values()), needs)
-        gone = [key for key, reason in reasons.items() if reason is None]
-        mentioned = mentioned_names(file, gone)
-        texts = _texts(file, gone)
-        for key in gone:
+        purged = [key for key, reason in reasons.items() if reason is None]
+        mentioned = mentioned_names(file, purged)
+        texts = _texts(file, purged)
+        for key in purged:
             image = {name: rows[key][name] for name in _IMAGE}
             Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
-        keep_witnesses(file, gone, run_id)
-        file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in gone])
+        keep_witnesses(file, purged, run_id)
+        file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
-    return gone
+    return purged
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,10 @@ def removals(file: MemoryFile, memory_id: str) -> Iterator[Removal]:
         "WHERE proposal IN (?1, ?2) AND row_key = ?3 ORDER BY started_at DESC",
         [FORGOTTEN, PURGED, json_text({"id": memory_id})],
     )
-    return (Removal(memory_id, run, at, bool(is_forgotten)) for run, at, is_forgotten in rows)
+    return (
+        Removal(memory_id, run, started_at, bool(is_forgotten))
+        for run, started_at, is_forgotten in rows
+    )
 
 
 def read_forgotten(file: MemoryFile) -> dict[str, str]:
@@ -197,12 +200,12 @@ def read_forgotten(file: MemoryFile) -> dict[str, str]:
 
 def forgotten_since(file: MemoryFile, run_id: str) -> str | None:
     """Return when memories that a run had changed were last forgotten; None if none were."""
-    at = file.value(
+    started_at = file.value(
         "SELECT max(started_at) FROM runs, json_each(report, '$.runs') "
         f"WHERE json_extract(options, '$.{FORGOTTEN}') IS NOT NULL AND value = ?",
         [run_id],
     )
-    return None if at is None else str(at)
+    return None if started_at is None else str(started_at)
 
 
 def _reasons(
@@ -232,9 +235,9 @@ def _refuse_loss(file: MemoryFile, texts: dict[str, bytes]) -> None:
         "WHERE source_id IN (SELECT value FROM json_each(?))",
         [json_text(sorted(texts))],
     )
-    kept = set(rows)
+    kept_texts = set(rows)
     for memory_id, text in texts.items():
-        if (memory_id, text) not in kept:
+        if (memory_id, text) not in kept_texts:
             raise StoreError(
                 f"Purging would delete the only copy of the text of memory {memory_id} in "
                 f"{file.path}.",

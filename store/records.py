@@ -122,7 +122,7 @@ _NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" 
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
 # The hint for a damaged file.
-SAVE = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
+SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
 _NUMBERS = {
     "trust": (0, 1),
     "importance": (1, 5),
@@ -238,34 +238,34 @@ def from_values(values: tuple[Any, ...]) -> Memory:
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_possible(name, value):
                 raise _damaged(values[0], name, value)
-    kept = list(values)
+    row = list(values)
     for place in _TIMES:
-        if kept[place] is not None:
+        if row[place] is not None:
             try:
-                kept[place] = _in_utc(kept[place])
+                row[place] = _in_utc(row[place])
             except ValueError:
-                raise _damaged(values[0], COLUMNS[place], kept[place]) from None
-    tags, metadata, where = kept[_TAGS], kept[_METADATA], f"memory {values[0]}"
-    kept[_PINNED] = bool(kept[_PINNED])
-    kept[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
+                raise _damaged(values[0], COLUMNS[place], row[place]) from None
+    tags, metadata, where = row[_TAGS], row[_METADATA], f"memory {row[0]}"
+    row[_PINNED] = bool(row[_PINNED])
+    row[_TAGS] = () if tags == "[]" else tuple(map(str, parse_list(tags, "the tags", where)))
     has_more = metadata != "{}"
-    kept[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
-    kept[_HASH] = kept[_HASH] or content_hash(kept[_CONTENT])
-    return Memory(*kept)
+    row[_METADATA] = parse_object(metadata, "the metadata", where) if has_more else {}
+    row[_HASH] = row[_HASH] or content_hash(row[_CONTENT])
+    return Memory(*row)
 
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
     """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
-    if not isinstance(found := read_json(text), dict):
+    if not isinstance(parsed := read_json(text), dict):
         raise _unreadable(what, where, "object")
-    return found
+    return parsed
 
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
     """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
-    if not isinstance(found := read_json(text), list):
+    if not isinstance(parsed := read_json(text), list):
         raise _unreadable(what, where, "array")
-    return found
+    return parsed
 
 
 def parse_time(text: object, what: str, where: str) -> str:
@@ -273,17 +273,19 @@ def parse_time(text: object, what: str, where: str) -> str:
     try:
         return in_utc(str(text))
     except ValueError:
-        raise UnusableFile(f"The file is damaged: {what} of {where}: not a time.", SAVE) from None
+        raise UnusableFile(
+            f"The file is damaged: {what} of {where}: not a time.", SAVE_HINT
+        ) from None
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
     """Parse the statements of a text. Raises `UnusableFile` if they are invalid."""
-    found = parse_list(text, what, where)
+    claims = parse_list(text, what, where)
     if not all(
-        isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in found
+        isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
         raise _unreadable(what, where, "array of statements")
-    return found
+    return claims
 
 
 def read_json(text: object) -> Any:
@@ -295,7 +297,7 @@ def read_json(text: object) -> Any:
 
 
 def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE)
+    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE_HINT)
 
 
 @lru_cache(maxsize=1_024)
@@ -338,7 +340,7 @@ def _is_time(text: str) -> bool:
 
 def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
     return UnusableFile(
-        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE
+        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE_HINT
     )
 
 

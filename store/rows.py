@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import UnusableFile
 from .file import MemoryFile
-from .records import SAVE, json_text, parse_object
+from .records import SAVE_HINT, json_text, parse_object
 
 Row = Mapping[str, Any]
 
@@ -34,10 +34,10 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
         f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
     )
-    found: list[dict[str, Any] | None] = [None] * len(keys)
-    for *row, at in cursor:
-        found[at] = _named(cursor, row)
-    return found
+    rows: list[dict[str, Any] | None] = [None] * len(keys)
+    for *row, index in cursor:
+        rows[index] = _named(cursor, row)
+    return rows
 
 
 def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
@@ -59,11 +59,11 @@ def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row)
         return False
     where, _ = _where(keys[0])
     names = ", ".join(f"{name} = ?" for name in changes)
-    done = file.conn.executemany(
+    cursor = file.conn.executemany(
         f"UPDATE {table} SET {names} WHERE {where}",
         [[*changes.values(), *key.values()] for key in keys],
     )
-    return done.rowcount > 0
+    return cursor.rowcount > 0
 
 
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
@@ -99,7 +99,9 @@ def decode_row(text: str) -> dict[str, Any]:
             for name, value in row.items()
         }
     except (KeyError, TypeError, ValueError):
-        raise UnusableFile("The file is damaged: its journal has an invalid row.", SAVE) from None
+        raise UnusableFile(
+            "The file is damaged: its journal has an invalid row.", SAVE_HINT
+        ) from None
 
 
 # The Python types for a column of a strict table, by the column's type.
@@ -136,15 +138,15 @@ class Columns:
         return isinstance(value, _TYPES.get(column[0], (str, int, float, bytes)))
 
     def _of(self, table: str) -> dict[str, tuple[str, bool]]:
-        known = self._known.get(table)
-        if known is None:
+        columns = self._known.get(table)
+        if columns is None:
             rows = self.file.conn.execute(
                 'SELECT name, type, "notnull" FROM pragma_table_info(?)', [table]
             )
-            known = {name: (kind.upper(), not required) for name, kind, required in rows}
-            if known:  # do not cache the unknown tables of a damaged journal
-                self._known[table] = known
-        return known
+            columns = {name: (kind.upper(), not required) for name, kind, required in rows}
+            if columns:  # do not cache the unknown tables of a damaged journal
+                self._known[table] = columns
+        return columns
 
 
 def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:

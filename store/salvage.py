@@ -1,21 +1,143 @@
-"""Export the readable part of a damaged file as JSON Lines."""
+"""Export the readable part of a damaged file as JSON Lines.
+
+SQLite reads each table and its indexes from both ends up to the damage, and every row in between by
+its key. Vectors are not saved: the next run computes them again.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from .damaged_rows import EDGES, ENTITIES, MEMORIES, MENTIONS, VECTORS, Row, View, best_view
 from .errors import UnusableFile, file_errors
 from .jsonl import parse_line
+from .opening import open_database
 from .records import COLUMNS, content_hash, json_text, read_json
-from .vectors import is_sound, to_numbers
+
+# A row takes more bytes than this: the limit on rows ends the reading of a cyclic tree.
+_MIN_ROW_BYTES = 8
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table: its key, its columns, and its indexes with their columns."""
+
+    name: str
+    key: str
+    columns: str
+    indexes: dict[str, str]
+
+
+_MEMORIES = _Table(
+    "memories",
+    "rowid",
+    ", ".join(COLUMNS),
+    {
+        "sqlite_autoindex_memories_1": "id",
+        "memories_by_status": "tenant, status, layer",
+        "memories_by_content": "content_hash",
+    },
+)
+_ENTITIES = _Table("entities", "rowid", "id, name", {"sqlite_autoindex_entities_1": "tenant, name"})
+_MENTIONS = _Table(
+    "memory_entities",
+    "memory_id, entity_id",
+    "memory_id, entity_id",
+    {"memory_entities_by_entity": "entity_id, memory_id"},
+)
+_EDGES = _Table(
+    "synthesized_from",
+    "derived_id, source_id",
+    "derived_id, source_id, operation, run_id, source_hash, source_content, created_at",
+    {"synthesized_from_by_source": "source_id, derived_id"},
+)
+
+
+@contextmanager
+def _open_damaged(path: Path) -> Iterator[_View]:
+    """Open a file as far as SQLite can read it. Raises `UnusableFile` if it can read no memory."""
+    with open_database(path, "ro") as conn:
+        conn.text_factory = bytes
+        # Allows reading files that are shorter than their header claims.
+        with suppress(sqlite3.Error):
+            conn.execute("PRAGMA writable_schema = ON")
+        view = _View(conn, path.stat().st_size)
+        if not view.has_memories():
+            raise UnusableFile(
+                f"{path} is damaged, and none of its memories can be read.",
+                "Restore it from a backup.",
+            )
+        yield view
+
+
+class _View:
+    """The rows that SQLite can read."""
+
+    def __init__(self, conn: sqlite3.Connection, size: int) -> None:
+        """Set the connection and the size of the file in bytes."""
+        self._conn = conn
+        self._max_rows = size // _MIN_ROW_BYTES + 1_000
+
+    def has_memories(self) -> bool:
+        """Whether at least one row of memories has an id and a text."""
+        return any(
+            self._row(_MEMORIES, key, "id, content") for key in islice(self._found(_MEMORIES), 50)
+        )
+
+    def keys(self, table: _Table) -> list[tuple[Any, ...]]:
+        """Return the possible keys of a table's rows, sorted."""
+        keys = self.known(table)
+        if table.key != "rowid":
+            return sorted(keys, key=repr)
+        highest = max((key[0] for key in keys if key[0] <= self._max_rows), default=0)
+        return sorted(keys | {(number,) for number in range(1, highest + 1)})
+
+    def known(self, table: _Table) -> set[tuple[Any, ...]]:
+        """Return the keys in the table and in its indexes."""
+        return set(self._found(table))
+
+    def row(self, table: _Table, key: tuple[Any, ...]) -> Row | None:
+        """Return the readable columns of a row; None if there is no such row."""
+        row = self._row(table, key, table.columns)
+        if row is not None or self._row(table, key, table.key.split(", ")[0]) is None:
+            return row
+        parts = (self._row(table, key, column) for column in table.columns.split(", "))
+        return {name: value for part in parts if part for name, value in part.items()}
+
+    def _found(self, table: _Table) -> Iterator[tuple[Any, ...]]:
+        indexes = {f"INDEXED BY {name}": columns for name, columns in table.indexes.items()}
+        for index, columns in {"NOT INDEXED": table.key, **indexes}.items():
+            for direction in ("ASC", "DESC"):
+                order = ", ".join(f"{column} {direction}" for column in columns.split(", "))
+                yield from self._read(
+                    f"SELECT {table.key} FROM {table.name} {index} ORDER BY {order}"
+                )
+
+    def _row(self, table: _Table, key: tuple[Any, ...], columns: str) -> Row | None:
+        # Text keys were read as bytes.
+        marks = ("CAST(? AS TEXT)" if isinstance(part, bytes) else "?" for part in key)
+        where = " AND ".join(map("{} = {}".format, table.key.split(", "), marks))
+        sql = f"SELECT {columns} FROM {table.name} NOT INDEXED WHERE {where}"
+        values = next(self._read(sql, key), None)
+        return None if values is None else dict(zip(columns.split(", "), values, strict=True))
+
+    def _read(self, sql: str, values: Iterable[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows before the first one that cannot be read."""
+        with closing(self._conn.cursor()) as cursor:
+            try:
+                yield from islice(cursor.execute(sql, tuple(values)), self._max_rows)
+            except (sqlite3.Error, MemoryError, OverflowError, UnicodeDecodeError):
+                return
 
 
 @dataclass
@@ -27,13 +149,13 @@ class Salvaged:
     partly: int = 0
     # Memories whose text or id is unreadable.
     lost: int = 0
-    # Unreadable rows of lineage, vectors and names.
+    # Unreadable rows of lineage and names.
     loose: int = 0
 
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
     """Yield a JSON line for each readable memory, and count them. Raises `UnusableFile`."""
-    with file_errors("read", path, error_type=UnusableFile), best_view(path) as view:
+    with file_errors("read", path, error_type=UnusableFile), _open_damaged(path) as view:
         yield from _Salvager(view, everything, count).lines()
 
 
@@ -41,21 +163,17 @@ def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str
 class _Salvager:
     """Assembles the lines of memories from their readable rows."""
 
-    view: View
+    view: _View
     everything: bool
     count: Salvaged
     # By id of a memory.
     keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    vectors: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     edges: dict[str, list[Row]] = field(default_factory=dict)
-    # By embedding model.
-    dimensions: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         """Yield the lines. Reads all keys first, but keeps no texts in memory."""
         self._find_memories()
-        self._find_vectors()
         self._find_names()
         self._find_edges()
         for memory_id in sorted(self.keys):
@@ -64,55 +182,46 @@ class _Salvager:
                 yield line
 
     def _find_memories(self) -> None:
-        known = self.view.known(MEMORIES)
-        for key in self.view.keys(MEMORIES):
-            row = self.view.row(MEMORIES, key) or {}
+        listed = self.view.known(_MEMORIES)
+        for key in self.view.keys(_MEMORIES):
+            row = self.view.row(_MEMORIES, key) or {}
             memory_id = _text(row.get("id"))
             if memory_id and row.get("content") and _is_memory(row):
                 self.keys.setdefault(memory_id, key)
-            elif row or key in known:
+            elif row or key in listed:
                 self.count.lost += 1
 
-    def _find_vectors(self) -> None:
-        sizes: dict[str, Counter[int]] = {}
-        known = self.view.known(VECTORS)
-        for key in self.view.keys(VECTORS):
-            row = self.view.row(VECTORS, key) or {}
-            self.count.loose += key in known and not row
-            memory_id, model = _text(row.get("memory_id")), _text(row.get("model"))
-            blob = row.get("vector", b"")
-            if is_sound(blob) and model and memory_id in self.keys:
-                self.vectors.setdefault(memory_id, []).append(key)
-                sizes.setdefault(model, Counter())[len(blob) // 4] += 1
-        self.dimensions = {model: count.most_common(1)[0][0] for model, count in sizes.items()}
-
     def _find_names(self) -> None:
-        rows = (self.view.row(ENTITIES, key) for key in self.view.keys(ENTITIES))
+        rows = (self.view.row(_ENTITIES, key) for key in self.view.keys(_ENTITIES))
         names = {row.get("id"): _text(row.get("name")) for row in rows if row}
-        for key in self.view.keys(MENTIONS):
+        for key in self.view.keys(_MENTIONS):
             name = names.get(key[1])
             self.count.loose += not name
             if name:
                 self.names.setdefault(_text(key[0]), []).append(name)
 
     def _find_edges(self) -> None:
-        for key in self.view.keys(EDGES):
-            row = self.view.row(EDGES, key)
+        for key in self.view.keys(_EDGES):
+            row = self.view.row(_EDGES, key)
             self.count.loose += not row
             if row:
                 edge = {name: _value(value) for name, value in row.items()}
                 self.edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
 
     def _line(self, memory_id: str) -> str | None:
-        row = self.view.row(MEMORIES, self.keys[memory_id]) or {}
+        row = self.view.row(_MEMORIES, self.keys[memory_id]) or {}
         fields = {name: _value(value) for name, value in row.items() if value is not None}
         if not self.everything and fields.get("status", "active") != "active":
             return None
         partly = _is_incomplete(row)
-        of = fields.pop("content_hash", None)
-        fields |= self._belongings(memory_id, of)
-        if of not in (None, content_hash(str(fields.get("content")))):
-            fields["content_hash"], partly = of, True
+        text_hash = fields.pop("content_hash", None)
+        fields["entities"] = sorted(self.names.get(memory_id, []))
+        edges = self.edges.get(memory_id, [])
+        if not self.everything:
+            edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
+        fields["synthesized_from"] = edges
+        if text_hash not in (None, content_hash(str(fields.get("content")))):
+            fields["content_hash"], partly = text_hash, True
         for name in ("tags", "metadata"):
             fields[name] = read_json(fields.get(name))
         if "pinned" in fields:
@@ -123,57 +232,39 @@ class _Salvager:
         elif fields.get("superseded_by") not in (None, *self.keys):
             del fields["superseded_by"]
             partly = True
-        kept = _importable(fields)
-        if kept is None:
+        importable = _importable(fields)
+        if importable is None:
             self.count.lost += 1
             return None
         self.count.saved += 1
-        self.count.partly += partly or kept != fields
-        return json_text(kept)
-
-    def _belongings(self, memory_id: str, of: object) -> Row:
-        vectors = [self.view.row(VECTORS, key) or {} for key in self.vectors.get(memory_id, ())]
-        more = [
-            {"model": model, "vector": to_numbers(row["vector"])}
-            for row in vectors
-            if (model := _text(row.get("model"))) in self.dimensions
-            and len(row["vector"]) // 4 == self.dimensions[model]
-            and _text(row.get("content_hash")) == of
-        ]
-        edges = self.edges.get(memory_id, [])
-        if not self.everything:
-            edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
-        return {
-            "more_embeddings": more,
-            "entities": sorted(self.names.get(memory_id, [])),
-            "synthesized_from": edges,
-        }
+        self.count.partly += partly or importable != fields
+        return json_text(importable)
 
     def _text_of(self, edge: Row) -> Any:
         """Return the text of a source that is not exported itself."""
-        kept, source = edge.get("source_content"), self.keys.get(edge["source_id"])
-        row = source and self.view.row(MEMORIES, source)
-        if kept is not None or not row or row.get("status") == b"active":
-            return kept
+        stored, source = edge.get("source_content"), self.keys.get(edge["source_id"])
+        row = source and self.view.row(_MEMORIES, source)
+        if stored is not None or not row or row.get("status") == b"active":
+            return stored
         return _value(row.get("content"))
 
 
 def _importable(fields: Row) -> Row | None:
     """Return the fields that an import accepts; None if it would reject the memory."""
-    kept = dict(fields)
+    remaining = dict(fields)
     for _ in range(len(fields) + 1):
         try:
-            parse_line(json_text(kept).encode())
-            return kept
+            parse_line(json_text(remaining).encode())
+            return remaining
         except ValidationError as error:
             places = {detail["loc"][:2] for detail in error.errors(include_url=False)}
             for name in {place[0] for place in places if place}:
                 invalid = {place[1] for place in places if place[0] == name and len(place) > 1}
-                items = kept.pop(str(name))
+                items = remaining.pop(str(name))
                 if isinstance(items, list) and invalid:
-                    valid = [item for at, item in enumerate(items) if at not in invalid]
-                    kept[str(name)] = valid
-            if "content" not in kept or "id" not in kept:
+                    valid = [item for index, item in enumerate(items) if index not in invalid]
+                    remaining[str(name)] = valid
+            if "content" not in remaining or "id" not in remaining:
                 return None
     return None
 

@@ -1,8 +1,8 @@
-"""The SQL of released schema versions. Never edited, because files contain this text."""
+"""The tables of a memory file, and their triggers. Files contain this text."""
 
 from __future__ import annotations
 
-VERSION_1 = """
+SCHEMA = """
 CREATE TABLE memories (
     -- A row per memory: a short text that an agent or a person stored, or that a run derived.
     id            TEXT PRIMARY KEY NOT NULL DEFAULT (lower(hex(randomblob(16)))),
@@ -25,11 +25,11 @@ CREATE TABLE memories (
     tags          TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(tags) AND json_type(tags) = 'array'),
     metadata      TEXT NOT NULL DEFAULT '{}'
                   CHECK (json_valid(metadata) AND json_type(metadata) = 'object'),
-    -- sha256 of the content; NULL where a writer that knows only SQL did not compute it.
+    -- sha256 of the content; NULL if the writer did not compute it.
     content_hash  TEXT,
     access_count  INTEGER NOT NULL DEFAULT 0 CHECK (access_count >= 0),
-    -- Times are ISO 8601, in UTC where no offset says otherwise; one that is no date is refused.
-    -- observed_at: when it was true or said, not when it was stored.
+    -- Times are ISO 8601, in UTC unless they have an offset; they begin with a valid date.
+    -- observed_at: when it was true or was said, not when it was stored.
     observed_at   TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'))
                   CHECK (date(substr(observed_at, 1, 10), '+0 days') IS substr(observed_at, 1, 10)),
     created_at    TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%S+00:00', 'now'))
@@ -49,7 +49,7 @@ CREATE INDEX memories_by_status ON memories (tenant, status, layer);
 CREATE INDEX memories_by_content ON memories (content_hash);
 CREATE INDEX memories_by_successor ON memories (superseded_by) WHERE superseded_by IS NOT NULL;
 
--- An agent that edits a text by SQL need not know about the hash: it goes, and is computed anew.
+-- An agent that edits a text by SQL need not know about the hash: it is removed, and recomputed.
 CREATE TRIGGER memories_content_changed AFTER UPDATE OF content ON memories
 WHEN new.content IS NOT old.content AND new.content_hash IS old.content_hash
 BEGIN
@@ -82,36 +82,52 @@ CREATE TABLE memory_entities (
     -- A row per mention of an entity in a memory.
     memory_id TEXT NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     entity_id INTEGER NOT NULL REFERENCES entities (id) ON DELETE CASCADE,
-    -- The run that found it; NULL: whoever stored the memory named it.
+    -- The run that found it; NULL: it was stored with the memory.
     run_id    TEXT,
     PRIMARY KEY (memory_id, entity_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX memory_entities_by_entity ON memory_entities (entity_id);
 
 CREATE TABLE entity_scans (
-    -- A row per memory whose text a run searched for entities, whether it found any or none.
+    -- A row per memory whose text a run has searched for entities, even if it found none.
     memory_id    TEXT PRIMARY KEY NOT NULL REFERENCES memories (id) ON DELETE CASCADE,
     content_hash TEXT NOT NULL,
     run_id       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE synthesized_from (
-    -- A row per edge of lineage: `derived_id` was made from `source_id`, or absorbed it in a merge.
-    -- No foreign keys: lineage outlives the rows that it speaks of.
+    -- A row per edge of lineage: `derived_id` was derived from `source_id`, or absorbed it.
+    -- Without foreign keys, because lineage outlives the memories.
     derived_id     TEXT NOT NULL,
     source_id      TEXT NOT NULL,
-    operation      TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    operation      TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract', 'update')),
     run_id         TEXT NOT NULL,
     source_hash    TEXT NOT NULL,
-    -- The source's text, kept when the source itself leaves the file.
+    -- The text of the source, if the source was deleted.
     source_content TEXT,
     created_at     TEXT NOT NULL,
     PRIMARY KEY (derived_id, source_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX synthesized_from_by_source ON synthesized_from (source_id);
 
--- Lineage keeps the text of a memory that leaves. The rest is what the foreign keys do too: an
--- agent whose connection does not enforce them leaves nothing dangling either.
+-- Deleting a memory makes what it superseded active again, with the status of the deleted memory;
+-- if that was superseded itself, its successor takes over. BEFORE, because the foreign key would
+-- have removed the references afterwards.
+CREATE TRIGGER memories_release BEFORE DELETE ON memories
+BEGIN
+    UPDATE memories SET
+        status = old.status,
+        superseded_by = old.superseded_by,
+        superseded_at = iif(old.status = 'superseded', superseded_at, NULL)
+    WHERE superseded_by = old.id AND status = 'superseded' AND id <> old.id;
+    -- Lineage that leads on to others, or holds the only text of a source, stays.
+    DELETE FROM synthesized_from
+    WHERE derived_id = old.id AND source_id IN (SELECT id FROM memories)
+    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
+END;
+
+-- Lineage keeps the text of a deleted memory. The rest repeats the foreign keys, for agents whose
+-- connection does not enforce them.
 CREATE TRIGGER memories_leave AFTER DELETE ON memories
 BEGIN
     UPDATE synthesized_from SET source_content = old.content
@@ -123,12 +139,12 @@ BEGIN
 END;
 
 CREATE TABLE derivations (
-    -- A row per memory that a proposal made, or made to stand for others: what wrote it, from what,
-    -- which of its claims cites which sources, at which price.
+    -- A row per text that a proposal wrote: its writer, sources, claims and cost.
     memory_id         TEXT NOT NULL,
     run_id            TEXT NOT NULL,
     proposal          TEXT NOT NULL,
-    operation         TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    operation         TEXT NOT NULL
+                      CHECK (operation IN ('merge', 'synthesize', 'extract', 'update')),
     writer            TEXT NOT NULL,
     model             TEXT,
     prompt_hash       TEXT NOT NULL,
@@ -141,26 +157,26 @@ CREATE TABLE derivations (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runs (
-    -- A row per execution of the cycle that had something to write.
+    -- A row per execution of a command that writes.
     id          TEXT PRIMARY KEY NOT NULL,
     started_at  TEXT NOT NULL,
     finished_at TEXT,
     version     TEXT NOT NULL,
     options     TEXT NOT NULL CHECK (json_valid(options) AND json_type(options) = 'object'),
-    -- sha256 of the plan; NULL until the run has ended by itself.
+    -- sha256 of the plan; NULL if the run was interrupted.
     plan        TEXT,
     outcome     TEXT NOT NULL DEFAULT 'running' CHECK (outcome IN
                 ('running', 'done', 'partial', 'failed', 'interrupted', 'undone')),
-    -- The report's "before", "after" and "model", as JSON.
     report      TEXT CHECK (report IS NULL OR json_valid(report) AND json_type(report) = 'object')
 ) STRICT;
 
 CREATE TABLE proposals (
-    -- A row per proposal that a run decided: the ledger, and the queue of what waits for review.
+    -- A row per proposal that a run decided: the ledger, and the review queue.
     run_id     TEXT NOT NULL REFERENCES runs (id),
     -- sha256 of operation, sorted source hashes, prompt hash and writer.
     key        TEXT NOT NULL,
-    operation  TEXT NOT NULL CHECK (operation IN ('merge', 'synthesize', 'extract')),
+    operation  TEXT NOT NULL
+               CHECK (operation IN ('merge', 'synthesize', 'extract', 'update', 'ingest')),
     tenant     TEXT NOT NULL,
     sources    TEXT NOT NULL CHECK (json_valid(sources) AND json_type(sources) = 'array'),
     survivor   TEXT,
@@ -177,11 +193,11 @@ CREATE TABLE proposals (
 CREATE INDEX proposals_by_key ON proposals (key);
 
 CREATE TABLE journal (
-    -- A row per row that a run inserted or updated, in order, with the columns that it changed as
-    -- they were and as it left them. Undo reads it backwards.
+    -- A row per row that a run inserted, updated or deleted, in order, with the changed columns
+    -- before and after. Undo reads it backwards.
     run_id     TEXT NOT NULL REFERENCES runs (id),
     sequence   INTEGER NOT NULL,
-    -- The proposal's key; '' for what the run did before any proposal.
+    -- The key of the proposal, or the phase; '' for changes outside of both.
     proposal   TEXT NOT NULL,
     table_name TEXT NOT NULL,
     row_key    TEXT NOT NULL CHECK (json_valid(row_key) AND json_type(row_key) = 'object'),
@@ -201,85 +217,59 @@ CREATE TABLE answers (
     cost_usd          REAL,
     created_at        TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-"""
 
-VERSION_3 = """
 CREATE TABLE memos (
-    -- A row per thing that a run found out from texts alone, so that no later one need do so again.
-    -- May be emptied at any time: it is worked out anew.
+    -- A row per result that runs cache for the texts that it depends on. Can be emptied.
     kind  TEXT NOT NULL,
-    -- A hash of the texts, and of the rules that they were read by.
+    -- A hash of the texts and of the version of the code that read them.
     key   BLOB NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (kind, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE neighbours (
-    -- A row per part of the pairs of texts that lie near each other; each run adds what is new.
-    -- May be emptied at any time, too.
+    -- A row per part of the cached pairs of similar texts; each run adds a part. Can be emptied.
     tenant  TEXT NOT NULL,
     part    INTEGER NOT NULL,
-    -- What the vectors were made with, and from which similarity on pairs are kept.
+    -- The embedding model, and the minimum similarity of pairs.
     basis   TEXT NOT NULL,
-    -- Packed: the texts that were new, by hash, and the pairs that those are in.
+    -- Packed: the new texts, by hash, and the pairs that contain one of them.
     content BLOB NOT NULL,
     PRIMARY KEY (tenant, part)
 ) STRICT;
 
 CREATE TABLE changes (
-    -- A row per tenant: how often something changed in it that a plan depends on.
+    -- A row per tenant: the number of changes in it that a plan depends on.
     tenant TEXT PRIMARY KEY NOT NULL,
     count  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE standing (
-    -- A row per tenant, and per set of options, with which a run found nothing more to do: what it
-    -- would say again as long as nothing has changed. May be emptied at any time.
+    -- A row per tenant and set of options with which a run found nothing to do: its cached report,
+    -- which is valid until something changes. Can be emptied.
     tenant  TEXT NOT NULL,
     -- A hash of the options.
     key     TEXT NOT NULL,
-    -- The count in `changes` at which it was found.
+    -- The count in `changes` when the report was made.
     changes INTEGER NOT NULL,
-    -- Up to this moment: then something expires.
+    -- When the next memory expires; NULL: none does.
     until   TEXT,
-    -- Packed JSON.
     report  BLOB NOT NULL,
     PRIMARY KEY (tenant, key)
 ) STRICT, WITHOUT ROWID;
-"""
 
-VERSION_4 = """
--- Who deletes a memory deletes this one alone: what it stood for comes back and is what it was. Of
--- one that was superseded itself, its successor stands for them from now on. Before, since the
--- foreign key has forgotten them afterwards.
-CREATE TRIGGER memories_release BEFORE DELETE ON memories
-BEGIN
-    UPDATE memories SET
-        status = old.status,
-        superseded_by = old.superseded_by,
-        superseded_at = iif(old.status = 'superseded', superseded_at, NULL)
-    WHERE superseded_by = old.id AND status = 'superseded' AND id <> old.id;
-    -- Lineage that leads on to others, or holds the only text of a source, stays.
-    DELETE FROM synthesized_from
-    WHERE derived_id = old.id AND source_id IN (SELECT id FROM memories)
-    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
-END;
-"""
-
-VERSION_5 = """
 CREATE TABLE asked (
-    -- A row per text that a model was shown among its neighbours: no later night asks about it, but
-    -- with something new beside it.
+    -- A row per text that a model was shown: later runs show it again only with new texts.
     tenant       TEXT NOT NULL,
     content_hash TEXT NOT NULL,
-    -- A hash of the model and of what it was told to do.
+    -- A hash of the model and of its instructions.
     key          TEXT NOT NULL,
     run_id       TEXT NOT NULL,
     PRIMARY KEY (tenant, content_hash, key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE disputes (
-    -- A row per pair of texts of which a model said that both cannot be true.
+    -- A row per pair of texts that a model found contradictory.
     tenant       TEXT NOT NULL,
     earlier_hash TEXT NOT NULL,
     later_hash   TEXT NOT NULL,
@@ -287,20 +277,63 @@ CREATE TABLE disputes (
     run_id       TEXT NOT NULL,
     PRIMARY KEY (tenant, earlier_hash, later_hash)
 ) STRICT, WITHOUT ROWID;
-"""
 
-VERSION_8 = """
+CREATE TABLE read_messages (
+    -- A row per message of a conversation that an ingest has read, so that none is read twice.
+    tenant TEXT NOT NULL,
+    -- A hash of the conversation up to and including this message.
+    chain  TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    PRIMARY KEY (tenant, chain)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE memory_messages (
+    -- A row per message that a memory was taken from. It stays as long as lineage needs the memory.
+    memory_id    TEXT NOT NULL,
+    chain        TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    -- The number of the message in its conversation, from 1.
+    place        INTEGER NOT NULL,
+    role         TEXT NOT NULL,
+    speaker      TEXT,
+    said_at      TEXT,
+    content      TEXT NOT NULL,
+    -- The words of the message that support the memory.
+    quotes       TEXT NOT NULL CHECK (json_valid(quotes) AND json_type(quotes) = 'array'),
+    -- The model that read it; NULL without a model.
+    model        TEXT,
+    run_id       TEXT NOT NULL,
+    PRIMARY KEY (memory_id, chain)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER memory_messages_leave AFTER DELETE ON memories
+BEGIN
+    DELETE FROM memory_messages WHERE memory_id = old.id
+    AND NOT EXISTS (SELECT 1 FROM synthesized_from WHERE source_id = old.id);
+END;
+
+CREATE TABLE waiting_messages (
+    -- A row per part of a conversation that is or was queued for a model.
+    id           TEXT PRIMARY KEY NOT NULL,
+    tenant       TEXT NOT NULL,
+    conversation TEXT NOT NULL,
+    -- The messages, and the options for reading them.
+    content      TEXT NOT NULL CHECK (json_valid(content) AND json_type(content) = 'object'),
+    why          TEXT NOT NULL,
+    state        TEXT NOT NULL CHECK (state IN ('waiting', 'read')),
+    queued_at    TEXT NOT NULL,
+    run_id       TEXT NOT NULL
+) STRICT;
+
 CREATE TABLE witnesses (
-    -- A row per memory that was purged: what nights go on reading of it, so that they do not bring
-    -- together what it kept apart. Its text stands in `synthesized_from`.
+    -- A row per purged memory: what runs still read of it, so that they do not merge what it kept
+    -- apart. Its text is in `synthesized_from`.
     id           TEXT PRIMARY KEY NOT NULL,
     tenant       TEXT NOT NULL,
     content_hash TEXT NOT NULL,
-    -- The columns of the memory that a plan reads.
+    -- The columns of the memory that runs read.
     image        TEXT NOT NULL CHECK (json_valid(image) AND json_type(image) = 'object'),
-    -- The names that it mentions.
     names        TEXT NOT NULL CHECK (json_valid(names) AND json_type(names) = 'array'),
-    -- The purge.
     run_id       TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX witnesses_by_tenant ON witnesses (tenant);

@@ -8,37 +8,23 @@ from contextlib import closing
 from functools import cache
 
 from .extension_points import ExtensionTables, extension_tables, run_script
+from .migrations import OLDEST_VERSION
 from .migrations import STEPS as STEPS
-
-# The table in which sqlite-utils records migrations, and the name of our set in it.
-RECORD = "_sqlite_migrations"
-STEP_SET = "slowwave"
 
 
 def newest_version() -> int:
     """Return the newest schema version."""
-    return len(STEPS)
+    return OLDEST_VERSION + len(STEPS) - 1
 
 
-def step_names() -> set[str]:
-    """Return the names of all migrations."""
-    return set(STEPS)
-
-
-def applied_steps(conn: sqlite3.Connection) -> set[str]:
-    """Return the names of the migrations that a file has had.
-
-    Faster than `Migrations.applied`, which reads the whole schema: this runs on each open.
-    """
-    if conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [RECORD]).fetchone() is None:
-        return set()
-    had = conn.execute(f"SELECT name FROM {RECORD} WHERE migration_set = ?", [STEP_SET])
-    return {name for (name,) in had}
+def version_of(conn: sqlite3.Connection) -> int:
+    """Return the schema version of a file."""
+    return int(conn.execute("PRAGMA user_version").fetchone()[0])
 
 
 def is_outdated(conn: sqlite3.Connection) -> bool:
     """Whether a file has pending migrations."""
-    return not step_names() <= applied_steps(conn)
+    return version_of(conn) < newest_version()
 
 
 def count_rows(conn: sqlite3.Connection) -> dict[str, int]:
@@ -66,17 +52,19 @@ def schema_parts(conn: sqlite3.Connection) -> dict[str, set[str]]:
     return parts
 
 
-def expected_parts(kept: Mapping[str, set[str]]) -> dict[str, set[str]]:
+def expected_parts(present: Mapping[str, set[str]]) -> dict[str, set[str]]:
     """Return what `schema_parts` must give for a file: a new file's parts, and an extension's.
 
-    kept: the parts that the file has. It has all parts of an extension, or none.
+    present: the parts that the file has. It has all parts of an extension, or none.
     """
     core = fresh_parts()
     expected = dict(core)
     for tables in extension_tables():
-        added = {part: names for part, names in fresh_parts(tables).items() if part not in core}
-        if added.keys() & kept.keys():
-            expected |= added
+        of_extension = {
+            part: names for part, names in fresh_parts(tables).items() if part not in core
+        }
+        if of_extension.keys() & present.keys():
+            expected |= of_extension
     return expected
 
 

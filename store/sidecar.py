@@ -41,26 +41,26 @@ def create_sidecar(path: Path, name: str) -> Path:
     and `StoreError` if it cannot be created.
     """
     real = path.resolve()
-    made = real.with_name(name)
+    sidecar = real.with_name(name)
     try:
         like = real.stat()
         # Private until it has its owner; O_EXCL does not follow links.
-        opened = os.open(made, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        descriptor = os.open(sidecar, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:
         raise
     except OSError as error:
         raise StoreError(
-            f"Cannot create {made}: {error.strerror}.",
+            f"Cannot create {sidecar}: {error.strerror}.",
             "The folder must be writable, and the disk must have space.",
         ) from error
     try:
-        _copy_ownership(opened, like)
+        _copy_ownership(descriptor, like)
     except BaseException:
-        made.unlink(missing_ok=True)
+        sidecar.unlink(missing_ok=True)
         raise
     finally:
-        os.close(opened)
-    return made
+        os.close(descriptor)
+    return sidecar
 
 
 def remove_file(path: Path) -> None:
@@ -80,59 +80,59 @@ def drafted(path: Path, text: str, mode: int) -> Iterator[Path]:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         # Private from the start; O_EXCL follows no link that another user put there.
-        opened = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(opened, "wb") as stream:
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
             stream.write(text.encode())
             stream.flush()
-            os.fchmod(opened, mode)
-            os.fsync(opened)
+            os.fchmod(descriptor, mode)
+            os.fsync(descriptor)
         yield draft
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
 
 
-def link_into_place(made: Path, path: Path) -> None:
+def link_into_place(draft: Path, path: Path) -> None:
     """Rename a complete, synced and closed file to a path that must be free.
 
     Raises `FileExistsError`, also if another process creates the path at the same time.
     """
     try:
-        path.hardlink_to(made)
+        path.hardlink_to(draft)
     except FileExistsError:
         raise
     except OSError:
         # A file system without hard links, such as FAT: reserve the name with an empty file, which
         # a kill at this moment would leave behind.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
-        made.replace(path)
+        draft.replace(path)
     sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:
     """Sync a folder, so that a rename or removal in it survives a power failure."""
     try:
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:
         return  # a folder that may be written but not read cannot be synced
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     except OSError as error:
         # Some file systems cannot sync a folder, and report one of these.
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
-def _copy_ownership(opened: int, like: os.stat_result) -> None:
+def _copy_ownership(descriptor: int, like: os.stat_result) -> None:
     mode = stat.S_IMODE(like.st_mode) & 0o777
     try:
         # Only root can change the owner; owners can set one of their own groups.
-        os.fchown(opened, like.st_uid if os.geteuid() == 0 else -1, like.st_gid)
+        os.fchown(descriptor, like.st_uid if os.geteuid() == 0 else -1, like.st_gid)
     except PermissionError:
         # Do not grant the permissions of the group of `path` to another group.
         mode &= ~stat.S_IRWXG
     # Some file systems, such as FAT, have the same mode for all files.
     with suppress(PermissionError):
-        os.fchmod(opened, mode)
+        os.fchmod(descriptor, mode)

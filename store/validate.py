@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 
 from .errors import UnusableFile
-from .migrations import APPLICATION_ID
+from .migrations import APPLICATION_ID, OLDEST_VERSION
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
-from .records import SAVE
-from .schema_of_file import applied_steps, step_names
+from .records import SAVE_HINT
+from .schema_of_file import newest_version, version_of
 from .sidecar import file_size, sidecar_path
 
 # An index that only memory files have, and how many bytes of a damaged file are searched for it:
@@ -45,8 +45,8 @@ def _application_id(conn: sqlite3.Connection) -> int:
 
 
 def _has_our_index(conn: sqlite3.Connection) -> bool:
-    found = conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_OUR_INDEX])
-    return found.fetchone() is not None
+    rows = conn.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [_OUR_INDEX])
+    return rows.fetchone() is not None
 
 
 def _has_our_schema(start: bytes) -> bool:
@@ -71,18 +71,18 @@ def refuse_non_database(path: Path) -> None:
     Damaged databases pass, unless their header is missing: opening them reports the damage.
     """
     try:
-        found = path.stat()
-        if stat.S_ISDIR(found.st_mode):
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
             raise UnusableFile(
                 f"{path} is a folder.",
                 "Specify a memory file in it, or the --format of another agent's folder. For all "
                 "memory files of a folder: 'slowwave fleet maintain'.",
             )
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise UnusableFile(f"{path} is a device or a pipe, not a file.")
         if is_database(path):
             return
-        start = first_bytes(path, _SCHEMA_WITHIN) if found.st_size else b""
+        start = first_bytes(path, _SCHEMA_WITHIN) if status.st_size else b""
     except FileNotFoundError:
         refuse_broken_link(path)
         is_ours = path.suffix in ("", *DATABASE_SUFFIXES)
@@ -100,7 +100,9 @@ def refuse_non_database(path: Path) -> None:
             )
         return
     if _has_our_schema(start):
-        raise UnusableFile(f"{path} is damaged: its header is missing.", SAVE)
+        raise UnusableFile(
+            f"{path} is damaged: its header is missing.", "Restore it from a backup."
+        )
     raise UnusableFile(
         f"{path} is not a memory file: it is not a SQLite database.",
         "Specify a file made by 'slowwave import'. To look for another agent's format: "
@@ -123,18 +125,22 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
         if _has_our_index(conn):
             raise UnusableFile(
                 f"{path} is damaged: the application ID is missing from its header.",
-                SAVE,
+                SAVE_HINT,
             )
         raise UnusableFile(
             f"{path} is a SQLite database, but not a memory file.",
             f"To see how to use its texts: slowwave maintain {shlex.quote(str(path))} --dry-run",
         )
-    known, applied = step_names(), applied_steps(conn)
-    version = conn.execute("PRAGMA user_version").fetchone()[0]
-    if applied - known or version > len(known):
+    version, newest = version_of(conn), newest_version()
+    if version < OLDEST_VERSION:
         raise UnusableFile(
-            f"{path} has schema version {max(version, len(applied))}; "
-            f"this slowwave supports versions up to {len(known)}.",
+            f"{path} has schema version {version}, which slowwave had before its first release; "
+            f"this slowwave supports versions {OLDEST_VERSION} to {newest}.",
+            "Export it with the slowwave that wrote it, and import the export into a new file.",
+        )
+    if version > newest:
+        raise UnusableFile(
+            f"{path} has schema version {version}; this slowwave supports versions up to {newest}.",
             "Install a newer slowwave.",
         )
     pages, size = (
@@ -144,5 +150,5 @@ def refuse_unusable(conn: sqlite3.Connection, path: Path) -> None:
     if not file_size(sidecar_path(path, "-wal")) and file_size(path) < pages * size:
         raise UnusableFile(
             f"{path} is damaged: it has only {file_size(path)} of {pages * size} bytes.",
-            SAVE,
+            SAVE_HINT,
         )

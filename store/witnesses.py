@@ -41,22 +41,16 @@ def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
         f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
     )
     conn, chosen = file.conn, json_text(ids)
+    # A memory that an agent stored by SQL may lack the hash.
+    conn.create_function("hash_of", 1, lambda raw: content_hash(raw.decode(errors="replace")))
     conn.execute(
         "INSERT OR REPLACE INTO witnesses (id, tenant, content_hash, image, names, run_id) "
-        f"SELECT id, tenant, coalesce(content_hash, ''), json_object({image}), (SELECT "
-        "json_group_array(name) FROM (SELECT name FROM memory_entities "
-        "JOIN entities e ON e.id = entity_id WHERE memory_id = m.id ORDER BY name)), ? "
-        "FROM memories m WHERE id IN (SELECT value FROM json_each(?))",
+        "SELECT id, tenant, coalesce(content_hash, hash_of(CAST(content AS BLOB))), "
+        f"json_object({image}), (SELECT json_group_array(name) FROM "
+        "(SELECT name FROM memory_entities JOIN entities e ON e.id = entity_id "
+        "WHERE memory_id = m.id ORDER BY name)), ? FROM memories m "
+        "WHERE id IN (SELECT value FROM json_each(?))",
         [run_id, chosen],
-    )
-    # A memory that an agent stored by SQL may lack the hash.
-    unhashed = conn.execute(
-        "SELECT w.id, m.content FROM witnesses w JOIN memories m ON m.id = w.id "
-        "WHERE w.content_hash = ''"
-    )
-    conn.executemany(
-        "UPDATE witnesses SET content_hash = ? WHERE id = ?",
-        [(content_hash(text), memory_id) for memory_id, text in unhashed.fetchall()],
     )
     conn.execute(
         "INSERT OR REPLACE INTO witness_vectors (id, model, dimensions, vector, content_hash) "
@@ -77,19 +71,19 @@ def read_witnesses(file: MemoryFile, tenant: str) -> list[Memory]:
         [tenant],
     )
     return [
-        _memory(memory_id, tenant, of, image, text)
-        for memory_id, of, image, text in rows
+        _memory(memory_id, tenant, text_hash, image, text)
+        for memory_id, text_hash, image, text in rows
         if text is not None and len(text) <= MAX_CHARACTERS
     ]
 
 
-def _memory(memory_id: str, tenant: str, of: str | None, image: str, text: str) -> Memory:
-    kept = parse_object(image, "the image", f"witness {memory_id}")
-    metadata = json_text(kept.pop("metadata", {}))
+def _memory(memory_id: str, tenant: str, text_hash: str | None, image: str, text: str) -> Memory:
+    stored = parse_object(image, "the image", f"witness {memory_id}")
+    metadata = json_text(stored.pop("metadata", {}))
     row: dict[str, Any] = {
-        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": of},
+        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": text_hash},
         **_EMPTY,
-        **{name: kept.get(name) for name in _KEPT},
+        **{name: stored.get(name) for name in _KEPT},
         "metadata": metadata,
     }
     return from_values(tuple(row[name] for name in COLUMNS))
@@ -116,5 +110,8 @@ def keep_vectors_of_witnesses(
         "SELECT ?1, ?2, ?3, ?4, ?5 WHERE EXISTS (SELECT 1 FROM witnesses WHERE id = ?1) "
         "ON CONFLICT (id, model) DO UPDATE SET dimensions = excluded.dimensions, "
         "vector = excluded.vector, content_hash = excluded.content_hash",
-        [(memory_id, model, len(blob) // 4, blob, of) for memory_id, of, blob in vectors],
+        [
+            (memory_id, model, len(blob) // 4, blob, text_hash)
+            for memory_id, text_hash, blob in vectors
+        ],
     )

@@ -47,19 +47,19 @@ class WordIndex:
 
         if not words:
             return np.empty(0, np.intp), np.empty(0, np.float32)
-        found = self._db.execute(
+        rows = self._db.execute(
             "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ?",
             [" OR ".join(map(_quoted, words))],
         ).fetchall()
-        pairs = np.array(found, dtype=np.float64).reshape(-1, 2)
+        pairs = np.array(rows, dtype=np.float64).reshape(-1, 2)
         return pairs[:, 0].astype(np.intp), pairs[:, 1].astype(np.float32)
 
     def count_words(self, words: Sequence[str]) -> dict[int, int]:
         """Return how many of the words each text has, by its number; 0 is omitted."""
         counts: Counter[int] = Counter()
         for word in words:
-            found = self._db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", [_quoted(word)])
-            counts.update(row for (row,) in found)
+            rows = self._db.execute("SELECT rowid FROM texts WHERE texts MATCH ?", [_quoted(word)])
+            counts.update(row for (row,) in rows)
         return counts
 
     def full_score(self, words: Sequence[str]) -> float:

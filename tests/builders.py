@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +26,8 @@ from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
-# The versions that are kept as SQL: the oldest, a middle one, and one with the tables of
-# extensions. Files of other versions are migrated from the previous kept one.
-KEPT_VERSIONS = (1, 5, 10)
-# The triggers of an extension that a file of version 9 lacks.
-_SINCE_10 = (
-    *("shared_log_replaces_nothing", "shared_memory_overwritten"),
-    *("shared_memory_replaced", "shared_memory_revived"),
-)
-SCHEMAS = TESTS / "store"
+# The schema version of `older_file`, which has the tables of all extensions.
+OLDER_VERSION = 10
 
 NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 LATER = "2026-03-11T03:00:00+00:00"
@@ -183,39 +175,13 @@ def foreign(path: Path) -> None:
         db.execute("CREATE TABLE notes (text)")
 
 
-def of_version(version: int, folder: Path) -> Path:
-    """Return a file as that version left it."""
-    if version == 9:
-        return _without_what_came_in_10(kept_file(10, folder))
-    kept = max(number for number in KEPT_VERSIONS if number <= version)
-    path = kept_file(kept, folder)
-    return path if kept == version else migrated_to(version, path)
-
-
-def _without_what_came_in_10(path: Path) -> Path:
-    with closing(sqlite3.connect(path)) as db:
-        for trigger in _SINCE_10:
-            db.execute(f"DROP TRIGGER {trigger}")
-        db.execute("DELETE FROM _sqlite_migrations WHERE name = 'version_10'")
-        db.execute("PRAGMA user_version = 9")
-        db.commit()
-    return path
-
-
-def kept_file(version: int, folder: Path) -> Path:
-    """Make a file of the statements that are kept of a version."""
+def older_file(folder: Path) -> Path:
+    """Make a file of an older schema version."""
     path = folder / "older.db"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript((SCHEMAS / f"version_{version}.sql").read_text("utf-8"))
+        script = TESTS / "store" / f"version_{OLDER_VERSION}.sql"
+        db.executescript(script.read_text("utf-8"))
     return path
-
-
-def migrated_to(version: int, path: Path) -> Path:
-    """Bring a file up to a version that need not be the newest one."""
-    with pytest.MonkeyPatch.context() as then:
-        then.setattr(schema_of_file, "STEPS", dict(islice(schema_of_file.STEPS.items(), version)))
-        with open_writing(path):
-            return path
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:

@@ -45,32 +45,32 @@ class ConfiguredCommand(TyperCommand):
         shown, originals = without_secrets(ctx, args)
         try:
             self._refuse_misuse(ctx, shown)
-            rest = super().parse_args(ctx, shown)
+            remaining = super().parse_args(ctx, shown)
         except typer.TyperException as error:
             refused: Any = error  # an option without its value has no context
             refused.ctx = getattr(error, "ctx", None) or ctx
             raise
         ctx.params = {name: with_originals(value, originals) for name, value in ctx.params.items()}
         self._refuse_swapped(ctx)
-        return rest
+        return remaining
 
     def _refuse_misuse(self, ctx: Any, args: list[str]) -> None:
         """Refuse a blank path, tenant or tag, and --tenant twice where a command takes it once."""
         values, _, order = self.make_parser(ctx).parse_args(list(args))
         parameter: Any
         for parameter in self.params:
-            given, variable = values.get(parameter.name), None
-            if given in (None, (), []):
-                given = parameter.resolve_envvar_value(ctx)
+            passed, variable = values.get(parameter.name), None
+            if passed in (None, (), []):
+                passed = parameter.resolve_envvar_value(ctx)
                 variable = parameter.envvar or f"SLOWWAVE_{parameter.name.upper()}"
-            for value in given if isinstance(given, list | tuple) else [given]:
+            for value in passed if isinstance(passed, list | tuple) else [passed]:
                 # Path("") is the current folder; a blank is usually a variable that is not set.
                 if isinstance(value, str) and not value.strip() and must_be_filled(parameter):
                     is_option = isinstance(parameter, TyperOption)
                     name = parameter.opts[0] if is_option else parameter.metavar
                     raise typer.BadParameter(f"{variable or name} must not be blank.", ctx=ctx)
             # Click ignores an empty variable.
-            if given is None and is_limit(parameter.name) and os.environ.get(str(variable)) == "":
+            if passed is None and is_limit(parameter.name) and os.environ.get(str(variable)) == "":
                 raise typer.BadParameter(f"{variable} is empty: set the limit, or unset it.")
             is_repeated = parameter.name == "tenant" and order.count(parameter) > 1
             if is_repeated and not getattr(parameter, "multiple", False):
@@ -197,14 +197,14 @@ def _for_help(command: _Command, ctx: Any) -> _Command:
         if (replacement := replacement_of(parameter)) is not None:
             parameter.help = f"{parameter.help} Deprecated as an option: {replacement}."
         parameter.hidden = False
-    more = ""
+    old_names = ""
     if isinstance(shown, TyperGroup):
-        more = old_commands()
+        old_names = old_commands()
         names = shown.list_commands(ctx)
         shown.commands = {name: copy(shown.commands[name]) for name in names}
         for listed in shown.commands.values():
             listed.hidden = False
-    shown.epilog = "\n\n".join(filter(None, (more, EXIT_CODES)))
+    shown.epilog = "\n\n".join(filter(None, (old_names, EXIT_CODES)))
     return shown
 
 

@@ -23,10 +23,10 @@ def duration_of(text: str | None) -> timedelta | None:
     """Parse a duration; None stays None. Raises `typer.BadParameter`."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d{1,6})([hdw])", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,6})([hdw])", text.strip())
+    if match is None:
         raise typer.BadParameter(f"'{text}' is not a duration such as 12h, 30d or 2w.")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
 
 
 def moment_of(text: str | None, option: str, time_of_day: time) -> str | None:

@@ -119,29 +119,66 @@ class ModelOptions:
     max_time: MaxTimeOption = None
 
     def writer(
-        self, recordings: Recordings | None = None, month: MonthlyBudget | None = None
+        self,
+        recordings: Recordings | None = None,
+        month: MonthlyBudget | None = None,
+        owner: BudgetOwner | None = None,
     ) -> Writer:
-        """Return a writer with a budget of its own. Raises `typer.BadParameter`.
+        """Return a writer that calls the model that is named or recorded, or the built-in one.
 
-        month: what may still be spent this month, if that is limited.
+        month: what may still be spent this month. owner: grants calls, if several runs share the
+        limits. Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
         """
-        limits = (self.max_calls, self.max_tokens, self.max_cost, self.max_time)
-        models = (self.model, self.api_base, self.checker)
-        return make_writer(*models, self.concurrency, limits, recordings, month=month)
+        model, asks = self.model, recordings is None or recordings.asks
+        if model is None and recordings is not None and recordings.recording is not None:
+            model = recordings.recording.model
+        if model == AGENT and asks:
+            raise typer.BadParameter(
+                f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
+            )
+        if model is None:
+            return BuiltInWriter()
+        from slowwave.consolidation.model.model_writer import ModelWriter
+        from slowwave.consolidation.model.usage_limits import UsageLimits
+
+        shorten_turns_of_threads()
+        # An answer from a recording costs only time.
+        usage = UsageLimits(seconds=self.max_time)
+        if asks:
+            usage = UsageLimits(self.max_calls, self.max_tokens, self.max_cost, self.max_time)
+        if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
+            usage = replace(usage, cost_usd=month.left, budget_name=month.named)
+        opener, reader = openers_of(model, self.api_base, self.checker)
+        if asks:
+            _refuse_missing_programs(opener, reader)
+        return ModelWriter(opener, self.concurrency, usage, recordings, reader or "none", owner)
 
     def check_of(self, model: str | None) -> str:
         """Return the command that tests the model and its checker."""
         values = {"--model": model, "--api-base": self.api_base, "--checker": self.checker}
-        given = [part for pair in values.items() if pair[1] is not None for part in pair]
-        command = shlex.join(["slowwave", "model-check", *map(str, given)])
+        options = [part for pair in values.items() if pair[1] is not None for part in pair]
+        command = shlex.join(["slowwave", "model-check", *map(str, options)])
         return without_secrets(command, self.api_base)
 
-    def refuse_unready(self, replayed: Recordings | None = None, usd: float | None = None) -> None:
-        """Refuse models that cannot be asked. usd: a month's limit. Raises `ModelError`."""
-        if self.model is None or (replayed is not None and not replayed.asks):
+    def refuse_unready(
+        self, recordings: Recordings | None = None, monthly_usd: float | None = None
+    ) -> None:
+        """Refuse models that litellm does not know, a missing key, and a missing program.
+
+        With a limit of the cost, also refuses models whose price is unknown. Raises `ModelError`.
+        """
+        if self.model is None or (recordings is not None and not recordings.asks):
             return
-        needs_price = self.max_cost is not None or usd is not None
-        refuse_unready_models(self.model, self.api_base, self.checker, needs_price)
+        from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
+        from slowwave.consolidation.model.litellm_model import Endpoint
+
+        for opener in openers_of(self.model, self.api_base, self.checker):
+            if isinstance(opener, Endpoint):
+                refuse_unready(opener)
+            else:
+                _refuse_missing_programs(opener)
+            if opener is not None and (self.max_cost is not None or monthly_usd is not None):
+                refuse_unpriced(opener)
 
 
 @dataclass(frozen=True)
@@ -157,71 +194,13 @@ class RecordableModelOptions(ModelOptions):
         return make_recordings(record, self.replay, dry_run)
 
 
-def make_writer(
-    model: str | None,
-    api_base: str | None,
-    checker: str | None,
-    concurrency: int,
-    limits: tuple[int | None, int | None, float | None, float | None],
-    recordings: Recordings | None,
-    owner: BudgetOwner | None = None,
-    month: MonthlyBudget | None = None,
-) -> Writer:
-    """Return a writer that calls the model that is named or recorded, or else the built-in one.
-
-    limits: maximum calls, tokens, USD and seconds. owner: grants them, if several runs share them.
-    month: what may still be spent this month.
-    Raises `typer.BadParameter`, and `ModelError` if a program to ask is not there.
-    """
-    if model is None and recordings is not None and recordings.recording is not None:
-        model = recordings.recording.model
-    if model == AGENT and (recordings is None or recordings.asks):
-        raise typer.BadParameter(
-            f"'{AGENT}' means an agent that answers the questions itself: see 'slowwave dream'."
-        )
-    if model is None:
-        return BuiltInWriter()
-    from slowwave.consolidation.model.model_writer import ModelWriter
-    from slowwave.consolidation.model.usage_limits import UsageLimits
-
-    shorten_turns_of_threads()
-    # An answer from a recording costs only time.
-    asks = recordings is None or recordings.asks
-    usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
-    if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
-        usage = replace(usage, cost_usd=month.left, budget_name=month.named)
-    opener, reader = openers_of(model, api_base, checker)
-    if asks:
-        refuse_missing_programs(opener, reader)
-    return ModelWriter(opener, concurrency, usage, recordings, reader or "none", owner)
-
-
-def refuse_missing_programs(*openers: Opener | None) -> None:
+def _refuse_missing_programs(*openers: Opener | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
     from slowwave.consolidation.model.cli_model import ProgramModel
 
     for opener in openers:
         if isinstance(opener, ProgramModel):
             opener.open()
-
-
-def refuse_unready_models(
-    model: str, api_base: str | None, checker: str | None, needs_price: bool = False
-) -> None:
-    """Refuse models that litellm does not know, a missing key, and a missing program.
-
-    needs_price: also refuse models whose price is unknown. Raises `ModelError`.
-    """
-    from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
-    from slowwave.consolidation.model.litellm_model import Endpoint
-
-    for opener in openers_of(model, api_base, checker):
-        if isinstance(opener, Endpoint):
-            refuse_unready(opener)
-        else:
-            refuse_missing_programs(opener)
-        if needs_price and opener is not None:
-            refuse_unpriced(opener)
 
 
 def openers_of(

@@ -37,10 +37,10 @@ class MonthlyBudget:
 
 def budget_of(text: str) -> float:
     """Return the USD of "2 USD" or "2 USD/month". Raises `typer.BadParameter`."""
-    found = _SPELLED.fullmatch(text.strip())
-    if found is None:
+    match = _SPELLED.fullmatch(text.strip())
+    if match is None:
         raise typer.BadParameter(f"'{text}' is not an amount such as 2 USD.")
-    return float(found[1])
+    return float(match[1])
 
 
 def month_so_far(path: Path, usd: float, now: datetime) -> MonthlyBudget:

@@ -18,18 +18,18 @@ ABOUT_ASKING: dict[str, tuple[str, ...]] = dict.fromkeys(
 
 def refuse_missing(context: typer.Context, needs: Sequence[tuple[str, Sequence[str]]]) -> None:
     """Refuse options on the command line that lack the options they require."""
-    given = given_in(context)
+    options = given_in(context)
     for option, needed in needs:
-        if is_on_command_line(context, option) and option in given and given.isdisjoint(needed):
+        if is_on_command_line(context, option) and option in options and options.isdisjoint(needed):
             raise typer.BadParameter(f"{_spelled(option)} requires {_any_of(needed)}.")
 
 
 def without_effect(
-    context: typer.Context, given: Set[str], needs: Mapping[str, Sequence[str]]
+    context: typer.Context, options: Set[str], needs: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield a note for each option on the command line that has no effect alone."""
     for option, needed in needs.items():
-        if is_on_command_line(context, option) and given.isdisjoint(needed):
+        if is_on_command_line(context, option) and options.isdisjoint(needed):
             yield f"{_spelled(option)} has no effect without {_any_of(needed)}."
 
 

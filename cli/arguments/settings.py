@@ -73,7 +73,7 @@ def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
 
 
 def config_for_files(context: typer.Context, values: list[Path] | None) -> list[Path] | None:
-    """Do the same for the first of several files."""
+    """Return the FILEs or their addresses; read the config file next to the first."""
     if _source(context, "files") == "ENVIRONMENT":
         # Click would split a URL at its colons.
         address = parse_address(context, os.environ[FILE_VARIABLE])
@@ -91,7 +91,7 @@ def _unlike_option(path: Path) -> Path:
 
 
 def config_for_source(context: typer.Context, value: str) -> str:
-    """Do the same for a folder of memory files, or for a list of them."""
+    """Read the config file in a folder of memory files, or next to a list of them."""
     path = Path(value)
     is_folder = os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises if the name is too long
     config_for_file(context, path / ".." if is_folder else path)  # whose parent is the folder
@@ -123,17 +123,17 @@ def hints_of_variables(context: typer.Context) -> Iterator[str]:
     Raises `typer.BadParameter` if a limit is meant: without it the command would spend more.
     """
     prefix = f"{CONTEXT_SETTINGS['auto_envvar_prefix']}_"
-    found = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
-    known = _VARIABLES | _variables_of(context.command)
-    if "MODEL" not in known or found <= known:
+    variables = {name.removeprefix(prefix) for name in os.environ if name.startswith(prefix)}
+    known_names = _VARIABLES | _variables_of(context.command)
+    if "MODEL" not in known_names or variables <= known_names:
         return
-    known |= _variables_of(context.find_root().command)
-    for name in sorted(found - known):
-        near = get_close_matches(name, known, n=1, cutoff=0.7)
-        meant = f" Did you mean {prefix}{near[0]}?" if near else ""
+    known_names |= _variables_of(context.find_root().command)
+    for name in sorted(variables - known_names):
+        near = get_close_matches(name, known_names, n=1, cutoff=0.7)
+        suggestion = f" Did you mean {prefix}{near[0]}?" if near else ""
         if near and is_limit(near[0].lower()):
-            raise typer.BadParameter(f"{prefix}{name} is not a setting.{meant}", ctx=context)
-        yield f"{prefix}{name} has no effect: it is not a setting.{meant}"
+            raise typer.BadParameter(f"{prefix}{name} is not a setting.{suggestion}", ctx=context)
+        yield f"{prefix}{name} has no effect: it is not a setting.{suggestion}"
 
 
 def _variables_of(command: Any) -> frozenset[str]:
@@ -213,8 +213,8 @@ def _values(path: Path, keys: frozenset[str]) -> dict[str, Any]:
         if isinstance(values[key], dict):
             raise _wrong(path, f"it has a table, [{key}]: put its keys at the top, without tables.")
         near = get_close_matches(key, sorted(keys), n=1)
-        meant = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
-        raise _wrong(path, f"it has an unknown key, {key}. {meant}")
+        suggestion = f"Did you mean {near[0]}?" if near else "docs/configuration.md lists all keys."
+        raise _wrong(path, f"it has an unknown key, {key}. {suggestion}")
     return values
 
 

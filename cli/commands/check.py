@@ -12,7 +12,7 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.places import Place
-from slowwave.store.records import SAVE
+from slowwave.store.records import SAVE_HINT
 
 
 @on_place
@@ -41,5 +41,5 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
     problems = counted(len(health.problems), "problem", "problems")
-    output.error(f"{file} is not intact: {problems}.", SAVE, Code.UNUSABLE_FILE)
+    output.error(f"{file} is not intact: {problems}.", SAVE_HINT, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.model_options import openers_of, refuse_unready_models
+from slowwave.cli.arguments.model_options import ModelOptions, openers_of
 from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.views.costs import answer_as_text, price_as_text
@@ -38,7 +38,7 @@ def model_check(
     """
     if model is None or not model.strip():
         raise typer.BadParameter("Specify the model with --model, or set SLOWWAVE_MODEL.")
-    refuse_unready_models(model, api_base, checker)
+    ModelOptions(model, api_base=api_base, checker=checker).refuse_unready()
     from slowwave.consolidation.model.samples import ask_samples
 
     writer, reader = openers_of(model, api_base, checker)

@@ -38,13 +38,17 @@ class GivenAnswer(BaseModel):
 
 def mark(text: str) -> dict[str, str]:
     """Return the first instruction to its reader that a text contains, if there is one."""
-    found = commands(text)
-    return {"tries_to_command": found[0]} if found else {}
+    instructions = commands(text)
+    return {"tries_to_command": instructions[0]} if instructions else {}
 
 
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the first instruction of each text that contains one, by memory id."""
-    return {memory_id: found[0] for memory_id, text in texts.items() if (found := commands(text))}
+    return {
+        memory_id: instructions[0]
+        for memory_id, text in texts.items()
+        if (instructions := commands(text))
+    }
 
 
 def hit_as_json(hit: Hit) -> dict[str, Any]:

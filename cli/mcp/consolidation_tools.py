@@ -42,7 +42,7 @@ ProposalId = Annotated[
     Field(description="An id from consolidate_pending, or at least its first four characters."),
 ]
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
-MostQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
+MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 # How often a client gets a report: many give up after a minute of silence.
 _INTERVAL_S = 2.0
@@ -99,8 +99,8 @@ class ConsolidationTools:
             }
             for window in windows[:limit]
         ]
-        more = {"undecided": undecided, "undecided_in_all": len(windows)}
-        return {"surveyed": True} | self._outcome(outcome, limit, offset) | more
+        fields = {"undecided": undecided, "undecided_in_all": len(windows)}
+        return {"surveyed": True} | self._outcome(outcome, limit, offset) | fields
 
     def consolidate_run(
         self,
@@ -166,19 +166,19 @@ class ConsolidationTools:
         group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
         answer = None if check is None else SecondReading(check.id, check.text)
         with reported_progress(context) as progress:
-            made = self._memory.propose(group, answer, progress)
-        results = [] if made.result is None else [view_result(made.result)]
+            proposed = self._memory.propose(group, answer, progress)
+        results = [] if proposed.result is None else [view_result(proposed.result)]
         return {
-            "faults": made.faults,
-            "question": made.question and open_question_as_json(made.question),
+            "faults": proposed.faults,
+            "question": proposed.question and open_question_as_json(proposed.question),
             "proposal": next(iter(self._page(results)["proposals"]), None),
-            "run": made.run_id,
+            "run": proposed.run_id,
         }
 
     def consolidation_questions(
         self,
         context: Context,
-        limit: MostQuestions = 3,
+        limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Return questions that only a model can decide; you can be that model.
 
@@ -190,8 +190,8 @@ class ConsolidationTools:
         was written. open: the number of open questions. Read-only.
         """
         with reported_progress(context) as progress:
-            left = self._memory.questions(progress)
-        return open_questions_as_json(left, limit)
+            questions = self._memory.questions(progress)
+        return open_questions_as_json(questions, limit)
 
     def consolidation_answer(
         self,
@@ -202,7 +202,7 @@ class ConsolidationTools:
         review: Annotated[
             Review, Field(description="Which proposals to queue for consolidate_apply.")
         ] = "never",
-        limit: MostQuestions = 3,
+        limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Answer questions of consolidation_questions, in any order; the file keeps the answers.
 

@@ -32,8 +32,8 @@ def sentences(error: SlowwaveError) -> str:
     """Return an error and its hint in sentences, as an agent may read them."""
     reasons = [obstacle.why for obstacle in getattr(error, "obstacles", ())]
     # The message has the reason if there is only one.
-    more = reasons if len(reasons) > 1 else []
-    return without_secrets(" ".join(filter(None, (error.message, *more, for_agent(error.hint)))))
+    details = reasons if len(reasons) > 1 else []
+    return without_secrets(" ".join(filter(None, (error.message, *details, for_agent(error.hint)))))
 
 
 def for_agent(hint: str) -> str:

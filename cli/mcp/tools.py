@@ -152,13 +152,12 @@ class Tools:
         one of them is outdated or wrong, call correct; the next run merges duplicates. secrets: the
         kinds of secret (a password, a key) that it seems to contain; it is stored unchanged.
         """
-        given = {"session": session, "source": source, "observed_at": observed_at}
-        fields = {name: value for name, value in given.items() if value is not None}
+        fields = {"session": session, "source": source, "observed_at": observed_at}
         near = self._memory.similar(text)
         memory_id = self._memory.add(
             text, kind=kind, tags=tags or [], importance=importance, **fields
         )
-        similar = [similar_as_json(found) | mark(found.memory.content) for found in near]
+        similar = [similar_as_json(match) | mark(match.memory.content) for match in near]
         secrets = kinds_of_secrets(text)
         answer = {"id": memory_id, "similar": similar} | mark(text)
         return answer | ({"secrets": list(secrets)} if secrets else {})
@@ -197,16 +196,16 @@ class Tools:
         """
         talk = self._memory.conversation(conversation, every, writer_of=self._writer_of)
         passed = [message.model_dump(exclude_none=True) for message in messages]
-        kept = talk.keep(passed, can_repeat=True)
+        stored = talk.keep(passed, can_repeat=True)
         outcome = None
-        if read_now or talk.is_due(kept):
+        if read_now or talk.is_due(stored):
             with reported_progress(context) as progress:
                 outcome = talk.read(progress)
         remembered = [] if outcome is None else outcome.remembered
         texts = {result.memory or "": result.content for result in remembered}
         return {
-            "conversation": conversation_as_json(kept.cut),
-            "unread_turns": kept.turns,
+            "conversation": conversation_as_json(stored.cut),
+            "unread_turns": stored.turns,
             "read": None if outcome is None else as_json(outcome, self._writer_of()),
             "tries_to_command": suspicious(texts),
         }
@@ -226,8 +225,8 @@ class Tools:
         of secret in the text, which is stored unchanged. Memories that are human, pinned or core
         are refused: ask the user.
         """
-        done = self._memory.correct(memory_id, text, supersedes=supersedes or ())
-        return correction_as_json(done) | mark(text)
+        correction = self._memory.correct(memory_id, text, supersedes=supersedes or ())
+        return correction_as_json(correction) | mark(text)
 
     def pin(self, memory_id: MemoryId) -> dict[str, Any]:
         """Pin a memory, so that no run supersedes, expires or archives it. undo reverts the run."""

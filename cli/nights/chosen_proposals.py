@@ -32,9 +32,11 @@ class Choice:
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
-        known = {pending.id for pending in queue}
+        pending_ids = {pending.id for pending in queue}
         hint = "'slowwave review FILE' lists all of them."
-        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
+        wanted = {
+            match_prefix(prefix, pending_ids, "pending proposal", hint=hint) for prefix in self.ids
+        }
         return [
             pending
             for pending in queue
@@ -48,11 +50,11 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingPro
     now = timestamp(datetime.now(UTC))
     why = f"declined by a person: {reason}" if reason else "declined by a person"
 
-    def do(opened: MemoryFile) -> list[PendingProposal]:
-        chosen = chosen_of(opened, choice)
-        with opened.transaction():
+    def do(memory_file: MemoryFile) -> list[PendingProposal]:
+        chosen = chosen_of(memory_file, choice)
+        with memory_file.transaction():
             for pending in chosen:
-                decide_pending(opened, pending.id, "declined", now, why)
+                decide_pending(memory_file, pending.id, "declined", now, why)
         return chosen
 
     return [pending.decided("declined", why, now) for pending in place.change(do)]
@@ -73,28 +75,28 @@ def apply_chosen(
 
     now = datetime.now(UTC)
 
-    def do(opened: MemoryFile) -> ReviewResult:
-        approved = [pending.kept for pending in chosen_of(opened, choice)]
+    def do(memory_file: MemoryFile) -> ReviewResult:
+        approved = [pending.kept for pending in chosen_of(memory_file, choice)]
         if words is None:
-            return apply_approved(opened, approved, embedder, now, "approve", progress)
+            return apply_approved(memory_file, approved, embedder, now, "approve", progress)
         edited = [
-            with_text(kept, words, list(read_memories(opened, kept.proposal.sources)))
-            for kept in approved
+            with_text(item, words, list(read_memories(memory_file, item.proposal.sources)))
+            for item in approved
         ]
-        return apply_approved(opened, edited, embedder, now, "edit", progress)
+        return apply_approved(memory_file, edited, embedder, now, "edit", progress)
 
     return place.change(do)
 
 
-def chosen_of(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
+def chosen_of(memory_file: MemoryFile, choice: Choice) -> list[PendingProposal]:
     """Return the chosen proposals. Raises `StoreError` if there are none."""
     from slowwave.consolidation.running.review_queue import read_queue
 
-    queue = read_queue(opened)
+    queue = read_queue(memory_file)
     for prefix in choice.ids:
         if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
             continue
-        decisions = read_latest_by_prefix(opened, prefix)
+        decisions = read_latest_by_prefix(memory_file, prefix)
         if len(decisions) == 1:
             sentence, hint = describe_decision(decisions[0])
             raise NotFound(f"{sentence} It is no longer pending.", hint)

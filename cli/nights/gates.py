@@ -87,9 +87,9 @@ def _too_soon(needed: timedelta, last: str | None, now: datetime) -> ClosedGate 
     return ClosedGate("min_interval", why, needed / _HOUR, round(since / _HOUR, 2))
 
 
-def _too_few(needed: int, found: int) -> ClosedGate | None:
-    if found >= needed:
+def _too_few(minimum: int, new_count: int) -> ClosedGate | None:
+    if new_count >= minimum:
         return None
-    memories = counted(found, "memory is", "memories are")
-    why = f"min_new is {needed}, and only {memories} new"
-    return ClosedGate("min_new", why, needed, found)
+    memories = counted(new_count, "memory is", "memories are")
+    why = f"min_new is {minimum}, and only {memories} new"
+    return ClosedGate("min_new", why, minimum, new_count)

@@ -53,7 +53,7 @@ class Night:
     settings: NightSettings
     embedder: Embedder
     # Creates a writer for each file: budgets are per file.
-    asking: RecordableModelOptions
+    models: RecordableModelOptions
     recordings: Recordings | None
     gates: Gates
     watch: Watch
@@ -71,8 +71,8 @@ class Night:
         The error of a single file is raised; of several files, each error is reported.
         """
         if len(files) == 1:
-            code, found = self._maintain_place(files[0])
-            self.output.result({"command": "maintain", **found})
+            code, result = self._maintain_place(files[0])
+            self.output.result({"command": "maintain", **result})
             return code
         results: list[dict[str, Any]] = []
         codes: list[int] = []
@@ -87,32 +87,32 @@ class Night:
 
     def _maintain_next(self, file: Place, results: list[dict[str, Any]]) -> int:
         try:
-            code, found = self._maintain_place(file)
+            code, result = self._maintain_place(file)
         except SlowwaveError as error:
             code, message = code_of(error), without_secrets(error.message)
-            found = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
+            result = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
             # Most messages name the file, and a person must know which of the files it is.
             named = "" if str(file.named) in message else f"{file.named}: "
             self.output.error(f"{named}{message}", error.hint, code)
-        results.append(found | {"code": int(code)})
+        results.append(result | {"code": int(code)})
         self.output.show("")
         return code
 
     def _maintain_place(self, place: Place) -> tuple[int, dict[str, Any]]:
         """Maintain a file, and report it to monitoring; return its exit code and JSON."""
         NAMED_FILE.set(place.named)
-        writer = self.asking.writer(self.recordings)
+        writer = self.models.writer(self.recordings)
         self.watch.begin(place.named, self.dry_run, writer.model)
         try:
             closed = self.gates.closed(place, self.options.tenants, datetime.now(UTC))
             if closed is None:
                 if self.options.consolidate and (self.options.ask or not self.dry_run):
-                    self.asking.refuse_unready(self.recordings, self.settings.monthly_usd)
-                code, found = self._maintain(place, writer)
+                    self.models.refuse_unready(self.recordings, self.settings.monthly_usd)
+                code, result = self._maintain(place, writer)
             else:
                 self.output.show(closed.as_text(place.named))
-                code, found = Code.DONE, {"file": str(place.named), "dry_run": self.dry_run}
-                found["gate"] = closed.as_json()
+                code, result = Code.DONE, {"file": str(place.named), "dry_run": self.dry_run}
+                result["gate"] = closed.as_json()
         except BaseException as error:
             self.watch.failed(place.named, error)
             raise
@@ -120,7 +120,7 @@ class Night:
             self.watch.end(place.named, code, None if closed is None else closed.name)
         except StoreError as error:
             code = self._partly(error, code)
-        return code, found
+        return code, result
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()
@@ -128,7 +128,7 @@ class Night:
         with place.reading() if self.dry_run else place.changing() as memory_file:
             if (usd := self.settings.monthly_usd) is not None:
                 month = month_so_far(memory_file, usd, datetime.now(UTC))
-                writer = self.asking.writer(self.recordings, month)
+                writer = self.models.writer(self.recordings, month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(clean(note))
             outcome = self._consolidate(options, memory_file, writer)
@@ -140,29 +140,30 @@ class Night:
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
-                self.watch.did(place.named, outcome, partial(_count_pending, memory_file))
+                pending = partial(_count_pending, memory_file)
+                self.watch.report_outcome(place.named, outcome, pending)
                 budgets = budget, after
                 report = NightReport(outcome, place, self.dry_run, writer, memory_file, budgets)
                 unreported = self._write_report(report)
                 wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
-                check = self.asking.check_of(writer.model)
+                check = self.models.check_of(writer.model)
                 failure = model_failure(place.named, outcome, writer, self.recordings, check)
-                found = self._show(report, failure) | pages.as_json()
+                result = self._show(report, failure) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         # A model that answered nothing has not said that there is nothing to do.
         if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
             code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
-            more = self.recordings, failure
-            code = report_night_problems(self.output, code, place.named, outcome, writer, *more)
+            about = place.named, outcome, writer, self.recordings, failure
+            code = report_night_problems(self.output, code, *about)
         if unreported is not None:
             code = self._partly(unreported, code)
         code = pages.report(self.output, code)
         if unwritten is not None:
             code = code or Code.PARTLY
             self.output.error(unwritten.message, "The next run writes it.", code)
-        return code, found
+        return code, result
 
     def _partly(self, error: StoreError, code: int) -> int:
         """Report an error after the run itself, and return the exit code."""
@@ -215,20 +216,20 @@ class Night:
 
     def _show(self, report: NightReport, failure: tuple[str, str] | None) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""
-        cost = estimate_cost(report.outcome, report.writer, self.asking.concurrency)
+        cost = estimate_cost(report.outcome, report.writer, self.models.concurrency)
         if self.output.json:
-            found = report.as_json()
+            result = report.as_json()
             unanswered = unanswered_windows(report.outcome)
-            found["model"] |= {
+            result["model"] |= {
                 "refused": report.writer.refused,
                 "unanswered": len(unanswered),
                 "why": failure[0] if failure else next((window.why for window in unanswered), None),
             }
-            found["estimate"] = None if cost is None else asdict(cost)
-            return found
+            result["estimate"] = None if cost is None else asdict(cost)
+            return result
         if not self.output.quiet:
             self.output.show(*report.as_text(self.verbose))
-            self.output.show(*cost_as_text(cost, self.asking.concurrency))
+            self.output.show(*cost_as_text(cost, self.models.concurrency))
             if failure is not None:
                 self.output.show("", *failure)
         return {}
@@ -287,7 +288,7 @@ def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions)
     if not rules or not options.expire:
         return
     with open_any_version(memory_file) as file:  # the run has not migrated it yet
-        known = tenants(file)
+        names = tenants(file)
     for rule in rules:
-        if rule.tenant not in known:
+        if rule.tenant not in names:
             yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."

@@ -86,12 +86,12 @@ class Rounds:
                     place, memory_file, given.outcome, self._options
                 )
                 given = replace(given, outcome=outcome)
-            done = self._reported(given, memory_file, (before, after), unwritten)
+            round = self._reported(given, memory_file, (before, after), unwritten)
         if given.outcome is None:
-            return done
+            return round
         pages = write_after_change(self._wiki, place)
-        code = pages.report(self._output, done.code)
-        return replace(done, code=code, found=done.found | pages.as_json())
+        code = pages.report(self._output, round.code)
+        return replace(round, code=code, found=round.found | pages.as_json())
 
     @contextmanager
     def _begun(self, memory_file: Path) -> Iterator[AgentRound]:
@@ -112,12 +112,12 @@ class Rounds:
         from slowwave.consolidation.model.agent_writer import AgentWriter
 
         named, outcome, writer = self._place.named, given.outcome, AgentWriter()
-        found = {**given_as_json(given), "night": None}
+        result = {**given_as_json(given), "night": None}
         shown: list[RenderableType] = [*given_as_text(given, named)]
         code: int = Code.DONE
         if outcome is not None:
             report = NightReport(outcome, self._place, False, writer, memory_file, budgets)
-            found["night"] = report.as_json()
+            result["night"] = report.as_json()
             shown += report.as_text()
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
@@ -127,7 +127,7 @@ class Rounds:
                 self._output.error(unwritten.message, "The next run writes it.", code)
         if given.unusable and code == Code.DONE:
             code = Code.PARTLY
-        return Round(given, code, found, tuple(shown))
+        return Round(given, code, result, tuple(shown))
 
 
 def refuse_or_end(

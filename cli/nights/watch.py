@@ -37,7 +37,7 @@ class Watch:
         self._started = time.monotonic()
         log_line("info", "begin", file=str(file), dry_run=dry_run, model=model)
 
-    def did(self, file: Path, outcome: Outcome, pending: Callable[[], int]) -> None:
+    def report_outcome(self, file: Path, outcome: Outcome, pending: Callable[[], int]) -> None:
         """Report what a run did: the id and state of each proposal, and no text of a memory."""
         for result in outcome.results:
             is_well = result.state in ("applied", "planned", "pending")

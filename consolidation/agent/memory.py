@@ -29,7 +29,7 @@ from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, S
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import memory_from_text
-from slowwave.store.feedback import Feedback, judge, must_be_undone, undo_derived
+from slowwave.store.feedback import Feedback, must_be_undone, record_feedback, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.intake import has_conversations
 from slowwave.store.ledger import Decision, Run, decide_pending, read_decisions, read_last_run
@@ -255,7 +255,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """
         now = timestamp(self._clock())
         with open_writing(self._path) as file:
-            judged = judge(file, find_id(file, memory_id, self._tenant), helpful, now)
+            judged = record_feedback(file, find_id(file, memory_id, self._tenant), helpful, now)
         if helpful or not must_be_undone(judged):
             return judged
         try:

@@ -65,7 +65,7 @@ def read_conversations(
         text = _valid_lines(text, name, _named(format) if format else None, skipped)
     chosen = _named(format) if format else _detect(text, name)
     try:
-        found = chosen.read(text, name)
+        conversations = chosen.read(text, name)
     except InvalidContent as error:
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
@@ -73,7 +73,9 @@ def read_conversations(
             "--skip-invalid skips invalid lines of JSON Lines.",
         ) from None
     return [
-        _clean(conversation, chosen.name, dates) for conversation in found if conversation.messages
+        _clean(conversation, chosen.name, dates)
+        for conversation in conversations
+        if conversation.messages
     ]
 
 
@@ -108,16 +110,16 @@ def _valid_lines(
     )
     if not is_json_lines or format is TEXT:
         return text
-    left = [line for line, value in zip(lines, values, strict=True) if value is not None]
-    chosen = format or _detect("\n".join(left), name)
-    kept = []
+    valid = [line for line, value in zip(lines, values, strict=True) if value is not None]
+    chosen = format or _detect("\n".join(valid), name)
+    readable = []
     for number, (line, value) in enumerate(zip(lines, values, strict=True), start=1):
         reason = "it is not valid JSON" if value is None else _fault_of(line, name, chosen)
         if reason is None:
-            kept.append(line)
+            readable.append(line)
         else:
             skipped.append(SkippedLine(name, number, reason))
-    return "\n".join(kept)
+    return "\n".join(readable)
 
 
 def _fault_of(line: str, name: str, format: ConversationFormat) -> str | None:

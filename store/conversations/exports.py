@@ -73,27 +73,27 @@ def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:
         if content.get("content_type", "text") not in ("text", "multimodal_text"):
             continue
         fields = author.get("role"), content.get("parts"), message.get("create_time")
-        if (found := to_message(*fields, ("text", "audio_transcription"))) is not None:
-            yield found
+        if (parsed := to_message(*fields, ("text", "audio_transcription"))) is not None:
+            yield parsed
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
     """Return the object under a key; {} if there is none."""
-    found = value.get(key)
-    return found if isinstance(found, dict) else {}
+    inner = value.get(key)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _branch(value: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the nodes from the root to the last one that the user saw."""
     mapping = value["mapping"]
-    at = value.get("current_node")
-    if not isinstance(at, str) or at not in mapping:
-        at = next(reversed(mapping), None)
-    found: dict[str, dict[str, Any]] = {}
-    while isinstance(at, str) and at not in found and isinstance(mapping.get(at), dict):
-        found[at] = mapping[at]
-        at = mapping[at].get("parent")
-    return list(found.values())[::-1]
+    key = value.get("current_node")
+    if not isinstance(key, str) or key not in mapping:
+        key = next(reversed(mapping), None)
+    nodes: dict[str, dict[str, Any]] = {}
+    while isinstance(key, str) and key not in nodes and isinstance(mapping.get(key), dict):
+        nodes[key] = mapping[key]
+        key = mapping[key].get("parent")
+    return list(nodes.values())[::-1]
 
 
 def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
@@ -103,8 +103,8 @@ def _messages_of_claude(value: dict[str, Any]) -> Iterator[Message]:
         role, time = message.get("sender"), message.get("created_at")
         # `content` separates the answer from thoughts and tool calls; older exports have `text`.
         contents = (message.get(name) for name in ("content", "text"))
-        found = (to_message(role, content, time) for content in contents)
-        yield from islice(filter(None, found), 1)
+        parsed = (to_message(role, content, time) for content in contents)
+        yield from islice(filter(None, parsed), 1)
 
 
 _CHATGPT_IDS = ("conversation_id", "id")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 # The tags of memory plug-ins, and of slowwave's own block: <relevant-memories>, <memory-context>,
-# <hermes-memory>. In a line that goes on, they are the user's: "I use <memory-card>A</...>".
+# <hermes-memory>. In a line with other text, they are the user's: "I use <memory-card>A</...>".
 _OF_MEMORIES = r"[\w-]*memor(?:y|ies)[\w-]*"
 # The tags of the elements that each program inserts.
 _TAGS = {

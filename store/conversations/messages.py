@@ -170,6 +170,6 @@ def to_message(
 
     None for systems and tools, and for a content without a text. Raises `InvalidContent`.
     """
-    known = _ROLES.get(role) if isinstance(role, str) else None
-    text = replace_half_pairs(_text_of(content, kinds)) if known else ""
-    return Message(known, text, parse_time(time)) if known and text else None
+    known_role = _ROLES.get(role) if isinstance(role, str) else None
+    text = replace_half_pairs(_text_of(content, kinds)) if known_role else ""
+    return Message(known_role, text, parse_time(time)) if known_role and text else None

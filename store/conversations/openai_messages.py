@@ -70,11 +70,11 @@ def messages_of(values: Iterable[Any]) -> Iterable[Message]:
         if not isinstance(value, dict):
             continue
         time = next(filter(parse_time, (value[key] for key in _TIMES if key in value)), None)
-        found = to_message(value.get("role"), value.get("content"), time, _TEXTS)
-        if found is not None:
+        message = to_message(value.get("role"), value.get("content"), time, _TEXTS)
+        if message is not None:
             name = value.get("name")
             speaker = replace_half_pairs(name) if isinstance(name, str) else None
-            yield replace(found, speaker=speaker)
+            yield replace(message, speaker=speaker)
 
 
 def _is_message(value: Any) -> bool:

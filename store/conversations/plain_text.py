@@ -57,26 +57,26 @@ def _read(text: str, name: str) -> list[Conversation]:
         )
     turns: list[tuple[re.Match[str], list[str]]] = []
     for line in text.splitlines():
-        found = _TURN.match(line)
-        if found is not None and found["speaker"].lower() in speakers:
-            turns.append((found, [found["text"]]))
+        turn = _TURN.match(line)
+        if turn is not None and turn["speaker"].lower() in speakers:
+            turns.append((turn, [turn["text"]]))
         elif turns:
             turns[-1][1].append(line)
-    messages = (_message(found, without_inserted("\n".join(lines))) for found, lines in turns)
+    messages = (_message(turn, without_inserted("\n".join(lines))) for turn, lines in turns)
     return [Conversation(name, tuple(message for message in messages if message.text))]
 
 
 def _speakers(text: str) -> set[str]:
     """Return the speakers' names in lower case."""
     counts = _names(text)
-    known = {name for name in counts if name in _ASSISTANTS or name in _USERS}
-    frequent = {name for name, count in counts.items() if count >= _MIN_TURNS or len(known) == 1}
-    speakers = known | frequent
+    roles = {name for name in counts if name in _ASSISTANTS or name in _USERS}
+    frequent = {name for name, count in counts.items() if count >= _MIN_TURNS or len(roles) == 1}
+    speakers = roles | frequent
     if len(speakers) < 2:
         return set()
     speakers |= _timed_or_first_person(text)
     # A conversation of a user and an assistant has no further speakers.
-    return speakers if len(known) > 1 else speakers | _names_in_same_layout(text, speakers)
+    return speakers if len(roles) > 1 else speakers | _names_in_same_layout(text, speakers)
 
 
 def _timed_or_first_person(text: str) -> set[str]:
@@ -98,18 +98,18 @@ def _names_in_same_layout(text: str, speakers: set[str]) -> set[str]:
     """
     lines = [(line, _TURN.match(line)) for line in text.splitlines()]
     matches = [
-        (found, number == 0 or not lines[number - 1][0].strip())
-        for number, (_, found) in enumerate(lines)
-        if found is not None
+        (turn, number == 0 or not lines[number - 1][0].strip())
+        for number, (_, turn) in enumerate(lines)
+        if turn is not None
     ]
-    turns = [blank for found, blank in matches if found["speaker"].lower() in speakers]
+    turns = [blank for turn, blank in matches if turn["speaker"].lower() in speakers]
     one_line_each = len(matches) == sum(bool(line.strip()) for line, _ in lines)
     after_blanks = all(turns)
     alike = (
-        found["speaker"]
-        for found, blank in matches
+        turn["speaker"]
+        for turn, blank in matches
         if (one_line_each or (after_blanks and blank))
-        and len(_PLAIN_WORD.findall(found["text"])) >= _MIN_PLAIN_WORDS
+        and len(_PLAIN_WORD.findall(turn["text"])) >= _MIN_PLAIN_WORDS
     )
     return {
         name.lower()
@@ -125,16 +125,16 @@ def _names(text: str) -> Counter[str]:
     return Counter(name for name in names if name.split()[0] not in _NOBODY)
 
 
-def _message(found: re.Match[str], text: str) -> Message:
-    speaker = found["speaker"]
+def _message(turn: re.Match[str], text: str) -> Message:
+    speaker = turn["speaker"]
     role: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
     named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
-    return Message(role, text, _time_of(found), named)
+    return Message(role, text, _time_of(turn), named)
 
 
-def _time_of(found: re.Match[str]) -> str | None:
+def _time_of(turn: re.Match[str]) -> str | None:
     """Return the time of a turn in ISO 8601, as in "2026-05-01, 9:30"; None without one."""
-    time = found["time"] or found["after"]
+    time = turn["time"] or turn["after"]
     return parse_time(_GAP.sub(lambda gap: f"T{gap[1]:0>2}:", time or ""))
 
 

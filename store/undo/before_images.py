@@ -22,8 +22,8 @@ class BeforeImages:
         """Look up which texts the run was the last to scan for names, and which runs came later."""
         self._file = file
         self._run_id = run_id
-        mine = file.column("SELECT memory_id FROM entity_scans WHERE run_id = ?", [run_id])
-        self._scanned = set(mine)
+        ids = file.column("SELECT memory_id FROM entity_scans WHERE run_id = ?", [run_id])
+        self._scanned = set(ids)
         self._scanned_again: dict[str, str] = {}
         # (run, sequence) of the journal entries with images of this run's rows, by table and key.
         self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}

@@ -12,7 +12,7 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import JournalEntry, JournalReader
 from slowwave.store.purge import removals
 from slowwave.store.records import json_text
-from slowwave.store.rows import Row, encode_row, json_field
+from slowwave.store.rows import Row, encode_row
 
 # How many characters of a text an obstacle shows.
 _EXCERPT = 60
@@ -57,8 +57,8 @@ class LaterChanges:
         return self._after(entry, self._edges.get(entry.key["id"], []))
 
     def _after(self, entry: JournalEntry, changes: list[JournalEntry]) -> list[JournalEntry]:
-        mine, sequence = self.run_id, entry.sequence
-        return [change for change in changes if change.run != mine or change.sequence > sequence]
+        run_id, sequence = self.run_id, entry.sequence
+        return [change for change in changes if change.run != run_id or change.sequence > sequence]
 
     @cached_property
     def _by_row(self) -> dict[tuple[str, str], list[JournalEntry]]:
@@ -73,14 +73,14 @@ class LaterChanges:
             "AND r.rowid >= (SELECT rowid FROM runs WHERE id = ?1) ORDER BY r.rowid, sequence",
             [self.run_id, json_text(list(STATUS_AFTER))],
         )
-        found: dict[tuple[str, str], list[JournalEntry]] = {}
+        entries: dict[tuple[str, str], list[JournalEntry]] = {}
         form = JournalReader(self.file)
         for row in rows:
             if row["run_id"] == self.run_id and row["proposal"] in self.proposals:
                 continue
             entry = form.read(row)
-            found.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
-        return found
+            entries.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
+        return entries
 
     @cached_property
     def _edges(self) -> dict[str, list[JournalEntry]]:
@@ -93,15 +93,15 @@ class LaterChanges:
 
 
 def column_changed(
-    table: str, key: Row, column: str, now: object, left: object, by: JournalEntry | None
+    table: str, key: Row, column: str, now: object, written: object, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that a column has changed since the run."""
     row = f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
     what = (
-        f"{row} was changed after the run: {column} is {_excerpt(now, left)} now, "
-        f"but the run had set it to {_excerpt(left, now)}."
+        f"{row} was changed after the run: {column} is {_excerpt(now, written)} now, "
+        f"but the run had set it to {_excerpt(written, now)}."
     )
-    return _obstacle(table, key, what, by, column=column, now=now, left=left)
+    return _obstacle(table, key, what, by, column=column, now=now, written=written)
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
@@ -121,37 +121,12 @@ def memory_needed(
     memory_id: str, dependent: str, superseded: bool, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that another memory depends on this one, which absorbed it."""
-    did = (
+    event = (
         f"Memory {dependent} was superseded by memory {memory_id}"
         if superseded
         else f"Memory {memory_id} absorbed memory {dependent}"
     )
-    return _obstacle("memories", {"id": memory_id}, f"{did} after the run.", by)
-
-
-def memory_passed_on(file: MemoryFile, memory_id: str, dependent: str) -> Obstacle | None:
-    """Return the obstacle that another memory depends on this one since a third was deleted.
-
-    None if no successor was deleted. Runs never delete the successor of a memory.
-    """
-    before = file.value(
-        f"SELECT {json_field('j.after', 'superseded_by')} FROM journal j "
-        "JOIN runs r ON r.id = j.run_id "
-        "JOIN proposals p ON p.run_id = j.run_id AND p.key = proposal "
-        "WHERE state = 'applied' AND table_name = 'memories' AND row_key = ? "
-        f"AND {json_field('j.after', 'superseded_by')} IS NOT NULL "
-        "ORDER BY r.rowid DESC, sequence DESC LIMIT 1",
-        [encode_row({"id": dependent})],
-    )
-    is_there = file.value("SELECT count(*) FROM memories WHERE id = ?", [before])
-    if before in (None, memory_id) or is_there:
-        return None
-    what = (
-        f"Memory {dependent} was taken over by memory {memory_id} after the run, because its "
-        "successor, "
-        f"memory {before}, was deleted."
-    )
-    return _obstacle("memories", {"id": memory_id}, what, None)
+    return _obstacle("memories", {"id": memory_id}, f"{event} after the run.", by)
 
 
 def _obstacle(
@@ -161,15 +136,15 @@ def _obstacle(
     by: JournalEntry | None,
     column: str | None = None,
     now: object = None,
-    left: object = None,
+    written: object = None,
 ) -> Obstacle:
     run, proposal = (None, None) if by is None else (by.run, by.proposal or None)
-    did = f"Run {run}, proposal {proposal[:12]} did that" if proposal else f"Run {run} did that"
+    author = f"Run {run}, proposal {proposal[:12]} did that" if proposal else f"Run {run} did that"
     if proposal in STATUS_AFTER:
         # The run did nothing else, and is undone as a whole.
-        did, proposal = f"Run {run} did that ({proposal})", None
-    why = f"{did}: undo it first." if run else "An agent or a person did that, not a run."
-    return Obstacle(table, _name(key), column, now, left, run, proposal, f"{what} {why}")
+        author, proposal = f"Run {run} did that ({proposal})", None
+    why = f"{author}: undo it first." if run else "An agent or a person did that, not a run."
+    return Obstacle(table, _name(key), column, now, written, run, proposal, f"{what} {why}")
 
 
 def _name(key: Row) -> str:
@@ -181,7 +156,7 @@ def _excerpt(value: object, compared: object) -> str:
     if not isinstance(value, str):
         return "empty" if value is None else str(value)
     same = next(
-        (at for at, (a, b) in enumerate(zip(value, str(compared), strict=False)) if a != b), 0
+        (index for index, (a, b) in enumerate(zip(value, str(compared), strict=False)) if a != b), 0
     )
     start = max(0, min(same - _EXCERPT // 3, len(value) - _EXCERPT))
     part = value[start : start + _EXCERPT]

@@ -12,7 +12,7 @@ from slowwave.store.errors import ChangedSince, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
     FOUND_IN_TEXTS,
-    HINT,
+    JOURNAL_HINT,
     JournalEntry,
     JournalReader,
     damaged_entry_error,
@@ -29,7 +29,6 @@ from .obstacles import (
     column_changed,
     memory_gone,
     memory_needed,
-    memory_passed_on,
 )
 
 _HINT = (
@@ -229,10 +228,10 @@ class _Reversal:
                 yield memory_gone(self.file, key["id"])
             return
         since = self.later.of(entry)
-        for column, left in entry.after.items():
-            if column not in _IGNORED_ON_DELETE and now[column] != left:
+        for column, written in entry.after.items():
+            if column not in _IGNORED_ON_DELETE and now[column] != written:
                 by = _last_writer(since, column, now[column])
-                yield column_changed(table, key, column, now[column], left, by)
+                yield column_changed(table, key, column, now[column], written, by)
         if table == "memories":
             yield from self._dependents(entry)
         delete_rows(self.file, table, [key])
@@ -247,8 +246,7 @@ class _Reversal:
         for dependent in superseded:
             since = self.later.of(replace(entry, key={"id": dependent}))
             by = _last_writer(since, "superseded_by", memory_id)
-            passed = memory_passed_on(self.file, memory_id, dependent) if by is None else None
-            yield passed or memory_needed(memory_id, dependent, True, by)
+            yield memory_needed(memory_id, dependent, True, by)
         for source in self.file.column(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
         ):
@@ -264,20 +262,20 @@ class _Reversal:
             return
         since = self.later.of(entry)
         back: dict[str, Any] = {}
-        for column, was in before.items():
-            left = entry.after[column]
-            if now[column] == was:
+        for column, old in before.items():
+            written = entry.after[column]
+            if now[column] == old:
                 continue  # already restored
             if column == "access_count":
                 # Keep the reads since: subtract only what the run added.
-                back[column] = max(0, was + now[column] - left)
-            elif column == "updated_at" and now[column] != left:
-                self._pass_to_next_run(since, column, was, left)
-            elif column in _BOOKKEEPING or now[column] == left:
-                back[column] = was
+                back[column] = max(0, old + now[column] - written)
+            elif column == "updated_at" and now[column] != written:
+                self._pass_to_next_run(since, column, old, written)
+            elif column in _BOOKKEEPING or now[column] == written:
+                back[column] = old
             else:
                 by = _last_writer(since, column, now[column])
-                yield column_changed(table, key, column, now[column], left, by)
+                yield column_changed(table, key, column, now[column], written, by)
         if before.keys() - _INDEPENDENT:
             for change in self.later.into(entry):
                 yield memory_needed(key["id"], change.key["source_id"], False, change)
@@ -292,7 +290,7 @@ class _Reversal:
         elif successor and self._is_succeeded_by(successor, memory_id):
             raise UnusableFile(
                 f"The file is damaged: its journal makes memory {memory_id} its own successor.",
-                HINT,
+                JOURNAL_HINT,
             )
         if "content" in back:
             # Memories derived from the current text still cite it.
@@ -304,15 +302,15 @@ class _Reversal:
 
     def _is_succeeded_by(self, memory_id: str, successor: str) -> bool:
         """Whether `successor` supersedes a memory, directly or through others."""
-        found = self.file.value(
+        row = self.file.value(
             "WITH RECURSIVE up (id) AS (SELECT ?1 UNION SELECT superseded_by FROM memories "
             "JOIN up USING (id) WHERE superseded_by IS NOT NULL) SELECT 1 FROM up WHERE id = ?2",
             [memory_id, successor],
         )
-        return found is not None
+        return row is not None
 
     def _pass_to_next_run(
-        self, since: list[JournalEntry], column: str, was: object, left: object
+        self, since: list[JournalEntry], column: str, old: object, written: object
     ) -> None:
         """Let the undo of the next run that changed a column restore the value before this run."""
         following = next((change for change in since if column in change.after), None)
@@ -320,7 +318,7 @@ class _Reversal:
             self.file.conn.execute(
                 f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
                 f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
-                [was, following.run, following.sequence, left],
+                [old, following.run, following.sequence, written],
             )
 
 

@@ -107,8 +107,8 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
         if run.outcome == "undone":
             continue
         _refuse_purge(run)
-        if not (found := _of_runs(file, [run])).is_empty:
-            return found
+        if not (undoable := _of_runs(file, [run])).is_empty:
+            return undoable
     raise NotFound(f"{file.path} has no run left to undo.")
 
 

@@ -17,7 +17,6 @@ from nights import TWINS, active, daily, execute, fill, of_one_thing, picture, r
 from readme import every_command
 
 from slowwave.store.file import create_file
-from slowwave.store.migrations import STEPS
 from slowwave.store.opening import MAGIC
 
 
@@ -27,8 +26,8 @@ def filled(memory_file: Path) -> Path:
     return memory_file
 
 
-def newer(sql: str) -> Callable[[Path], None]:
-    """Return what makes a file of a newer slowwave."""
+def with_sql(sql: str) -> Callable[[Path], None]:
+    """Return what makes a memory file and changes it by SQL."""
 
     def make(path: Path) -> None:
         create_file(path)
@@ -45,10 +44,10 @@ BAD_FILES: dict[str, tuple[Callable[[Path], object], str]] = {
     "foreign": (foreign, "but not a memory file"),
     "short": (lambda path: path.write_bytes(b"SQLite"), "not a SQLite database"),
     "garbage": (lambda path: path.write_bytes(MAGIC + b"\xff" * 9_000), "damaged"),
-    "newer": (newer("PRAGMA user_version = 99"), "schema version 99"),
-    "newer by its migrations": (
-        newer("INSERT INTO _sqlite_migrations (migration_set, name) VALUES ('slowwave', 'new')"),
-        f"schema version {len(STEPS) + 1}",
+    "newer": (with_sql("PRAGMA user_version = 99"), "schema version 99"),
+    "before the first release": (
+        with_sql("PRAGMA user_version = 9"),
+        "Export it with the slowwave that wrote it",
     ),
 }
 

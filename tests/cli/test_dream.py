@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from answerers import answers_to, from_recording, honestly, lines_of, result_of
-from builders import of_version
+from builders import OLDER_VERSION, older_file
 from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
 from commands import configure, setting
 from model_nights import a_fact, facts
@@ -213,15 +213,17 @@ def test_dream_resumes_after_its_input_ended(memory_file: Path) -> None:
 
 
 def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path) -> None:
-    path = of_version(1, tmp_path)
-    assert slowwave("maintain", path, "--json").json["migrated_from"] == 1
+    path = older_file(tmp_path)
+    assert slowwave("maintain", path, "--json").json["migrated_from"] == OLDER_VERSION
     assert slowwave("maintain", path, "--json").json["migrated_from"] is None
     path.unlink()
-    slowwave("maintain", of_version(1, tmp_path)).says("Migrated from schema version 1.")
+    slowwave("maintain", older_file(tmp_path)).says(
+        f"Migrated from schema version {OLDER_VERSION}."
+    )
 
 
 @pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
 def test_writing_commands_migrate_an_older_schema(command: str, tmp_path: Path) -> None:
-    path = of_version(1, tmp_path)
+    path = older_file(tmp_path)
     slowwave(*command.split(), path).ends(0)
-    assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
+    assert rows(path, "PRAGMA user_version") != [{"user_version": OLDER_VERSION}]

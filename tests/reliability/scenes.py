@@ -12,7 +12,7 @@ from pathlib import Path
 
 import night as fixture
 import nights
-from builders import copy_of, kept_file, whole
+from builders import copy_of, older_file, whole
 from model_nights import SMOKE, joined_once
 from model_server import answering, approval, model_server
 from nights import AGENTS_TABLES, fill, of_one_thing, picture, rows
@@ -221,10 +221,10 @@ def filled(folder: Path, lines: Iterable[str], mode: str) -> Path:
     return folder
 
 
-def of_version_1(folder: Path, lines: Sequence[str], mode: str) -> Path:
-    """Make a folder with a file of the first schema, and memories as agents write them."""
+def of_older_version(folder: Path, lines: Sequence[str], mode: str) -> Path:
+    """Make a folder with a file of an older schema, and memories as agents write them."""
     folder.mkdir(parents=True)
-    path = kept_file(1, folder).rename(folder / "memory.db")
+    path = older_file(folder).rename(folder / "memory.db")
     with closing(sqlite3.connect(path)) as db:
         output = [json.loads(line) for line in lines]
         db.executemany(
@@ -272,7 +272,7 @@ def scene(name: str, folder: Path, mode: str, model: Sequence[str]) -> Scene:
         case "large night":
             return Scene(name, filled(before, more_memories(), mode), maintain)
         case "old file":
-            return Scene(name, of_version_1(before, few, mode), maintain)
+            return Scene(name, of_older_version(before, few, mode), maintain)
         case "undo" | "restore" | "forget":
             path = filled(before, few, mode) / "memory.db"
             assert Scene(name, before, maintain).run(path).code == 0

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from builders import (
     NOW,
+    OLDER_VERSION,
     a_memory,
     copied,
     copy_of,
-    of_version,
+    older_file,
     process,
     put,
     run_on_a_small_disk,
@@ -282,11 +283,11 @@ def test_undo_rejects_damage(
 
 
 def test_a_migration_is_preceded_by_a_backup(tmp_path: Path, embedder: SentenceEmbedder) -> None:
-    path = of_version(1, tmp_path)
+    path = older_file(tmp_path)
     outcome = night(path, embedder, keep_backups=7)
     assert outcome.backup is not None
-    assert rows(outcome.backup, "PRAGMA user_version") == [{"user_version": 1}]
-    assert rows(path, "PRAGMA user_version") != [{"user_version": 1}]
+    assert rows(outcome.backup, "PRAGMA user_version") == [{"user_version": OLDER_VERSION}]
+    assert rows(path, "PRAGMA user_version") != [{"user_version": OLDER_VERSION}]
 
 
 def test_the_time_of_a_backup_is_in_utc(full_file: Path) -> None:

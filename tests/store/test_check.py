@@ -12,7 +12,7 @@ from nights import execute
 
 from slowwave.store.check import Health, check_file
 from slowwave.store.file import open_reading
-from slowwave.store.migrations import STEPS
+from slowwave.store.schema_of_file import newest_version
 
 
 def health(path: Path) -> Health:
@@ -42,7 +42,7 @@ def used_file(memory_file: Path) -> Path:
 
 def test_a_used_file_has_no_problems(used_file: Path) -> None:
     counts = {"memories": 4, "embeddings": 3, "edges": 2}
-    assert health(used_file) == Health(schema_version=len(STEPS), problems=(), **counts)
+    assert health(used_file) == Health(schema_version=newest_version(), problems=(), **counts)
 
 
 # By a name: what spoils the file, and the problems that are found.

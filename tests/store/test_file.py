@@ -34,7 +34,7 @@ from nights import execute, rows, unchanged
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
-from slowwave.store import connection, migrations, schema_of_file
+from slowwave.store import connection, migrations
 from slowwave.store.check import Health, check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
@@ -48,6 +48,7 @@ from slowwave.store.file import (
 )
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
+from slowwave.store.schema_of_file import newest_version
 from slowwave.store.sidecar import create_sidecar, file_mode
 from slowwave.store.vectors import read_vectors
 
@@ -67,11 +68,11 @@ def test_a_new_file_is_intact_and_has_the_application_id(tmp_path: Path) -> None
     create_file(memory_file)
     assert list(memory_file.parent.iterdir()) == [memory_file]
     with open_reading(memory_file) as file:
-        assert check_file(file) == Health(len(schema_of_file.STEPS), 0, 0, 0, ())
+        assert check_file(file) == Health(newest_version(), 0, 0, 0, ())
     names = ("application_id", "user_version", "journal_mode")
     with closing(sqlite3.connect(memory_file)) as db:
         header = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
-    assert header == [migrations.APPLICATION_ID, len(schema_of_file.STEPS), "wal"]
+    assert header == [migrations.APPLICATION_ID, newest_version(), "wal"]
 
 
 @pytest.mark.parametrize("name", ["a b.db", "mémoire #1?.db", "100%25.db", "-", "x&mode=memory"])
@@ -256,21 +257,6 @@ def test_an_unavailable_group_gets_no_rights(open_to_all: Path, group: int, mode
 
 
 @as_root
-def test_a_file_read_while_read_only_can_be_written_later(open_to_all: Path) -> None:
-    open_to_all.chmod(0o444)
-    os.chown(open_to_all, 65534, 65534)
-
-    def read_and_write() -> None:
-        with open_reading(open_to_all):
-            pass
-        open_to_all.chmod(0o644)
-        put(open_to_all, a_memory("m-1"))
-
-    assert as_nobody(read_and_write) == ""
-    assert [memory.id for memory in all_memories(open_to_all)] == ["m-1"]
-
-
-@as_root
 def test_an_error_names_a_lock_that_cannot_be_opened(open_to_all: Path) -> None:
     lock = open_to_all.with_name("memory.db.maintenance.lock")
     open_to_all.chmod(0o666)
@@ -375,13 +361,6 @@ def test_a_truncated_or_overwritten_file_is_damaged(
         list(read_memories(file))
 
 
-def test_migrations_of_another_program_are_ignored(memory_file: Path) -> None:
-    columns = "(migration_set, name) VALUES ('agent', 'version_9')"
-    execute(memory_file, f"INSERT INTO _sqlite_migrations {columns}")
-    with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema_of_file.STEPS)
-
-
 def test_an_older_file_is_readable_only_after_its_migration(
     memory_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -390,13 +369,13 @@ def test_an_older_file_is_readable_only_after_its_migration(
     def version_next(db: object) -> None:
         db.execute("ALTER TABLE memories ADD COLUMN colour TEXT")  # type: ignore[attr-defined]
 
-    before = len(schema_of_file.STEPS)
+    before = newest_version()
     with_steps(monkeypatch, version_next)
     assert f"version {before}" in refused(open_reading, memory_file).message
     with open_writing(memory_file):
         pass
     with open_reading(memory_file) as file:
-        assert schema_version(file) == len(schema_of_file.STEPS)
+        assert schema_version(file) == newest_version()
     assert rows(memory_file, "SELECT id, colour FROM memories") == [{"id": "m-1", "colour": None}]
 
 

@@ -30,7 +30,6 @@ from nights import AGENTS_TABLES, execute, picture, rows, unchanged
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    add_entities,
     delete_found_names,
     keep_entities,
     keep_scans,
@@ -141,7 +140,7 @@ def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str |
 
 
 def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) -> None:
-    add_entities(Journal(file, RUN, proposal), read_memory(file, known(file, number)), names)
+    by(proposal, file).add_names(read_memory(file, known(file, number)), names)
 
 
 def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
@@ -604,8 +603,8 @@ def test_undo_names_a_memory_that_passed_to_another_successor(after_a_night: Pat
         undo(after_a_night)
     assert {obstacle.why for obstacle in raised.value.obstacles} == {
         "Memory b was deleted after the run. An agent or a person did that, not a run.",
-        "Memory e was taken over by memory d after the run, because its successor, memory b, "
-        "was deleted. An agent or a person did that, not a run.",
+        "Memory e was superseded by memory d after the run. "
+        "An agent or a person did that, not a run.",
     }
 
 

@@ -17,7 +17,6 @@ from nights import execute, rows
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    add_entities,
     keep_entities,
     keep_scans,
     read_entities,
@@ -26,7 +25,6 @@ from slowwave.store.entities import (
 )
 from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import open_reading, open_writing
-from slowwave.store.journal import Journal
 from slowwave.store.memories import (
     Counts,
     count_memories,
@@ -37,6 +35,7 @@ from slowwave.store.memories import (
     read_observed,
     tenants,
 )
+from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import content_hash, new_id, timestamp
 from slowwave.store.vectors import (
     from_blob,
@@ -223,7 +222,8 @@ def test_only_missing_names_are_added_to_a_memory(memory_file: Path) -> None:
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
         keep_entities(file, "default", [("m-1", ["Ada"])], None)
-        add_entities(Journal(file, "run-1", "p"), read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
+        changes = ProposalChanges(file, "run-1", "p", LATER)
+        changes.add_names(read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
         assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
     assert len(rows(memory_file, "SELECT * FROM journal")) == 1
 

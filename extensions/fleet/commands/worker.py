@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from slowwave.cli.arguments.model_options import make_writer
+from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet, tune_interpreter
 
 if TYPE_CHECKING:
@@ -61,5 +61,5 @@ def writer_of(
     owner: BudgetOwner | None,
 ) -> Writer:
     """Return the writer of the drafts for one file."""
-    limits = (budget.calls, budget.tokens, budget.cost_usd, budget.seconds)
-    return make_writer(model, api_base, checker, concurrency, limits, None, owner)
+    limits = (concurrency, budget.calls, budget.tokens, budget.seconds)
+    return ModelOptions(model, budget.cost_usd, api_base, checker, *limits).writer(owner=owner)

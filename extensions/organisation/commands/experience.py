@@ -18,10 +18,10 @@ from slowwave.cli.arguments.model_options import (
     MaxTimeOption,
     MaxTokensOption,
     ModelOption,
+    ModelOptions,
     RecordOption,
     ReplayOption,
     make_recordings,
-    make_writer,
 )
 from slowwave.cli.arguments.option_rules import (
     ABOUT_ASKING,
@@ -134,9 +134,9 @@ def experience(
         compress_experiences,
     )
 
-    limits = (max_calls, max_tokens, max_cost, max_time)
     recordings = make_recordings(record, replay, dry_run and not ask)
-    writer = make_writer(model, api_base, None, concurrency, limits, recordings)
+    limits = (max_calls, max_tokens, max_time)
+    writer = ModelOptions(model, max_cost, api_base, None, concurrency, *limits).writer(recordings)
     shown = {"tenant": [tenant], "embedder": embedder, "model": writer.model}
     signals = signals_of_this_command()
     signals.open()

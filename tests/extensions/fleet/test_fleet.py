@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from builders import damage, foreign, kept_file
+from builders import damage, foreign, older_file
 from cli_calls import Cli
 from figures import Figures
 from fleets import (
@@ -648,7 +648,7 @@ def test_a_variable_that_a_fleet_lacks_is_refused_and_default_values_are_not(
 
 
 def test_a_dry_run_names_files_that_are_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:
-    old = kept_file(1, tmp_path)
+    old = older_file(tmp_path)
     cli(*FLEET, tmp_path, "--dry-run").ends(0).says("not yet migrated\n  older.db")
     cli("list", old).ends(10, f"slowwave maintain {old} --backup")
     assert cli("maintain", old, "--backup", "--quiet").code == 0

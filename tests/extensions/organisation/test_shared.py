@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copied, copy_of, of_version
+from builders import copied, copy_of, older_file
 from cli_calls import Cli
 from commands import setting
 from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
@@ -34,6 +34,11 @@ OF_LOG = (
     "at, operation, subject, version, content, author, kind, seniority, reason, memory_id, digest"
 )
 KEY_OF_LOG = "subject = 'architect', version = 1"
+# The triggers that some files of an older version lack.
+_NOT_IN_SOME_FILES = (
+    *("shared_log_replaces_nothing", "shared_memory_overwritten"),
+    *("shared_memory_replaced", "shared_memory_revived"),
+)
 MARCH = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 
 
@@ -288,7 +293,9 @@ def test_an_ended_fact_cannot_be_inserted_again(org: Path, run: Run, cli: Cli) -
 
 
 def test_no_statement_replaces_rows_of_a_log_in_an_older_file(tmp_path: Path) -> None:
-    path = of_version(9, tmp_path)
+    path = older_file(tmp_path)
+    for trigger in _NOT_IN_SOME_FILES:
+        execute(path, f"DROP TRIGGER {trigger}")
     with open_writing(path) as file:
         admit(file, WriteRequest("aino", FOUNDED), "aino", "human", None)
         publish(file, WriteRequest("aino", FOUNDED), "port", PORT)
