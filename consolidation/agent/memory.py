@@ -16,8 +16,7 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.openers import chosen_writer
-from slowwave.consolidation.model.python_model import ModelLike
+from slowwave.consolidation.model.openers import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, Usage
@@ -132,8 +131,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> Outcome:
         """Run a night for this tenant; a dry run only returns what it would do.
 
-        model: litellm's name, or `cli:claude`; a function of messages and a JSON schema that
-        returns the answer's text; or an object with litellm's `completion`, such as its `Router`.
+        model: litellm's name, or `cli:claude`, or a function of messages and a JSON schema that
+        returns the answer's text.
         checker: the same, for who checks the drafts; by default the model, "none" for nobody.
         writer: instead of a model, such as a `ModelWriter` with limits. review: as for `answer`. A
         KeyboardInterrupt ends the night, and the outcome is `interrupted`. Raises `StoreError` and

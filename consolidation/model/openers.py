@@ -1,38 +1,89 @@
-"""Choose the model that a name, a function or an object names, and the writer that asks it."""
+"""Choose the model that a name or a function names, and the writer that asks it."""
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.store.conversations.messages import replace_half_pairs
+from slowwave.store.model_answers import Answer
 
 from .cli_model import PREFIX, ProgramModel
-from .interface import Opener
+from .interface import Opener, Terms
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
-from .python_model import CompletesMessages, FunctionModel, ModelLike
+from .responses import one_line
+from .unanswered import CallFailed
+from .usage_limits import PendingCall
+
+# Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
+AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
+# What a Python program may pass as a model: its name, or a function.
+ModelLike = str | AnswersMessages | Opener
+
+
+@dataclass(frozen=True)
+class FunctionModel:
+    """A model behind a Python function. It is its own opener."""
+
+    function: AnswersMessages
+    # A function may not be thread-safe.
+    concurrency: int = field(default=1, init=False)
+    answered_as: str | None = field(default=None, init=False)
+
+    @property
+    def model(self) -> str:
+        """The function's name; answers are kept by it."""
+        function = self.function
+        named = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return f"python:{named}"
+
+    @property
+    def terms(self) -> Terms:
+        """No price, and no limit: a function cannot be stopped."""
+        return Terms(lambda prompt, answer: None, lambda tokens: tokens, math.inf)
+
+    def open(self) -> FunctionModel:
+        """Return itself."""
+        return self
+
+    def ask(self, call: PendingCall) -> Answer:
+        """Call the function. Raises `CallFailed`, and what `permit` raises."""
+        call.permit()
+        try:
+            text = self.function(call.question.messages, call.question.schema)
+        except Exception as error:  # the function is not ours
+            call.lose()
+            message = one_line(without_secrets(str(error)))
+            raise CallFailed(f"{type(error).__name__}: {message}".removesuffix(": ")) from error
+        if not isinstance(text, str):
+            raise CallFailed(f"the function returned a {type(text).__name__}, not text")
+        text = without_secrets(replace_half_pairs(text))
+        if not text.strip():
+            raise CallFailed("the model's answer is empty")
+        return Answer(text, call.estimate.prompt, count_tokens(text), None)
 
 
 def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
     """Return the opener of a model. Raises `ModelError` for anything else.
 
-    model: litellm's name, or that of a program (`cli:claude`); a function; or an object with
-    litellm's `completion`; the first model that it names is asked.
+    model: litellm's name, or that of a program (`cli:claude`), or a function.
     """
-    if api_base is not None and "://" not in api_base:
-        raise ModelError("The base URL of the model has no scheme.", "Begin it with http://.")
     if isinstance(model, str):
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
     if isinstance(model, Endpoint | ProgramModel | FunctionModel):
         return model
-    if isinstance(model, CompletesMessages):
-        return FunctionModel.completing(model)
     if callable(model):
-        return FunctionModel.calling(model)
+        return FunctionModel(model)
     raise ModelError(
         f"An object of type {type(model).__name__} is not a model.",
-        "Pass a name, a function of messages and a schema, or an object with `completion`.",
+        "Pass a name, or a function of messages and a schema.",
     )
 
 
