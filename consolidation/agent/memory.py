@@ -47,7 +47,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
+from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -90,8 +90,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         self._clock = clock
         self._secrets = defaultdict(dict)
         self._searching = RLock()
-        # The ids that the last dry run showed; one that is no longer planned is stale.
-        self._shown: frozenset[str] = frozenset()
 
     def __enter__(self) -> Self:
         """Create the file if it does not exist. Raises `StoreError`."""
@@ -142,10 +140,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         writer = chosen_writer(model, checker, writer)
         # `only` marks the run as a night in the ledger, for the gates of later ones.
         shown: dict[str, Any] = {"only": [], "model": writer.model}
-        outcome = self._run(CycleOptions(review=review, shown=shown), dry_run, progress, writer)
-        if dry_run:
-            self._shown = frozenset(result.proposal.id for result in outcome.results)
-        return outcome
+        return self._run(CycleOptions(review=review, shown=shown), dry_run, progress, writer)
 
     def questions(self, progress: Progress | None = None) -> OpenQuestions:
         """Return what a night would ask you now, if you were its model; the file is only read.
@@ -199,10 +194,10 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
                 return apply_approved(file, kept, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
-        meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
-        outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
-        if not outcome.results:
-            raise not_planned(meant)
+        approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
+        outcome = self._run(CycleOptions(approved=approved), False, progress)
+        # Raises if a memory changed since, so that the new plan does not contain it.
+        find_planned(outcome.results, proposal_id)
         return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(
@@ -221,7 +216,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
                     decide_pending(file, pending.key, "declined", now, reason)
                 return None
         planned = self._run(CycleOptions(), True, progress)
-        result = find_planned(planned.results, proposal_id, self._shown)
+        result = find_planned(planned.results, proposal_id)
         declined = Result(result.proposal, "declined", reason)
         with self._locked() as file:
             plan = planned.plan.digest

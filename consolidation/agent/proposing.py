@@ -6,7 +6,7 @@ the agent must arrange. What passes both is pending; applying it is a decision o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
@@ -38,7 +38,6 @@ from slowwave.store.records import timestamp
 _STALE_CHECK = "this answer belongs to a different question: the memories or the text have changed"
 _DECIDED = "these texts were already declined by a person, or their merge was undone"
 _PENDING = "proposal {} already proposes a text for the same memories: apply or decline it first"
-_HINT = "Nothing was changed. List the pending proposals."
 _QUEUED = "queued for review: an agent proposed it"
 
 
@@ -184,30 +183,14 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
     for decision in mine:
         if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
-                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.", _HINT
+                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
+                "Nothing was changed. List the pending proposals.",
             )
     return None
 
 
-def find_planned(planned: Sequence[Result], proposal_id: str, shown: Collection[str]) -> Result:
-    """Return the planned result whose id matches.
-
-    shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and
-    `Ambiguous`.
-    """
-    by_id = {result.proposal.id: result for result in planned}
-    try:
-        found = match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", _HINT)
-    except NotFound:
-        if len(proposal_id) >= MIN_PREFIX and any(key.startswith(proposal_id) for key in shown):
-            raise not_planned(proposal_id) from None
-        raise
-    return by_id[found]
-
-
-def not_planned(proposal_id: str) -> StoreError:
-    """Return the error for a proposal that a new plan does not contain."""
-    return StoreError(
-        f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
-        "Nothing was changed. A memory changed since; list the pending proposals.",
-    )
+def find_planned(results: Sequence[Result], proposal_id: str) -> Result:
+    """Return the result whose proposal has this id. Raises `NotFound` and `Ambiguous`."""
+    by_id = {result.proposal.id: result for result in results}
+    hint = "Nothing was changed. List the proposals: a memory may have changed since."
+    return by_id[match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", hint)]

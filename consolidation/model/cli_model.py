@@ -10,7 +10,6 @@ The program runs with its user's login, which is never read here, once for each 
 from __future__ import annotations
 
 import os
-import selectors
 import shutil
 import signal
 import subprocess
@@ -29,8 +28,7 @@ from slowwave.store.model_answers import Answer
 
 from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .interface import Terms, limit_with_reasoning
-from .litellm_client import MAX_ANSWER_BYTES
-from .responses import cost_of, one_line, token_count_of
+from .litellm_client import MAX_ANSWER_BYTES, cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import PendingCall
 
@@ -133,7 +131,9 @@ class ProgramModel:
         work.mkdir()
         arguments, environment, question = program.prepare(call, folder, wanted)
         seconds = min(self.timeout_s, max(0.0, call.meter.seconds_left()))
-        with tempfile.TemporaryFile() as stdin:  # without a name
+        # Files without names; what the program started may hold pipes open.
+        file = tempfile.TemporaryFile
+        with file() as stdin, file() as stdout, file() as stderr:
             stdin.write(question.encode(errors="replace"))
             stdin.seek(0)
             child = subprocess.Popen(  # noqa: S603 - the program that the user named
@@ -141,23 +141,26 @@ class ProgramModel:
                 cwd=work,
                 env=environment,
                 stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdout=stdout,
+                stderr=stderr,
                 # A group of its own: it can be ended with all that it started.
                 start_new_session=True,
             )
-        with child:
             call.stop = stop = partial(_end, child, folder)
             try:
-                if call.abandoned is None:  # else `stop` may not have been there yet
-                    return _read(child, program.command, seconds)
+                if call.abandoned is not None:  # perhaps before `stop` was there
+                    raise LimitReached(call.abandoned)
+                code = _wait(child, stdout.fileno(), program.command, seconds)
             except CallFailed:
                 call.lose()
                 raise
             finally:
                 call.stop = None
                 stop()
-        raise LimitReached(call.abandoned)
+                child.wait()
+            stdout.seek(0)
+            stderr.seek(-min(stderr.seek(0, os.SEEK_END), _MAX_ERROR_BYTES), os.SEEK_END)
+            return subprocess.CompletedProcess(child.args, code, stdout.read(), stderr.read())
 
     def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
@@ -192,28 +195,18 @@ def _end(child: subprocess.Popen[bytes], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(
-    child: subprocess.Popen[bytes], command: str, seconds: float
-) -> subprocess.CompletedProcess[bytes]:
-    """Read all that a program says. Raises `CallFailed` if it is too slow, or says too much."""
-    assert child.stdout is not None and child.stderr is not None  # noqa: S101 - both are pipes
-    out, err = bytearray(), bytearray()
-    until = time.monotonic() + seconds
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ, out)
-        selector.register(child.stderr, selectors.EVENT_READ, err)
-        while True:
-            code = child.poll()
-            ready = selector.select(_POLL_S if code is None else 0)
-            for key, _ in ready:
-                chunk = os.read(key.fd, 65_536)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                key.data.extend(chunk)
-            del err[:-_MAX_ERROR_BYTES]
-            if len(out) > MAX_ANSWER_BYTES:
-                raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
-            if code is not None and not ready:  # what it started may hold the pipes open
-                return subprocess.CompletedProcess(child.args, code, bytes(out), bytes(err))
-            if time.monotonic() > until:
-                raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")
+def _wait(child: subprocess.Popen[bytes], stdout: int, command: str, seconds: float) -> int:
+    """Return the exit code of a program. Raises `CallFailed` if it is too slow, or writes too much.
+
+    stdout: the descriptor of its output.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        code = child.poll()
+        if os.fstat(stdout).st_size > MAX_ANSWER_BYTES:
+            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
+        if code is not None:
+            return code
+        if time.monotonic() > deadline:
+            raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")
+        time.sleep(_POLL_S)

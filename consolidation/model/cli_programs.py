@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from .litellm_client import REFUSAL_STATUSES, REFUSAL_WORDS
 from .prompts import Messages, json_line
-from .responses import REFUSAL_STATUSES, REFUSAL_WORDS
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 

@@ -11,18 +11,21 @@ from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import RequestStyle, response_format
+from .answer_forms import RequestStyle, breaks_off, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
-from .litellm_client import load_litellm, status_of, was_sent, why_not_json, why_unreadable
-from .parsing import breaks_off
-from .responses import (
+from .litellm_client import (
     cost_of,
     is_beyond_style,
     is_transient,
+    load_litellm,
     one_line,
     read_completion,
     refuses_all,
     retry_after,
+    status_of,
+    was_sent,
+    why_not_json,
+    why_unreadable,
 )
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
@@ -45,8 +48,6 @@ _OVERHEAD_S = 2.0
 _MIN_WINDOW = 8_192
 # What litellm writes before a server's message, as in "litellm.NotFoundError: OpenAIException - ".
 _NAMES_OF_ERRORS = re.compile(r"(?:[\w.]+(?:Error|Exception)(?:: | - ))+")
-# More than the average token of an answer.
-_MAX_LETTERS_PER_TOKEN = 16
 
 
 @dataclass(frozen=True)
@@ -224,16 +225,13 @@ class ServedModel:
         call.permit()
         response = self._response(call, style)
         found = read_completion(response, call)
-        # A server that ignores the limit must not fill the file.
-        max_letters = call.max_tokens * _MAX_LETTERS_PER_TOKEN
-        cleaned = self._clean(found.text[:max_letters])
+        cleaned = self._clean(found.text)
         tokens = found.prompt_tokens, found.answer_tokens
         answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
         if found.unusable is not None:
             call.waste(answer)
             raise CallFailed(self._clean(found.unusable))
-        is_too_long = found.is_cut_off or len(found.text) > max_letters
-        return answer, is_too_long or breaks_off(cleaned)
+        return answer, found.is_cut_off or breaks_off(cleaned)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
         from openai import OpenAIError

@@ -16,9 +16,9 @@ from slowwave.store.model_answers import Answer
 
 from .cli_model import PREFIX, ProgramModel
 from .interface import Opener, Terms
+from .litellm_client import one_line
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
-from .responses import one_line
 from .unanswered import CallFailed
 from .usage_limits import PendingCall
 

@@ -19,8 +19,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.records import json_text
 
-from .answer_forms import AnswerForm, Shape, schema_of
-from .parsing import read_answer
+from .answer_forms import AnswerForm, Shape, read_answer, schema_of
 from .prompts import Messages, ask_to_reformat
 from .unanswered import Unanswered, UnreadableAnswer
 

@@ -26,8 +26,8 @@ from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text, read_json
 
+from .answer_forms import first_fault
 from .interface import Model, Terms
-from .parsing import first_fault
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result, derived_trust, method_key
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
@@ -37,29 +36,8 @@ from .run_in_file import RunRecord
 _MAX_SOURCES = 32
 
 
-def apply_in_batches(
-    results: Sequence[Result], apply: Callable[[Sequence[Result]], Sequence[Result]]
-) -> Iterator[Sequence[Result]]:
-    """Apply results in short transactions, or each in its own if that fails.
-
-    apply: runs one transaction and returns its results. Raises `StoreError` at the first proposal
-    that cannot be written; those before it are applied.
-    """
-    for batch in _split(results):
-        try:
-            done = apply(batch)
-        except (FileHeld, UnusableFile):
-            raise  # every other write would fail in the same way
-        except StoreError:
-            if len(batch) == 1:
-                raise
-            for result in batch:
-                yield apply([result])
-        else:
-            yield done
-
-
-def _split(results: Sequence[Result]) -> Iterator[list[Result]]:
+def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
+    """Yield results in batches, each for a short transaction."""
     batch: list[Result] = []
     size = 0
     for result in results:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from slowwave.consolidation.proposals import (
@@ -27,7 +26,7 @@ from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
-from .apply import apply_in_batches, apply_proposal, record
+from .apply import apply_proposal, in_batches, record
 from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
@@ -184,8 +183,8 @@ class Execution:
         if self._night.dry_run:
             self._add(results, self._views)
             return
-        for done in apply_in_batches(results, partial(self._apply, file)):
-            self._add(done, self._views)
+        for batch in in_batches(results):
+            self._add(self._apply(file, batch), self._views)
             self._last = ()
             self._night.progress.stage("applying", len(self._results), total)
 

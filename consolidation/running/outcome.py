@@ -73,8 +73,6 @@ class Outcome:
     interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
     broken_off: SlowwaveError | None = None
-    # Whether the end was recorded in the file: another program may have locked it.
-    end_is_kept: bool = True
     purged: PurgeResult = field(default_factory=PurgeResult)
     # Proposals of earlier nights; a real run has withdrawn the outdated ones.
     earlier: EarlierProposals = field(default_factory=EarlierProposals)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -40,8 +41,6 @@ class PhaseRun:
     # Why some memories were not processed.
     why: str | None = None
     interrupted: bool = False
-    # Whether the end was recorded in the file.
-    end_is_kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -125,14 +124,18 @@ def age(
         memories = [planned[memory_id] for memory_id in ids]
         retire_memories(file, run_id, phase, memories, timestamp(night.now))
 
-    def report(done: Collection[str]) -> dict[str, Any]:
-        counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
-        return {STATUS_AFTER[phase]: len(done), **counts}
-
     shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    ids = list(planned)
     done, run = _run_in_batches(
-        night.path, tenants, night.now, shown, interruption, ids, ageing.PORTION, process, report
+        night.path,
+        tenants,
+        night.now,
+        shown,
+        interruption,
+        list(planned),
+        ageing.PORTION,
+        process,
+        STATUS_AFTER[phase],
+        {"kept": dict(choice.kept), "above": dict(choice.above)},
     )
     leaving = tuple(memory for memory in choice.leaving if memory.id in done)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
@@ -157,12 +160,18 @@ def purge_memories(
     def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)
 
-    def report(done: Collection[str]) -> dict[str, Any]:
-        return {"purged": len(done), "kept": asdict(KeptCounts.of(purgeable.staying))}
-
     options = {OPTION: True, "tenant": list(tenants)}
     done, run = _run_in_batches(
-        path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
+        path,
+        tenants,
+        now,
+        options,
+        interruption,
+        purgeable.ids,
+        PORTION,
+        process,
+        "purged",
+        {"kept": asdict(KeptCounts.of(purgeable.staying))},
     )
     gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
     return PurgeResult(**vars(run), ids=gone, staying=purgeable.staying)
@@ -200,12 +209,13 @@ def _run_in_batches(
     ids: Sequence[str],
     size: int,
     process: Callable[[MemoryFile, str, Sequence[str]], object],
-    report: Callable[[Collection[str]], Mapping[str, Any]],
+    name: str,
+    counts: Mapping[str, Any],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
-    process: processes and journals `size` ids in a transaction of its own. report: returns what the
-    run's report contains about the processed memories, besides the counts.
+    process: processes and journals `size` ids in a transaction of its own. name: of the number of
+    processed memories in the run's report. counts: what else the report contains.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
     processed.
@@ -235,14 +245,10 @@ def _run_in_batches(
             run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}
+        report = {"before": asdict(before), "after": asdict(after), name: len(done), **counts}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
-        end_is_kept = True
-        try:
-            with interruption.limited():
-                run.end(file, verdict, kept_report)
-        except (OutOfTime, StoreError):
-            # What was processed is reported.
-            end_is_kept = False
+        # What was processed is reported even so; the ledger shows the run as interrupted.
+        with suppress(OutOfTime, StoreError), interruption.limited():
+            run.end(file, verdict, report)
     why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)
+    return done, PhaseRun(run.run_id, why, interrupted)

@@ -181,12 +181,9 @@ class Stages:
             executed.broken_off,
             earlier=self._earlier,
         )
-        try:
-            with self._interruption.limited():
-                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
-        except (OutOfTime, StoreError):
-            # What was applied is reported.
-            outcome = replace(outcome, end_is_kept=False)
+        # What was applied is reported even so; the ledger shows the run as interrupted.
+        with suppress(OutOfTime, StoreError), self._interruption.limited():
+            self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
         return self._with_earlier(outcome)
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
@@ -213,7 +210,6 @@ class Stages:
             outcome,
             after=count_now(night.path, read_tenants(night)),
             interrupted=archived.interrupted,
-            end_is_kept=outcome.end_is_kept and archived.end_is_kept,
             backup=self._preflight.backup,
         )
 
@@ -239,12 +235,7 @@ class Stages:
                 raise
             # What was done before is reported.
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
-        return replace(
-            outcome,
-            purged=purged,
-            after=count_now(night.path, tenants),
-            end_is_kept=outcome.end_is_kept and purged.end_is_kept,
-        )
+        return replace(outcome, purged=purged, after=count_now(night.path, tenants))
 
     def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
         """Save the findings for the next night."""
@@ -303,21 +294,19 @@ class Stages:
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
-        is_interrupt = error is None
-        return self._with_earlier(
-            Outcome(Plan(), (), now, now, Usage(), interrupted=is_interrupt, broken_off=error)
+        outcome = Outcome(
+            Plan(), (), now, now, Usage(), interrupted=error is None, broken_off=error
         )
+        return self._with_earlier(outcome)
 
     def _with_earlier(self, outcome: Outcome) -> Outcome:
-        expired = self._expired
         return replace(
             outcome,
             usage=outcome.usage + self._queued_parts.usage,
             queued_parts=self._queued_parts,
-            expired=expired,
+            expired=self._expired,
             scores=self._scores,
             before=self._before or outcome.before,
-            end_is_kept=outcome.end_is_kept and (expired is None or expired.end_is_kept),
             backup=self._preflight.backup,
             migrated_from=self._preflight.migrated_from,
         )
