@@ -190,8 +190,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                kept = [loaded.kept for loaded in load_proposals(file, [pending])]
-                return apply_approved(file, kept, self._embedder, self._clock(), "approve")
+                results = [loaded.kept for loaded in load_proposals(file, [pending])]
+                return apply_approved(file, results, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
@@ -233,8 +233,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         A program checks it. Without faults the checking question is returned: answer it in a fresh
         context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
         """
-        more = self._clock(), progress or Progress()
-        proposer = Proposer(self._path, self._tenant, self._caching, *more)
+        now = self._clock()
+        proposer = Proposer(self._path, self._tenant, self._caching, now, progress or Progress())
         judged = proposer.judge(group, check)
         if judged.result is None:
             return judged
@@ -275,18 +275,20 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         memories of other tenants.
         """
         with self._locked() as file:
-            chosen = find_undoable(file, which, self._tenant)
-            return chosen.undo(file, timestamp(self._clock()))
+            undoable = find_undoable(file, which, self._tenant)
+            return undoable.undo(file, timestamp(self._clock()))
 
     def stats(self) -> Stats:
         """Return counts and the last run. Raises `StoreError`."""
         with open_reading(self._path) as file:
             run = read_last_run(file, self._tenant)
-            decided = read_decisions(file, run.id) if run else ()
-            mine = tuple(decision for decision in decided if decision.tenant == self._tenant)
+            decisions = read_decisions(file, run.id) if run else ()
+            own_decisions = tuple(
+                decision for decision in decisions if decision.tenant == self._tenant
+            )
             counts = count_memories(file, [self._tenant], count_tokens)
             by_status = count_by_status(file, [self._tenant])
-            return Stats(counts, by_status, (run, mine) if run else None)
+            return Stats(counts, by_status, (run, own_decisions) if run else None)
 
     def _run(
         self,
@@ -297,12 +299,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> Outcome:
         if nothing := self._find_nothing():
             return nothing
-        mine, writer = self._mine(options), writer or BuiltInWriter()
-        return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
+        run_options, writer = self._mine(options), writer or BuiltInWriter()
+        return run_cycle(
+            self._path, run_options, self._embedder, writer, self._clock(), dry_run, progress
+        )
 
     def _round(self, options: CycleOptions, progress: Progress | None) -> AgentRound:
-        mine, now = self._mine(options), self._clock()
-        return AgentRound(self._path, mine, self._caching, now, progress)
+        run_options, now = self._mine(options), self._clock()
+        return AgentRound(self._path, run_options, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
         shown: dict[str, Any] = {"tenant": [self._tenant], **options.shown}

@@ -102,10 +102,10 @@ class Proposer:
         """
         with open_reading(self.path) as file:
             ids = [find_id(file, memory_id, self.tenant) for memory_id in group.ids]
-        made = self._dialogue(ids)
-        if isinstance(made, OwnProposal):
-            return made
-        dialogue = made.judge(group.model_copy(update={"ids": ids}))
+        started = self._dialogue(ids)
+        if isinstance(started, OwnProposal):
+            return started
+        dialogue = started.judge(group.model_copy(update={"ids": ids}))
         judged, question = resume(dialogue)
         if question is not None:
             if check is None:
@@ -145,26 +145,26 @@ class Proposer:
         )
         compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
-        shown = {memory.id: memory for memory in shown_memories(view, ())}
-        unfit = [memory_id for memory_id in ids if memory_id not in shown]
+        fit = {memory.id: memory for memory in shown_memories(view, ())}
+        unfit = [memory_id for memory_id in ids if memory_id not in fit]
         if unfit:
             return OwnProposal(tuple(_why_unfit(view, memory_id) for memory_id in unfit))
         decided = snapshot.remembered - snapshot.pending
-        chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
-        memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
-        window = window_of(view, chosen, memories)
+        plan_options = PlanOptions(model_key=AGENTS.key, remembered=decided)
+        memories = [fit[memory_id] for memory_id in dict.fromkeys(ids)]
+        window = window_of(view, plan_options, memories)
         return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS)
 
 
 def _why_unfit(view: TenantView, memory_id: str) -> str:
     """Return why a memory cannot go into a text with others."""
-    joined = view.derived_from | view.supported_rule
+    merged_into = view.derived_from | view.supported_rule
     if memory_id in view.orders:
         why = "contains instructions to its reader"
     elif memory_id in view.verbatim_only:
         why = "stays verbatim, as code, data or a lesson"
-    elif memory_id in joined:
-        why = f"was already merged into memory {joined[memory_id]}: use that id"
+    elif memory_id in merged_into:
+        why = f"was already merged into memory {merged_into[memory_id]}: use that id"
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"
@@ -175,12 +175,12 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
 
     Raises `StoreError` if a proposal with this id was decided already, and `Ambiguous`.
     """
-    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
-    mine = [decision for decision in known if decision.tenant == tenant]
-    pending = {decision.key: decision for decision in mine if decision.state == "pending"}
+    decisions = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
+    own_decisions = [decision for decision in decisions if decision.tenant == tenant]
+    pending = {decision.key: decision for decision in own_decisions if decision.state == "pending"}
     if pending:
         return pending[match_prefix(proposal_id, pending, "pending proposal")]
-    for decision in mine:
+    for decision in own_decisions:
         if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
                 f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",

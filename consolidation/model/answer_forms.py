@@ -145,8 +145,8 @@ class RequestStyle:
         """Return the style to try after a refusal; None if there is no simpler one."""
         if self.has_temperature and "temperature" in refusal.lower():
             return replace(self, has_temperature=False)
-        left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
-        return replace(self, output=left[0]) if left else None
+        simpler_outputs = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
+        return replace(self, output=simpler_outputs[0]) if simpler_outputs else None
 
 
 def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
@@ -155,8 +155,8 @@ def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
         return {}
     if output == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": schema_of(form)}}
-    named = {"name": form.name, "schema": schema_of(form), "strict": True}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    schema = {"name": form.name, "schema": schema_of(form), "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def schema_of(form: AnswerForm[Any]) -> dict[str, Any]:
@@ -174,16 +174,16 @@ def _strict(shape: Any, parts: dict[str, Any]) -> Any:
         return shape
     if "$ref" in shape:
         return _strict(parts[shape["$ref"].rpartition("/")[2]], parts)
-    made = {
+    strict = {
         name: _strict(value, parts) for name, value in shape.items() if name not in _NOT_IN_STRICT
     }
     if "properties" in shape:
         # Its keys are property names, and may be "title".
-        made["properties"] = {
+        strict["properties"] = {
             name: _strict(value, parts) for name, value in shape["properties"].items()
         }
-        made |= {"required": list(made["properties"]), "additionalProperties": False}
-    return made
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict
 
 
 def read_answer(form: AnswerForm[Shape], text: str) -> Shape:
@@ -220,21 +220,21 @@ def breaks_off(text: str) -> bool:
 def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
     """Return the outermost JSON objects in a text, and whether it is cut off."""
     answer = _without_reasoning(text)
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     end = 0
     while (begun := _BEGINNING.search(answer, end)) is not None:
         try:
             value, end = _DECODER.raw_decode(answer, begun.start())
         except RecursionError:
-            return found, False
+            return objects, False
         except json.JSONDecodeError as error:
             if _ran_out(error, answer):
                 # Inner objects are parts of the one that is cut off.
-                return found, True
+                return objects, True
             end = begun.start() + 1
         else:
-            found.append(value)
-    return found, not answer.strip() and bool(text.strip())
+            objects.append(value)
+    return objects, not answer.strip() and bool(text.strip())
 
 
 def _without_reasoning(text: str) -> str:
@@ -248,8 +248,8 @@ def _without_reasoning(text: str) -> str:
 
 
 def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
-    left = text[error.pos :].strip()
-    within_token = len(left) < _MAX_TOKEN and "}" not in left
+    tail = text[error.pos :].strip()
+    within_token = len(tail) < _MAX_TOKEN and "}" not in tail
     return error.msg.startswith("Unterminated string") or within_token
 
 

@@ -69,9 +69,9 @@ class ProgramModel:
     @cached_property
     def _parts(self) -> tuple[Program, Path, str | None]:
         """The program, its path, and the model to ask, if one is named. Raises `ModelError`."""
-        name, slash, wanted = self.model.removeprefix(PREFIX).partition("/")
+        name, slash, model_name = self.model.removeprefix(PREFIX).partition("/")
         # A name that starts with a dash would be an option.
-        if name not in PROGRAMS or (slash and not wanted) or wanted.startswith("-"):
+        if name not in PROGRAMS or (slash and not model_name) or model_name.startswith("-"):
             raise ModelError(
                 f"'{self.model}' is not a supported program.",
                 f"Available: {', '.join(f'{PREFIX}{name}[/MODEL]' for name in PROGRAMS)}.",
@@ -82,7 +82,7 @@ class ProgramModel:
                 f"There is no program '{name}' on the PATH, which '{self.model}' runs.",
                 f"Install {program.title} and log in, or choose another model.",
             )
-        return program, Path(path).absolute(), wanted or None
+        return program, Path(path).absolute(), model_name or None
 
     def open(self) -> ProgramModel:
         """Find the program. Raises `ModelError`."""
@@ -111,25 +111,25 @@ class ProgramModel:
             with tempfile.TemporaryDirectory(
                 prefix="slowwave-cli-", ignore_cleanup_errors=True
             ) as folder:
-                found = program.read(self._run(call, Path(folder)))
+                output = program.read(self._run(call, Path(folder)))
         except OSError as error:
             raise ModelRefuses(
                 f"{program.command} cannot be run: {error.strerror or error}"
             ) from error
-        answer = self._answer(call, found)
-        if found.text is not None:
+        answer = self._answer(call, output)
+        if output.text is not None:
             return answer
         call.waste(answer)
-        if found.failure is LimitReached:
+        if output.failure is LimitReached:
             raise LimitReached("the budget has no room for another call")
-        raise found.failure(f"{program.command}: {_shown(found.why)}")
+        raise output.failure(f"{program.command}: {_shown(output.why)}")
 
     def _run(self, call: PendingCall, folder: Path) -> subprocess.CompletedProcess[bytes]:
         """Run the program to its end, in an empty folder within `folder`."""
-        program, path, wanted = self._parts
+        program, path, model_name = self._parts
         work = folder / "empty"
         work.mkdir()
-        arguments, environment, question = program.prepare(call, folder, wanted)
+        arguments, environment, question = program.prepare(call, folder, model_name)
         seconds = min(self.timeout_s, max(0.0, call.meter.seconds_left()))
         # Files without names; what the program started may hold pipes open.
         file = tempfile.TemporaryFile
@@ -162,20 +162,20 @@ class ProgramModel:
             stderr.seek(-min(stderr.seek(0, os.SEEK_END), _MAX_ERROR_BYTES), os.SEEK_END)
             return subprocess.CompletedProcess(child.args, code, stdout.read(), stderr.read())
 
-    def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
+    def _answer(self, call: PendingCall, output: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
-        text = without_secrets(replace_half_pairs(found.text or ""))
-        prompt = token_count_of(found.prompt_tokens, expected.prompt)
-        answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
-        cost = cost_of(found.cost_usd)
-        was_charged = found.prompt_tokens + found.answer_tokens > 0
+        text = without_secrets(replace_half_pairs(output.text or ""))
+        prompt = token_count_of(output.prompt_tokens, expected.prompt)
+        answer = token_count_of(output.answer_tokens, expected.answer if text else 0)
+        cost = cost_of(output.cost_usd)
+        was_charged = output.prompt_tokens + output.answer_tokens > 0
         if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
-        if found.model:
-            self._names.append(_shown(found.model))
+        if output.model:
+            self._names.append(_shown(output.model))
         # Errors from before the first request cost nothing.
-        if found.text is None and not was_charged:
+        if output.text is None and not was_charged:
             return Answer("", 0, 0, 0.0)
         return Answer(text, prompt, answer, cost)
 

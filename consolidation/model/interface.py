@@ -101,8 +101,8 @@ class ModelWithChecker:
 
         def price(prompt_tokens: int, answer_tokens: int) -> float | None:
             prices = [terms.price(prompt_tokens, answer_tokens) for terms in (writer, checker)]
-            known = [price for price in prices if price is not None]
-            return max(known) if len(known) == len(prices) else None
+            known_prices = [price for price in prices if price is not None]
+            return max(known_prices) if len(known_prices) == len(prices) else None
 
         return Terms(
             price,

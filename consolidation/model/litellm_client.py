@@ -120,10 +120,10 @@ def limit_answers(client: httpx.Client) -> None:
             self._stream = stream
 
         def __iter__(self) -> Iterator[bytes]:
-            read = 0
+            byte_count = 0
             for chunk in self._stream:
-                read += len(chunk)
-                if read > MAX_ANSWER_BYTES:
+                byte_count += len(chunk)
+                if byte_count > MAX_ANSWER_BYTES:
                     raise AnswerRefused(
                         f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
                     )

@@ -76,19 +76,19 @@ class Endpoint:
                 f"litellm does not know the model '{self.model}'.",
                 "Use a litellm name such as openai/gpt-4o-mini or ollama_chat/qwen3.",
             ) from error
-        found = litellm.validate_environment(self.model, api_base=self.api_base)
-        missing = [] if found["keys_in_environment"] else found["missing_keys"]
+        environment = litellm.validate_environment(self.model, api_base=self.api_base)
+        missing_keys = [] if environment["keys_in_environment"] else environment["missing_keys"]
         # Addresses have defaults, and clouds authorize in other ways than by a key.
-        missing = [name for name in missing if "API_KEY" in name]
+        missing_keys = [name for name in missing_keys if "API_KEY" in name]
         why = f"No API key is set for the model '{self.model}'."
         # litellm takes a blank key for one.
         name = key_variable(provider)
-        if found["keys_in_environment"] and not os.environ.get(name, "-").strip():
-            missing, why = [name], f"The variable {name} is empty."
-        if missing and self.api_base is None:
-            raise ModelError(why, f"Set {' or '.join(missing)}.")
+        if environment["keys_in_environment"] and not os.environ.get(name, "-").strip():
+            missing_keys, why = [name], f"The variable {name} is empty."
+        if missing_keys and self.api_base is None:
+            raise ModelError(why, f"Set {' or '.join(missing_keys)}.")
         # A local server needs no key, but the client must send one.
-        return ServedModel(self, litellm, "none" if missing else None)
+        return ServedModel(self, litellm, "none" if missing_keys else None)
 
 
 def key_variable(provider: str) -> str:
@@ -224,14 +224,14 @@ class ServedModel:
     def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
-        found = read_completion(response, call)
-        cleaned = self._clean(found.text)
-        tokens = found.prompt_tokens, found.answer_tokens
+        completion = read_completion(response, call)
+        cleaned = self._clean(completion.text)
+        tokens = completion.prompt_tokens, completion.answer_tokens
         answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
-        if found.unusable is not None:
+        if completion.unusable is not None:
             call.waste(answer)
-            raise CallFailed(self._clean(found.unusable))
-        return answer, found.is_cut_off or breaks_off(cleaned)
+            raise CallFailed(self._clean(completion.unusable))
+        return answer, completion.is_cut_off or breaks_off(cleaned)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
         from openai import OpenAIError
@@ -277,9 +277,9 @@ class ServedModel:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        known = self._price(prompt_tokens, answer_tokens)
-        if known is not None:
-            return known
+        price = self._price(prompt_tokens, answer_tokens)
+        if price is not None:
+            return price
         try:
             return cost_of(self._litellm.completion_cost(completion_response=response))
         except Exception:  # noqa: BLE001 - litellm raises a bare Exception for "no price"

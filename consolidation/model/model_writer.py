@@ -47,9 +47,9 @@ class ModelWriter:
         """
         self._opener = opener
         self._checker = opener if checker == "same" else None if checker == "none" else checker
-        named = None if self._checker is None else self._checker.model
-        self.models = Models(opener.model, named, self._full_name)
-        self.model, self.checker, self.key = opener.model, named, self.models.key
+        checker_name = None if self._checker is None else self._checker.model
+        self.models = Models(opener.model, checker_name, self._full_name)
+        self.model, self.checker, self.key = opener.model, checker_name, self.models.key
         self._recordings = recordings or Recordings()
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
@@ -181,10 +181,10 @@ class _Session(Generic[Made]):
         if question is None:
             self._bills.pop(dialogue, None)
             return
-        kept = self._answers.find(question.id) if self._answers is not None else None
-        if kept is not None and question.is_answered_by(kept.answer):
-            self._recordings.record(question, kept)
-            self._replied.append((dialogue, Reply(kept.answer, Usage(cached=1))))
+        kept_answer = self._answers.find(question.id) if self._answers is not None else None
+        if kept_answer is not None and question.is_answered_by(kept_answer.answer):
+            self._recordings.record(question, kept_answer)
+            self._replied.append((dialogue, Reply(kept_answer.answer, Usage(cached=1))))
         else:
             self._asking[question] = dialogue
             # Windows that are begun are completed first.
@@ -194,14 +194,14 @@ class _Session(Generic[Made]):
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
         completed = list(map(self._masked, self._dispatcher.completed(seconds)))
-        kept = [
+        readable = [
             (call.question.id, call.question.model, call.outcome)
             for call in completed
             if isinstance(call.outcome, Answer)
             and call.question.is_answered_by(call.outcome.answer)
         ]
-        if kept and self._answers is not None:
-            self._answers.keep(kept)
+        if readable and self._answers is not None:
+            self._answers.keep(readable)
         for call in completed:
             outcome = call.outcome.answer if isinstance(call.outcome, Answer) else call.outcome
             if not isinstance(outcome, str | Unanswered):

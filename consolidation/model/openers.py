@@ -41,8 +41,8 @@ class FunctionModel:
     def model(self) -> str:
         """The function's name; answers are kept by it."""
         function = self.function
-        named = getattr(function, "__qualname__", None) or type(function).__qualname__
-        return f"python:{named}"
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return f"python:{name}"
 
     @property
     def terms(self) -> Terms:

@@ -86,12 +86,12 @@ def read_recording(path: Path) -> Recording:
     models: set[str] = set()
     with file_errors("read", path, error_type=RecordingError), open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            read = _read(line, number, path)
-            if read is not None:
-                tokens = read.prompt_tokens, read.completion_tokens
-                answer = Answer(read.answer, *tokens, read.cost_usd)
-                answers[question_key(read.model, read.messages)] = answer
-                models.add(read.model)
+            recorded = _read(line, number, path)
+            if recorded is not None:
+                tokens = recorded.prompt_tokens, recorded.completion_tokens
+                answer = Answer(recorded.answer, *tokens, recorded.cost_usd)
+                answers[question_key(recorded.model, recorded.messages)] = answer
+                models.add(recorded.model)
     return Recording(path, answers, frozenset(models))
 
 
@@ -99,17 +99,17 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     if not line.strip():
         return None
     try:
-        read = _RecordedLine.model_validate_json(line)
+        recorded = _RecordedLine.model_validate_json(line)
     except ValidationError as error:
         if _breaks_off(line):
             return None
         why = first_fault(error)
         raise RecordingError(f"Line {number} of {path} is not a recorded answer: {why}.") from error
-    if read.key not in (None, question_key(read.model, read.messages)):
+    if recorded.key not in (None, question_key(recorded.model, recorded.messages)):
         raise RecordingError(
             f"Line {number} of {path} is not a recorded answer: its key is that of another prompt."
         )
-    return read
+    return recorded
 
 
 def _breaks_off(line: bytes) -> bool:
@@ -162,13 +162,13 @@ def _appending(path: Path) -> Iterator[int]:
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     """Append a line, after ending a truncated last one; nothing is ever removed."""
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-    left = memoryview(text.encode(errors="backslashreplace") + b"\n")
+    remaining_bytes = memoryview(text.encode(errors="backslashreplace") + b"\n")
     with _appending(path) as opened:
         size = os.fstat(opened).st_size
         if size and os.pread(opened, 1, size - 1) != b"\n":
             os.write(opened, b"\n")
-        while left:
-            left = left[os.write(opened, left) :]
+        while remaining_bytes:
+            remaining_bytes = remaining_bytes[os.write(opened, remaining_bytes) :]
 
 
 @dataclass(frozen=True)
@@ -206,13 +206,13 @@ class Recordings:
     def ask(self, call: PendingCall) -> Answer:
         """Return the recorded or served answer. Raises `CallFailed` if there is none."""
         question, answers = call.question, self.recording.answers if self.recording else {}
-        answer = known = answers.get(question_key(question.model, question.messages))
+        answer = recorded = answers.get(question_key(question.model, question.messages))
         if answer is None:
             if self.served is None:
                 raise CallFailed(self._missing(question))
             answer = self.served.ask(call)
         self.record(question, answer)
-        return answer if known is None else Answer(known.answer, 0, 0, 0.0)
+        return answer if recorded is None else Answer(recorded.answer, 0, 0, 0.0)
 
     def record(self, question: Question[Any], answer: Answer) -> None:
         """Record an answer, if answers are recorded."""
@@ -247,6 +247,6 @@ def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
         with writing, _appending(record) as opened:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise RecordingError(f"Cannot write {record}: it is not a regular file.")
-            known = read_recording(record).answers
-        recorder = Recorder(record, {key: kept.answer for key, kept in known.items()})
+            recorded = read_recording(record).answers
+        recorder = Recorder(record, {key: answer.answer for key, answer in recorded.items()})
     return Recordings(recorder, recording, missing)

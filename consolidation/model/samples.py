@@ -65,12 +65,14 @@ def ask_samples(
     price = writer.open().terms.price
     if checker is not None:
         checker.open()
-    asked = ask_to_write(_SAMPLE, frozenset())
-    answers = [_ask_sample(writer, Question(writer.model, WRITE, asked, estimate_window(_SAMPLE)))]
+    messages = ask_to_write(_SAMPLE, frozenset())
+    answers = [
+        _ask_sample(writer, Question(writer.model, WRITE, messages, estimate_window(_SAMPLE)))
+    ]
     if checker is not None and answers[0].why is None:
-        asked = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
-        estimate = estimate_check(asked[1]["content"], 1)
-        answers.append(_ask_sample(checker, Question(checker.model, CHECK, asked, estimate)))
+        messages = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
+        estimate = estimate_check(messages[1]["content"], 1)
+        answers.append(_ask_sample(checker, Question(checker.model, CHECK, messages, estimate)))
     prompt, answer = TOKENS_OF_WRITING + WINDOW_TOKENS, round(ANSWERED_SHARE * WINDOW_TOKENS)
     return tuple(answers), WindowPrice(prompt, answer, price(prompt, answer))
 

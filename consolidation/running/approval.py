@@ -74,12 +74,12 @@ def apply_approved(
 
 def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Result]:
     """Yield the result of each proposal whose latest decision is `declined`."""
-    for kept in proposals:
-        decision = read_latest(file, kept.proposal.id)
+    for result in proposals:
+        decision = read_latest(file, result.proposal.id)
         if decision is not None and decision.state == "declined":
             day = decision.decided_at[:10]
             why = f"on {day}: {decision.why or 'by a person'}"
-            yield replace(kept, state="declined", why=why)
+            yield replace(result, state="declined", why=why)
 
 
 def record_alone(
@@ -114,15 +114,15 @@ def make_pending_again(
             make_pending(file, decision, timestamp(now))
 
 
-def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
+def with_text(result: Result, text: str, memories: Sequence[Memory]) -> Result:
     """Return a proposal with a person's text as its draft; unchanged if the text is the draft.
 
     The draft cites the sources that contain it verbatim, or else all of them. Raises `StoreError`
     if the proposal is damaged or writes no text, or the text is too long.
     """
-    proposal = kept.proposal
-    if kept.fault is not None:
-        raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {kept.fault}.", "Decline it.")
+    proposal = result.proposal
+    if result.fault is not None:
+        raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {result.fault}.", "Decline it.")
     if proposal.keeps_text:
         raise StoreError(
             f"Proposal {proposal.id[:8]} writes no text: it keeps one of its memories unchanged.",
@@ -136,7 +136,7 @@ def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
             "Shorten it, and keep the long version as a document.",
         )
     if wording == proposal.draft.text:
-        return kept
+        return result
     quoted = tuple(memory.id for memory in memories if wording in memory.content)
     ids = quoted or tuple(memory.id for memory in memories)
     draft = Draft((Claim(wording, ids, written_by=None if quoted else BY_PERSON),))
@@ -226,26 +226,26 @@ def revalidate(
     """
     memories = read_sources(file, proposals)
     checked = [
-        replace(kept, state="planned" if why is None else "stale", why=why)
-        for kept in proposals
-        for why in [find_stale(kept, memories)]
+        replace(result, state="planned" if why is None else "stale", why=why)
+        for result in proposals
+        for why in [find_stale(result, memories)]
     ]
-    planned = [kept for kept in checked if kept.state == "planned"]
+    planned = [result for result in checked if result.state == "planned"]
     # Unchanged texts need no vectors, and a plan file may write no others.
-    drafts = [kept for kept in planned if is_trusted and not kept.proposal.keeps_text]
+    drafts = [result for result in planned if is_trusted and not result.proposal.keeps_text]
     sources_of = _read_sources(file, drafts, memories, embedder)
     vectors = _draft_vectors(drafts, sources_of, embedder, progress)
-    for at, kept in enumerate(checked):
-        if kept.state == "planned":
-            sources = sources_of.get(kept.proposal.id)
-            faults = _find_faults(kept.proposal, memories, sources, is_trusted)
-            checked[at] = replace(
-                kept,
+    for index, result in enumerate(checked):
+        if result.state == "planned":
+            sources = sources_of.get(result.proposal.id)
+            faults = _find_faults(result.proposal, memories, sources, is_trusted)
+            checked[index] = replace(
+                result,
                 state="rejected" if faults else "planned",
                 why="; ".join(faults) or None,
-                vector=vectors.get(kept.proposal.id),
+                vector=vectors.get(result.proposal.id),
             )
-        progress.stage("checking", at + 1, len(checked))
+        progress.stage("checking", index + 1, len(checked))
     return checked
 
 
@@ -253,16 +253,16 @@ def _read_sources(
     file: MemoryFile, drafts: Sequence[Result], memories: Mapping[str, Memory], embedder: Embedder
 ) -> dict[str, list[Source]]:
     """Return the sources of drafts, sorted, with their vectors, by the ids of proposals."""
-    ids = sorted({memory_id for kept in drafts for memory_id in kept.proposal.sources})
+    ids = sorted({memory_id for draft in drafts for memory_id in draft.proposal.sources})
     vectors = TextVectors(
         [memories[memory_id] for memory_id in ids], read_vectors_by_id(file, embedder.name, ids)
     )
     vectors.complete(embedder, lambda _: None, Progress())
     of_drafts = {
-        kept.proposal.id: [memories[memory_id] for memory_id in sorted(kept.proposal.sources)]
-        for kept in drafts
+        draft.proposal.id: [memories[memory_id] for memory_id in sorted(draft.proposal.sources)]
+        for draft in drafts
     }
-    return {key: Source.of(found, vectors.of(found)) for key, found in of_drafts.items()}
+    return {key: Source.of(members, vectors.of(members)) for key, members in of_drafts.items()}
 
 
 def _draft_vectors(
@@ -275,30 +275,30 @@ def _draft_vectors(
 
     Each text is embedded once. A kept vector is used if the sources have vectors of that kind.
     """
-    known: dict[str, tuple[str, bytes]] = {}
+    vector_of: dict[str, tuple[str, bytes]] = {}
     missing: dict[str, str] = {}
-    for kept in drafts:
-        proposal = kept.proposal
-        model, blob = kept.vector or ("", b"")
+    for draft in drafts:
+        proposal = draft.proposal
+        model, blob = draft.vector or ("", b"")
         expected = len(to_blob(sources_of[proposal.id][0].vector))
         if model == embedder.name and is_sound(blob) and len(blob) == expected:
-            known[proposal.id] = model, blob
+            vector_of[proposal.id] = model, blob
         else:
             missing[proposal.id] = proposal.draft.text
     texts = list(dict.fromkeys(missing.values()))
     stage = partial(progress.stage, "embedding")
     embedded = {
-        texts[at]: to_blob(vector)
+        texts[position]: to_blob(vector)
         for positions, vectors in encode_portions(embedder, texts, stage)
-        for at, vector in zip(positions, vectors, strict=True)
+        for position, vector in zip(positions, vectors, strict=True)
     }
-    known |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
-    first = next((kept.proposal for kept in drafts if kept.proposal.id in missing), None)
+    vector_of |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
+    first = next((draft.proposal for draft in drafts if draft.proposal.id in missing), None)
     if first is not None:
         # Before anything is applied.
-        vector = from_blob(known[first.id][1])
+        vector = from_blob(vector_of[first.id][1])
         refuse_another_space(embedder, vector, sources_of[first.id][0].vector)
-    return known
+    return vector_of
 
 
 def _find_faults(

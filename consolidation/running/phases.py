@@ -78,11 +78,11 @@ def read_tenants(night: NightInputs) -> list[str]:
 
 
 def choose_archived(
-    night: NightInputs, gone: Collection[str], proposals: Sequence[Proposal]
+    night: NightInputs, expired: Collection[str], proposals: Sequence[Proposal]
 ) -> AgeingChoice | None:
     """Return the memories above the limit; None if there is no limit.
 
-    gone: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
+    expired: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
     `StoreError`.
     """
     limit = night.options.limit
@@ -98,7 +98,7 @@ def choose_archived(
         for proposal in proposals
         if proposal.operation != "merge" and proposal.survivor is None
     )
-    ages, now = read_ages(night, leaving.union(gone))
+    ages, now = read_ages(night, leaving.union(expired))
     return choose_excess(ages, limit, now, needed, coming)
 
 
@@ -124,12 +124,12 @@ def age(
         memories = [planned[memory_id] for memory_id in ids]
         retire_memories(file, run_id, phase, memories, timestamp(night.now))
 
-    shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    done, run = _run_in_batches(
+    recorded = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    processed, run = _run_in_batches(
         night.path,
         tenants,
         night.now,
-        shown,
+        recorded,
         interruption,
         list(planned),
         ageing.PORTION,
@@ -137,7 +137,7 @@ def age(
         STATUS_AFTER[phase],
         {"kept": dict(choice.kept), "above": dict(choice.above)},
     )
-    leaving = tuple(memory for memory in choice.leaving if memory.id in done)
+    leaving = tuple(memory for memory in choice.leaving if memory.id in processed)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
@@ -161,7 +161,7 @@ def purge_memories(
         purge(file, run_id, ids, needs)
 
     options = {OPTION: True, "tenant": list(tenants)}
-    done, run = _run_in_batches(
+    processed, run = _run_in_batches(
         path,
         tenants,
         now,
@@ -173,8 +173,8 @@ def purge_memories(
         "purged",
         {"kept": asdict(KeptCounts.of(purgeable.staying))},
     )
-    gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
-    return PurgeResult(**vars(run), ids=gone, staying=purgeable.staying)
+    purged_ids = tuple(memory_id for memory_id in purgeable.ids if memory_id in processed)
+    return PurgeResult(**vars(run), ids=purged_ids, staying=purgeable.staying)
 
 
 def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[LeavingMemory]) -> Counts:
@@ -189,14 +189,14 @@ def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[Leaving
     return changed_counts(counts, layers, counts.superseded, texts, [])
 
 
-def read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
+def read_ages(night: NightInputs, expired: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
     """Return the active memories of a night, and its time in seconds since 1970.
 
-    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
+    expired: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
     """
     with open_reading(night.path) as file:
         tenants = select_consolidated_tenants(file, night.options.tenants)
-        ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in gone]
+        ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in expired]
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
@@ -240,15 +240,15 @@ def _run_in_batches(
             interrupted = True
         except StoreError as error:
             failure = error
-        done = journaled_ids(file, run.run_id)
-        if failure is not None and not done:
+        processed = journaled_ids(file, run.run_id)
+        if failure is not None and not processed:
             run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        report = {"before": asdict(before), "after": asdict(after), name: len(done), **counts}
+        report = {"before": asdict(before), "after": asdict(after), name: len(processed), **counts}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         # What was processed is reported even so; the ledger shows the run as interrupted.
         with suppress(OutOfTime, StoreError), interruption.limited():
             run.end(file, verdict, report)
     why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return done, PhaseRun(run.run_id, why, interrupted)
+    return processed, PhaseRun(run.run_id, why, interrupted)

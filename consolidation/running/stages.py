@@ -43,8 +43,6 @@ from .survey import Survey, save_findings, survey_file
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
-_EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log FILE'."
-
 
 class EndedEarly(Exception):
     """The night ended before its plan was executed, after something was written."""
@@ -87,7 +85,7 @@ class Stages:
                 if not night.dry_run:
                     raise
                 self._interruption.close()
-                raise InterruptedEarly(kept=False) from None
+                raise InterruptedEarly from None
 
     def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""
@@ -145,11 +143,11 @@ class Stages:
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan, after a backup if memories will be purged."""
-        night, run, cache = self._night, self._run, survey.found.cache
+        night, run, cache = self._night, self._run, survey.findings.cache
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
-            again = survey_file(night, run, cache, answered=answered)
-            return again.plan, again.snapshot.views
+            second_survey = survey_file(night, run, cache, answered=answered)
+            return second_survey.plan, second_survey.snapshot.views
 
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
@@ -237,10 +235,10 @@ class Stages:
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
         return replace(outcome, purged=purged, after=count_now(night.path, tenants))
 
-    def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
+    def save_findings(self, outcome: Outcome, findings: Findings) -> Outcome:
         """Save the findings for the next night."""
         night = self._night
-        outcome = save_findings(night, found, outcome, self._run, self._interruption)
+        outcome = save_findings(night, findings, outcome, self._run, self._interruption)
         return replace(outcome, backup=self._preflight.backup)
 
     def _new_run(self) -> RunInFile:
@@ -276,12 +274,10 @@ class Stages:
             except KeyboardInterrupt:
                 self._interruption.close()
                 with self._interruption.limited():
-                    kept = self._run.has_begun()
+                    # The interruption may have come within the beginning of the run.
+                    self._run.has_begun()
                     self._run.end("interrupted", None, {})
-                early = InterruptedEarly(kept)
-                if self._has_earlier:
-                    early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
-                raise early from None
+                raise InterruptedEarly from None
         except Exception as error:
             self._interruption.close()
             with suppress(StoreError):

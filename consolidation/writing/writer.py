@@ -36,9 +36,9 @@ class AnswerStore:
     # Returns an answer without the secrets that it was not shown, before it is used.
     _masked: Callable[[str, str], str] = lambda answer, _: answer
 
-    def masked(self, answer: str, asked: Sequence[Mapping[str, str]]) -> str:
-        """Return an answer as it may be kept. asked: the messages of its question."""
-        return self._masked(answer, "\n".join(message["content"] for message in asked))
+    def masked(self, answer: str, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return an answer as it may be kept. messages: the messages of its question."""
+        return self._masked(answer, "\n".join(message["content"] for message in messages))
 
     def find(self, key: str) -> Answer | None:
         """Return the kept answer to a question."""
