@@ -18,7 +18,7 @@ from .monthly_budget import MonthlyBudget
 from .options import setting
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.interface import Opener
+    from slowwave.consolidation.model.interface import Model
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
 
@@ -190,19 +190,19 @@ def make_writer(
     usage = UsageLimits(*limits) if asks else UsageLimits(seconds=limits[-1])
     if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
         usage = replace(usage, cost_usd=month.left, budget_name=month.named)
-    opener, reader = openers_of(model, api_base, checker)
+    writer, reader = models_of(model, api_base, checker)
     if asks:
-        refuse_missing_programs(opener, reader)
-    return ModelWriter(opener, concurrency, usage, recordings, reader or "none", owner)
+        refuse_missing_programs(writer, reader)
+    return ModelWriter(writer, concurrency, usage, recordings, reader or "none", owner)
 
 
-def refuse_missing_programs(*openers: Opener | None) -> None:
+def refuse_missing_programs(*models: Model | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
     from slowwave.consolidation.model.cli_model import ProgramModel
 
-    for opener in openers:
-        if isinstance(opener, ProgramModel):
-            opener.open()
+    for named in models:
+        if isinstance(named, ProgramModel):
+            named.open()
 
 
 def refuse_unready_models(
@@ -215,34 +215,32 @@ def refuse_unready_models(
     from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
     from slowwave.consolidation.model.litellm_model import Endpoint
 
-    for opener in openers_of(model, api_base, checker):
-        if isinstance(opener, Endpoint):
-            refuse_unready(opener)
+    for named in models_of(model, api_base, checker):
+        if isinstance(named, Endpoint):
+            refuse_unready(named)
         else:
-            refuse_missing_programs(opener)
-        if needs_price and opener is not None:
-            refuse_unpriced(opener)
+            refuse_missing_programs(named)
+        if needs_price and named is not None:
+            refuse_unpriced(named)
 
 
-def openers_of(
-    model: str, api_base: str | None, checker: str | None
-) -> tuple[Opener, Opener | None]:
+def models_of(model: str, api_base: str | None, checker: str | None) -> tuple[Model, Model | None]:
     """Return who writes and who checks; None if only a program checks.
 
     The address of a provider is not used for another one. Raises `typer.BadParameter`.
     """
-    from slowwave.consolidation.model.openers import opener_of
+    from slowwave.consolidation.model.chosen_model import model_of
 
     if api_base is not None and re.match(r"https?://[\w\[]", api_base) is None:
         shown = without_secrets(api_base)
         raise typer.BadParameter(f"--api-base must be a URL (http:// or https://), not '{shown}'.")
-    writer = opener_of(model, api_base)
+    writer = model_of(model, api_base)
     if checker is None or checker == model:
         return writer, writer
     if checker == "none":
         return writer, None
     is_same_provider = checker.partition("/")[0] == model.partition("/")[0]
-    return writer, opener_of(checker, api_base if is_same_provider else None)
+    return writer, model_of(checker, api_base if is_same_provider else None)
 
 
 def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:

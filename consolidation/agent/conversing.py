@@ -14,7 +14,7 @@ from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.open_conversations import Kept, close, conversation_of, keep
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.secrets import mask_known, mask_name
-from slowwave.consolidation.model.openers import ModelLike, chosen_writer
+from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.writing.writer import Writer

@@ -16,7 +16,7 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.openers import ModelLike, chosen_writer
+from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, Usage

@@ -45,7 +45,7 @@ _ASSUMED_PRICES = (15e-6, 75e-6)
 
 @dataclass(frozen=True)
 class ProgramModel:
-    """A model by the name of a program, and perhaps of one of its models. It is its own opener.
+    """A model by the name of a program, and perhaps of one of its models.
 
     It runs the program once for each question. Thread-safe.
     """
@@ -85,7 +85,7 @@ class ProgramModel:
         return program, Path(path).absolute(), model_name or None
 
     def open(self) -> ProgramModel:
-        """Find the program. Raises `ModelError`."""
+        """Find the program, and return itself. Raises `ModelError`."""
         _ = self._parts
         return self
 

@@ -13,7 +13,7 @@ from typing import Any
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .interface import Opener
+from .interface import Model
 from .litellm_model import Endpoint, key_variable
 
 _PRICES = "model_prices_and_context_window_backup.json"
@@ -40,13 +40,13 @@ def refuse_unready(endpoint: Endpoint) -> None:
         run_in_thread(endpoint.open)
 
 
-def refuse_unpriced(opener: Opener) -> None:
+def refuse_unpriced(model: Model) -> None:
     """Refuse a model whose price is unknown, to litellm too. Raises `ModelError`."""
-    if price_of(opener.model, 1, 1) is not None:
+    if price_of(model.model, 1, 1) is not None:
         return
-    if run_in_thread(opener.open).terms.price(1, 1) is None:
+    if run_in_thread(model.open).terms.price(1, 1) is None:
         raise ModelError(
-            f"The price of '{opener.model}' is unknown, so a budget in USD cannot be enforced.",
+            f"The price of '{model.model}' is unknown, so a budget in USD cannot be enforced.",
             "Limit max_tokens or max_calls instead of max_cost or monthly_budget.",
         )
 

@@ -50,9 +50,12 @@ _MIN_WINDOW = 8_192
 _NAMES_OF_ERRORS = re.compile(r"(?:[\w.]+(?:Error|Exception)(?:: | - ))+")
 
 
-@dataclass(frozen=True)
+@dataclass
 class Endpoint:
-    """The address of a model. `model` is litellm's name for it."""
+    """A served model. `model` is litellm's name for it.
+
+    It remembers the request style that its server accepts.
+    """
 
     model: str
     api_base: str | None = None
@@ -62,12 +65,16 @@ class Endpoint:
     answered_as: str | None = field(default=None, init=False)
     # Concurrent calls.
     concurrency: ClassVar = 4
+    # None until it is opened.
+    _litellm: Any = field(default=None, init=False, compare=False, repr=False)
 
-    def open(self) -> ServedModel:
-        """Load litellm and return the model.
+    def open(self) -> Endpoint:
+        """Load litellm, once, and return itself.
 
         Raises `ModelError` if litellm does not know the model or a key is missing.
         """
+        if self._litellm is not None:
+            return self
         litellm = load_litellm()
         try:
             _, provider, *_ = litellm.get_llm_provider(self.model, api_base=self.api_base)
@@ -87,37 +94,24 @@ class Endpoint:
             missing_keys, why = [name], f"The variable {name} is empty."
         if missing_keys and self.api_base is None:
             raise ModelError(why, f"Set {' or '.join(missing_keys)}.")
-        # A local server needs no key, but the client must send one.
-        return ServedModel(self, litellm, "none" if missing_keys else None)
-
-
-def key_variable(provider: str) -> str:
-    """Return the variable that most providers' keys have."""
-    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
-
-
-class ServedModel:
-    """Calls one model; remembers the request style that its server accepts."""
-
-    def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
-        """Take the endpoint; use `Endpoint.open` to make one."""
-        self._endpoint = endpoint
-        self._litellm = litellm
-        # None: litellm finds the provider's key in the environment.
-        self._key = key
+        # A local server needs no key, but the client must send one. None: litellm finds the
+        # provider's key in the environment.
+        self._key = "none" if missing_keys else None
         # Whether it reasons before it answers, by default; Claude only does so on request.
-        is_claude = "claude" in endpoint.model
-        self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
+        is_claude = "claude" in self.model
+        self._reasons = not is_claude and bool(litellm.supports_reasoning(self.model))
         self._style = RequestStyle(has_temperature=not self._reasons)
-        self._timeout_s = endpoint.timeout_s * (REASONING_FACTOR if self._reasons else 1)
+        self._timeout_s = self.timeout_s * (REASONING_FACTOR if self._reasons else 1)
+        self._litellm = litellm
         # Looked up once: that there is no price takes as long as a price.
         self._has_price = True
         self._has_price = self._price(1, 1) is not None
+        return self
 
     @property
     def terms(self) -> Terms:
         """The prices that litellm knows, if any, and the limits."""
-        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
+        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
         # A server may send a byte at a time.
         patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
         return Terms(self._price, self._limit, patience_s)
@@ -127,7 +121,7 @@ class ServedModel:
             return None
         try:
             prompt, answer = self._litellm.cost_per_token(
-                model=self._endpoint.model,
+                model=self.model,
                 prompt_tokens=prompt_tokens,
                 completion_tokens=answer_tokens,
             )
@@ -186,7 +180,7 @@ class ServedModel:
         import tenacity
 
         errors = self._litellm.exceptions
-        growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
+        growing = tenacity.wait_exponential(multiplier=self.first_wait_s)
 
         def is_worth_waiting(error: BaseException) -> bool:
             return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
@@ -240,9 +234,9 @@ class ServedModel:
         timeout_s = self._timeout(call)
         try:
             return self._litellm.completion(
-                model=self._endpoint.model,
+                model=self.model,
                 messages=call.question.messages,
-                api_base=self._endpoint.api_base,
+                api_base=self.api_base,
                 api_key=self._key,
                 timeout=timeout_s,
                 max_tokens=call.max_tokens,
@@ -265,7 +259,7 @@ class ServedModel:
 
     def _window(self, call: PendingCall) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
-        if not self._endpoint.model.startswith(("ollama/", "ollama_chat/")):
+        if not self.model.startswith(("ollama/", "ollama_chat/")):
             return {}
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
@@ -298,4 +292,9 @@ class ServedModel:
         return f"the call to the model failed: {coded}"
 
     def _clean(self, text: str) -> str:
-        return without_secrets(text, self._endpoint.api_base)
+        return without_secrets(text, self.api_base)
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable that most providers' keys have."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"

@@ -27,7 +27,7 @@ from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text, read_json
 
 from .answer_forms import first_fault
-from .interface import Model, Terms
+from .interface import Model
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
@@ -35,7 +35,6 @@ from .usage_limits import PendingCall
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
-_FREE = Terms(lambda prompt_tokens, answer_tokens: 0.0, lambda tokens: tokens, float("inf"))
 # The beginning of each line that is written here.
 _HEAD = b'{"key":"'
 
@@ -173,17 +172,15 @@ def _append(path: Path, line: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Recordings:
-    """What a run records to and replays from: either, or both. A model in front of a served one.
+    """What a run records to and replays from: either, or both.
 
-    A recorded answer costs nothing; else the served model is asked, and its answer recorded.
+    A recorded answer costs nothing; else a model is asked, and its answer recorded.
     """
 
     recorder: Recorder | None = None
     recording: Recording | None = None
     # Gets the prompts that the recording does not answer.
     missing: Recorder | None = None
-    # None if no model is asked.
-    served: Model | None = None
 
     @property
     def asks(self) -> bool:
@@ -198,19 +195,14 @@ class Recordings:
         path, error = self.recorder.path, self.recorder.error
         return f"Not all answers were recorded in {path}: {error.strerror}."
 
-    @property
-    def terms(self) -> Terms:
-        """Those of the served model; a recording costs nothing."""
-        return _FREE if self.served is None else self.served.terms
-
-    def ask(self, call: PendingCall) -> Answer:
-        """Return the recorded or served answer. Raises `CallFailed` if there is none."""
+    def ask(self, call: PendingCall, model: Model | None) -> Answer:
+        """Return the recorded answer, or the model's. Raises `CallFailed` if there is none."""
         question, answers = call.question, self.recording.answers if self.recording else {}
         answer = recorded = answers.get(question_key(question.model, question.messages))
         if answer is None:
-            if self.served is None:
+            if model is None:
                 raise CallFailed(self._missing(question))
-            answer = self.served.ask(call)
+            answer = model.ask(call)
         self.record(question, answer)
         return answer if recorded is None else Answer(recorded.answer, 0, 0, 0.0)
 

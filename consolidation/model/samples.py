@@ -17,7 +17,7 @@ from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
 
 from .answer_forms import CHECK, WRITE
-from .interface import Opener
+from .interface import Model
 from .model_writer import ModelWriter
 from .prompts import DraftToCheck, ask_to_check, ask_to_write
 from .question import Bill, Dialogue, Question, ask
@@ -56,7 +56,7 @@ class WindowPrice:
 
 
 def ask_samples(
-    writer: Opener, checker: Opener | None
+    writer: Model, checker: Model | None
 ) -> tuple[tuple[SampleAnswer, ...], WindowPrice]:
     """Ask a question to write, and one to check if there is a checker.
 
@@ -77,7 +77,7 @@ def ask_samples(
     return tuple(answers), WindowPrice(prompt, answer, price(prompt, answer))
 
 
-def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
+def _ask_sample(model: Model, question: Question[Any]) -> SampleAnswer:
     """Ask as a night does: once more if the answer is unreadable."""
 
     def dialogue() -> Dialogue[SampleAnswer]:
@@ -89,6 +89,6 @@ def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
         seconds = round(time.monotonic() - began, 2)
         yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
 
-    asking = ModelWriter(opener, 1, UsageLimits(seconds=_MAX_SECONDS))
+    asking = ModelWriter(model, 1, UsageLimits(seconds=_MAX_SECONDS))
     ((answer,),) = asking.ask(iter([dialogue()]), None)
     return answer

@@ -13,8 +13,8 @@ from nights import NOW
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.model.chosen_model import model_of
 from slowwave.consolidation.model.model_writer import ModelWriter
-from slowwave.consolidation.model.openers import opener_of
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 
@@ -82,7 +82,7 @@ def test_an_error_or_a_wrong_value_of_a_function_fails_its_window(
             raise now
         return now
 
-    outcome = agent.sleep(ModelWriter(opener_of(faulty), 1))
+    outcome = agent.sleep(ModelWriter(model_of(faulty), 1))
     assert answered(outcome) == {"failed": 3}
     reasons = " | ".join(str(asked.why) for asked in outcome.asked)
     assert "ValueError: no $SOME_API_KEY" in reasons

@@ -15,7 +15,7 @@ from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .cli_model import PREFIX, ProgramModel
-from .interface import Opener, Terms
+from .interface import Model, Terms
 from .litellm_client import one_line
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
@@ -25,12 +25,12 @@ from .usage_limits import PendingCall
 # Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
 AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
 # What a Python program may pass as a model: its name, or a function.
-ModelLike = str | AnswersMessages | Opener
+ModelLike = str | AnswersMessages | Model
 
 
 @dataclass(frozen=True)
 class FunctionModel:
-    """A model behind a Python function. It is its own opener."""
+    """A model behind a Python function."""
 
     function: AnswersMessages
     # A function may not be thread-safe.
@@ -70,8 +70,8 @@ class FunctionModel:
         return Answer(text, call.estimate.prompt, count_tokens(text), None)
 
 
-def opener_of(model: ModelLike, api_base: str | None = None) -> Opener:
-    """Return the opener of a model. Raises `ModelError` for anything else.
+def model_of(model: ModelLike, api_base: str | None = None) -> Model:
+    """Return the model that is meant. Raises `ModelError` for anything else.
 
     model: litellm's name, or that of a program (`cli:claude`), or a function.
     """
@@ -98,10 +98,10 @@ def chosen_writer(
         return writer or BuiltInWriter()
     if model is None or writer is not None:
         raise ModelError("Pass a model, perhaps with a checker, or a writer.")
-    opener = opener_of(model)
-    checked_by: Opener | Literal["same", "none"] = "same"
+    writing = model_of(model)
+    checked_by: Model | Literal["same", "none"] = "same"
     if checker == "none":
         checked_by = "none"
     elif checker is not None and checker != model:
-        checked_by = opener_of(checker)
-    return ModelWriter(opener, opener.concurrency, checker=checked_by)
+        checked_by = model_of(checker)
+    return ModelWriter(writing, writing.concurrency, checker=checked_by)
