@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job
+from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job, Writer
 from slowwave.store.conversations.messages import replace_half_pairs
 
 from .interface import Models
@@ -19,7 +19,7 @@ _OPEN = "no answer yet"
 _WAITS = "waits for the answers to other questions"
 
 
-class AgentWriter:
+class AgentWriter(Writer):
     """Answers questions about windows as possible, and collects the open ones.
 
     All windows of a plan or none are consolidated: a window with an open question leaves the others
@@ -29,9 +29,6 @@ class AgentWriter:
     name = AGENT
     model = AGENT
     checker = AGENT
-    refused = None
-    overspent = None
-    unfinished = Usage()
     models = AGENTS
     key = AGENTS.key
 
@@ -43,9 +40,6 @@ class AgentWriter:
         # Given answers that open questions have taken, and why others were unreadable, by id.
         self.used: dict[str, tuple[Question[Any], str]] = {}
         self.faults: dict[str, str] = {}
-
-    def make_ready(self) -> None:
-        """Do nothing."""
 
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore

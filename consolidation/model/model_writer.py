@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job
+from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
 from slowwave.store.model_answers import Answer
 
 from .dispatcher import CompletedCall, Dispatcher
@@ -26,7 +26,7 @@ from .window_dialogue import WindowDialogue
 _POLL_S = 0.2
 
 
-class ModelWriter:
+class ModelWriter(Writer):
     """Asks a model about windows."""
 
     name = "model"
