@@ -92,8 +92,8 @@ class WindowGroups:
         replaceable = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, replaceable)
         if survivor is None:
-            others = set(group.ids).difference(staying)
-            linked = {memory_id for memory_id in others if self._source[memory_id].is_linked}
+            leavable = set(group.ids).difference(staying)
+            linked = {memory_id for memory_id in leavable if self._source[memory_id].is_linked}
             # A new text takes the place of a linked memory.
             replaceable = replaceable.union(linked if len(linked) == 1 else ())
         leaving = tuple(sorted(replaceable.intersection(group.ids).difference([survivor])))

@@ -40,8 +40,8 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
     # If very many are alike, as lines of a log are, each has a value of its own.
     rivals = () if len(near_memories) > MAX_NEAR else _rivals(near_memories, text)
     similar_by_id = {rival.memory.id: rival for rival in rivals}
-    others = [memory for memory in near_memories[:MAX_NEAR] if memory.id not in similar_by_id]
-    similar_by_id |= {duplicate.memory.id: duplicate for duplicate in _duplicates(others, text)}
+    remaining = [memory for memory in near_memories[:MAX_NEAR] if memory.id not in similar_by_id]
+    similar_by_id |= {duplicate.memory.id: duplicate for duplicate in _duplicates(remaining, text)}
     return [similar_by_id[memory.id] for memory in near_memories if memory.id in similar_by_id]
 
 
