@@ -192,5 +192,5 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
 def find_planned(results: Sequence[Result], proposal_id: str) -> Result:
     """Return the result whose proposal has this id. Raises `NotFound` and `Ambiguous`."""
     by_id = {result.proposal.id: result for result in results}
-    hint = "Nothing was changed. List the proposals: a memory may have changed since."
+    hint = "Nothing was changed. A memory may have changed since; list the pending proposals."
     return by_id[match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", hint)]

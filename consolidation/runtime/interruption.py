@@ -14,7 +14,7 @@ class InterruptedEarly(KeyboardInterrupt):
     """The run was interrupted before it executed its plan."""
 
     message = "Interrupted before anything was consolidated."
-    hint = "'slowwave log FILE' lists what was written before."
+    hint = "For what was written before, see 'slowwave log FILE'."
 
 
 class OutOfTime(BaseException):

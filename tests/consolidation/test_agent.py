@@ -285,7 +285,7 @@ def test_a_proposal_with_a_changed_source_is_no_longer_found(
         execute(tmp_path / "memory.db", "UPDATE memories SET content = 'Plants need light.'")
         with pytest.raises(NotFound) as refused:
             memory.apply(planned.proposal.id)
-    assert "a memory may have changed" in refused.value.hint
+    assert "A memory may have changed" in refused.value.hint
 
 
 def test_the_program_in_the_documentation_runs(
