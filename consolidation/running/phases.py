@@ -124,18 +124,14 @@ def age(
         memories = [planned[memory_id] for memory_id in ids]
         retire_memories(file, run_id, phase, memories, timestamp(night.now))
 
-    recorded = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    def report(processed: Collection[str]) -> dict[str, Any]:
+        counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
+        return {STATUS_AFTER[phase]: len(processed), **counts}
+
+    options = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    ids = list(planned)
     processed, run = _run_in_batches(
-        night.path,
-        tenants,
-        night.now,
-        recorded,
-        interruption,
-        list(planned),
-        ageing.PORTION,
-        process,
-        STATUS_AFTER[phase],
-        {"kept": dict(choice.kept), "above": dict(choice.above)},
+        night.path, tenants, night.now, options, interruption, ids, ageing.PORTION, process, report
     )
     leaving = tuple(memory for memory in choice.leaving if memory.id in processed)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
@@ -160,18 +156,12 @@ def purge_memories(
     def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)
 
+    def report(processed: Collection[str]) -> dict[str, Any]:
+        return {"purged": len(processed), "kept": asdict(KeptCounts.of(purgeable.staying))}
+
     options = {OPTION: True, "tenant": list(tenants)}
     processed, run = _run_in_batches(
-        path,
-        tenants,
-        now,
-        options,
-        interruption,
-        purgeable.ids,
-        PORTION,
-        process,
-        "purged",
-        {"kept": asdict(KeptCounts.of(purgeable.staying))},
+        path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
     )
     purged_ids = tuple(memory_id for memory_id in purgeable.ids if memory_id in processed)
     return PurgeResult(**vars(run), ids=purged_ids, staying=purgeable.staying)
@@ -209,13 +199,12 @@ def _run_in_batches(
     ids: Sequence[str],
     size: int,
     process: Callable[[MemoryFile, str, Sequence[str]], object],
-    name: str,
-    counts: Mapping[str, Any],
+    report: Callable[[Collection[str]], Mapping[str, Any]],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
-    process: processes and journals `size` ids in a transaction of its own. name: of the number of
-    processed memories in the run's report. counts: what else the report contains.
+    process: processes and journals `size` ids in a transaction of its own. report: returns what the
+    run's report contains about the processed memories, besides the counts.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
     processed.
@@ -245,10 +234,10 @@ def _run_in_batches(
             run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        report = {"before": asdict(before), "after": asdict(after), name: len(processed), **counts}
+        whole_report = {"before": asdict(before), "after": asdict(after), **report(processed)}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         # What was processed is reported even so; the ledger shows the run as interrupted.
         with suppress(OutOfTime, StoreError), interruption.limited():
-            run.end(file, verdict, report)
+            run.end(file, verdict, whole_report)
     why = "the run was interrupted" if interrupted else failure.message if failure else None
     return processed, PhaseRun(run.run_id, why, interrupted)
