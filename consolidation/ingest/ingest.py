@@ -16,6 +16,7 @@ from pathlib import Path
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
+from slowwave.consolidation.running.savings import changed_counts
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
@@ -239,10 +240,5 @@ def _count_queued(file: MemoryFile, tenant: str) -> int:
 def _expected_counts(outcome: IngestOutcome) -> Counts:
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
-    return replace(
-        before,
-        active=before.active + len(stored),
-        layers=before.layers | {"working": before.layers["working"] + len(stored)},
-        characters=before.characters + sum(map(len, stored)),
-        tokens=before.tokens + sum(map(count_tokens, stored)),
-    )
+    layers = before.layers | {"working": before.layers["working"] + len(stored)}
+    return changed_counts(before, layers, before.superseded, [], stored)

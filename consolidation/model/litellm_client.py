@@ -12,12 +12,9 @@ from collections.abc import Iterator
 from json import JSONDecodeError
 from threading import Lock
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from slowwave.store.conversations.messages import replace_half_pairs
-
-from .unanswered import CallFailed
-from .usage_limits import PendingCall
 
 if TYPE_CHECKING:
     import httpx
@@ -191,34 +188,6 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-class Completion(NamedTuple):
-    """What a response in OpenAI's form contains."""
-
-    text: str
-    prompt_tokens: int
-    answer_tokens: int
-    is_cut_off: bool
-    # Why the text cannot be used; None if it can.
-    unusable: str | None
-
-
-def read_completion(response: Any, call: PendingCall) -> Completion:
-    """Return what a response to a call contains. Raises `CallFailed` if there is no answer."""
-    if not response.choices:
-        call.lose()
-        raise CallFailed("the model sent no answer")
-    choice = response.choices[0]
-    text = _text_of(choice.message)
-    usage, expected = getattr(response, "usage", None), call.estimate
-    return Completion(
-        text,
-        token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
-        token_count_of(getattr(usage, "completion_tokens", None), expected.answer if text else 0),
-        choice.finish_reason == "length",
-        _why_unusable(choice, text),
-    )
-
-
 def cost_of(reported: Any) -> float | None:
     """Return a reported cost in USD; None if it is unknown or implausible."""
     is_plausible = isinstance(reported, int | float) and math.isfinite(reported) and reported >= 0
@@ -230,7 +199,7 @@ def one_line(text: str) -> str:
     return " ".join(text.split())[:_MAX_SHOWN]
 
 
-def _text_of(message: Any) -> str:
+def text_of(message: Any) -> str:
     """Return the text of a message; some providers answer by a tool call."""
     calls = getattr(message, "tool_calls", None) or []
     content = message.content or (calls[0].function.arguments if calls else "")
@@ -238,7 +207,7 @@ def _text_of(message: Any) -> str:
     return replace_half_pairs(str(content or ""))
 
 
-def _why_unusable(choice: Any, content: str) -> str | None:
+def why_unusable(choice: Any, content: str) -> str | None:
     """Return why an answer is unusable; None if it may be used."""
     refusal = getattr(choice.message, "refusal", None) or (
         getattr(choice.message, "provider_specific_fields", None) or {}

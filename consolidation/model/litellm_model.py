@@ -19,13 +19,15 @@ from .litellm_client import (
     is_transient,
     load_litellm,
     one_line,
-    read_completion,
     refuses_all,
     retry_after,
     status_of,
+    text_of,
+    token_count_of,
     was_sent,
     why_not_json,
     why_unreadable,
+    why_unusable,
 )
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
@@ -218,14 +220,22 @@ class Endpoint:
     def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
-        completion = read_completion(response, call)
-        cleaned = self._clean(completion.text)
-        tokens = completion.prompt_tokens, completion.answer_tokens
-        answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
-        if completion.unusable is not None:
+        if not response.choices:
+            call.lose()
+            raise CallFailed("the model sent no answer")
+        choice, usage = response.choices[0], getattr(response, "usage", None)
+        text, expected = text_of(choice.message), call.estimate
+        tokens = (
+            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            token_count_of(
+                getattr(usage, "completion_tokens", None), expected.answer if text else 0
+            ),
+        )
+        answer = Answer(self._clean(text), *tokens, self._cost(response, *tokens))
+        if (why := why_unusable(choice, text)) is not None:
             call.waste(answer)
-            raise CallFailed(self._clean(completion.unusable))
-        return answer, completion.is_cut_off or breaks_off(cleaned)
+            raise CallFailed(self._clean(why))
+        return answer, choice.finish_reason == "length" or breaks_off(answer.answer)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
         from openai import OpenAIError
