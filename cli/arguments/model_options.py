@@ -200,9 +200,9 @@ def refuse_missing_programs(*models: Model | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
     from slowwave.consolidation.model.cli_model import ProgramModel
 
-    for named in models:
-        if isinstance(named, ProgramModel):
-            named.open()
+    for asked_model in models:
+        if isinstance(asked_model, ProgramModel):
+            asked_model.open()
 
 
 def refuse_unready_models(
@@ -215,13 +215,13 @@ def refuse_unready_models(
     from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
     from slowwave.consolidation.model.litellm_model import Endpoint
 
-    for named in models_of(model, api_base, checker):
-        if isinstance(named, Endpoint):
-            refuse_unready(named)
+    for asked_model in models_of(model, api_base, checker):
+        if isinstance(asked_model, Endpoint):
+            refuse_unready(asked_model)
         else:
-            refuse_missing_programs(named)
-        if needs_price and named is not None:
-            refuse_unpriced(named)
+            refuse_missing_programs(asked_model)
+        if needs_price and asked_model is not None:
+            refuse_unpriced(asked_model)
 
 
 def models_of(model: str, api_base: str | None, checker: str | None) -> tuple[Model, Model | None]:
