@@ -72,7 +72,7 @@ def run_cycle(
         outcome = stages.close_run(survey, executed)
         outcome = stages.limit(outcome, executed)
         outcome = stages.purge(outcome, survey)
-        found = survey.found
+        findings = survey.findings
         # Free its memory: saving the findings may survey the file again.
         del survey
-        return stages.save_findings(outcome, found)
+        return stages.save_findings(outcome, findings)

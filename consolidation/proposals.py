@@ -245,13 +245,13 @@ class Plan:
     @property
     def rest(self) -> Plan:
         """What is left of the plan once its proposals were applied."""
-        gone = {memory for proposal in self.proposals for memory in proposal.leaving}
+        leaving = {memory for proposal in self.proposals for memory in proposal.leaving}
         return replace(
             self,
             proposals=(),
-            refused=tuple(pair for pair in self.refused if gone.isdisjoint(pair.sources)),
-            suspicious=tuple(found for found in self.suspicious if found.memory not in gone),
-            dense=tuple(found for found in self.dense if found.memory not in gone),
+            refused=tuple(pair for pair in self.refused if leaving.isdisjoint(pair.sources)),
+            suspicious=tuple(order for order in self.suspicious if order.memory not in leaving),
+            dense=tuple(text for text in self.dense if text.memory not in leaving),
         )
 
     @property
@@ -278,13 +278,13 @@ class Usage:
 
     def __add__(self, usage: Usage) -> Usage:
         """Return the sum; an unknown cost makes the sum unknown."""
-        known = self.cost_usd is not None and usage.cost_usd is not None
+        is_known = self.cost_usd is not None and usage.cost_usd is not None
         return Usage(
             self.calls + usage.calls,
             self.cached + usage.cached,
             self.prompt_tokens + usage.prompt_tokens,
             self.completion_tokens + usage.completion_tokens,
-            (self.cost_usd or 0.0) + (usage.cost_usd or 0.0) if known else None,
+            (self.cost_usd or 0.0) + (usage.cost_usd or 0.0) if is_known else None,
         )
 
 

@@ -55,7 +55,7 @@ NEAR_SIMILARITY = 0.60
 SHARED_WORDS = 0.50
 
 # The cosine distance (eps of DBSCAN) within which texts are clustered to be shown to a model, and
-# the step by which a cluster that does not fit into a window is clustered again. An oracle writer
+# the step by which a cluster that does not fit into a window is clustered again. A writer that
 # knows the answers joins the tellings of 66 of 75 facts of two lives within 0.65 and of 74 within
 # 0.75, for 2% more tokens; over ten nights of 53 and 68.
 WIDE_EPS = 0.75

@@ -131,23 +131,14 @@ def read_pending(file: MemoryFile) -> list[Decision]:
     return sorted(pending, key=attrgetter("run_id", "key"))
 
 
-def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> dict[str, bool]:
-    """Return the key of each pending proposal, and whether its sources may have changed.
-
-    tenants: () means all. Compares hashes, not texts: an agent's edit removes the hash, even if the
-    text is the same.
-    """
+def read_pending_keys(file: MemoryFile, tenants: Sequence[str]) -> frozenset[str]:
+    """Return the keys of the pending proposals of these tenants; () means all."""
     rows = file.tuples(
-        "SELECT key, EXISTS (SELECT 1 FROM json_each(numbers, '$.kept.proposal.sources') source "
-        "LEFT JOIN memories m ON m.id = source.value WHERE m.id IS NULL OR m.status <> 'active' "
-        "OR m.tenant <> pending.tenant OR m.pinned OR m.layer = 'core' OR m.origin = 'human' "
-        "OR m.content_hash IS NOT json_extract(numbers, "
-        "'$.kept.proposal.source_hashes[' || source.key || ']')) "
-        f"FROM ({_LATEST}) pending WHERE state = 'pending' "
+        f"SELECT key FROM ({_LATEST}) WHERE state = 'pending' "
         "AND (?1 = '[]' OR tenant IN (SELECT value FROM json_each(?1)))",
         [json_text(list(tenants))],
     )
-    return {key: bool(changed) for key, changed in rows}
+    return frozenset(key for (key,) in rows)
 
 
 def read_latest(file: MemoryFile, key: str) -> Decision | None:

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 
 from slowwave.consolidation.facts.lookup import find_missing, find_unsupported
-from slowwave.consolidation.model.answer_forms import CheckAnswer
+from slowwave.consolidation.model.answer_forms import CheckAnswer, parse_answer
 from slowwave.consolidation.model.objections import objections_of
-from slowwave.consolidation.model.parsing import parse_answer
 from slowwave.consolidation.model.prompts import DraftToCheck, Messages, ask_to_check
 from slowwave.consolidation.model.recording import question_key, read_recording
 from slowwave.consolidation.proposals import Source

@@ -18,7 +18,7 @@ from .monthly_budget import MonthlyBudget
 from .options import setting
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.model.interface import Opener
+    from slowwave.consolidation.model.interface import Model
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.model.usage_limits import BudgetOwner
 
@@ -148,10 +148,10 @@ class ModelOptions:
             usage = UsageLimits(self.max_calls, self.max_tokens, self.max_cost, self.max_time)
         if asks and month is not None and (usage.cost_usd is None or month.left < usage.cost_usd):
             usage = replace(usage, cost_usd=month.left, budget_name=month.named)
-        opener, reader = openers_of(model, self.api_base, self.checker)
+        writer, reader = models_of(model, self.api_base, self.checker)
         if asks:
-            _refuse_missing_programs(opener, reader)
-        return ModelWriter(opener, self.concurrency, usage, recordings, reader or "none", owner)
+            _refuse_missing_programs(writer, reader)
+        return ModelWriter(writer, self.concurrency, usage, recordings, reader or "none", owner)
 
     def check_of(self, model: str | None) -> str:
         """Return the command that tests the model and its checker."""
@@ -172,13 +172,13 @@ class ModelOptions:
         from slowwave.consolidation.model.known_models import refuse_unpriced, refuse_unready
         from slowwave.consolidation.model.litellm_model import Endpoint
 
-        for opener in openers_of(self.model, self.api_base, self.checker):
-            if isinstance(opener, Endpoint):
-                refuse_unready(opener)
+        for asked_model in models_of(self.model, self.api_base, self.checker):
+            if isinstance(asked_model, Endpoint):
+                refuse_unready(asked_model)
             else:
-                _refuse_missing_programs(opener)
-            if opener is not None and (self.max_cost is not None or monthly_usd is not None):
-                refuse_unpriced(opener)
+                _refuse_missing_programs(asked_model)
+            if asked_model is not None and (self.max_cost is not None or monthly_usd is not None):
+                refuse_unpriced(asked_model)
 
 
 @dataclass(frozen=True)
@@ -194,34 +194,32 @@ class RecordableModelOptions(ModelOptions):
         return make_recordings(record, self.replay, dry_run)
 
 
-def _refuse_missing_programs(*openers: Opener | None) -> None:
+def _refuse_missing_programs(*models: Model | None) -> None:
     """Refuse programs that are not on the PATH. Raises `ModelError`."""
     from slowwave.consolidation.model.cli_model import ProgramModel
 
-    for opener in openers:
-        if isinstance(opener, ProgramModel):
-            opener.open()
+    for asked_model in models:
+        if isinstance(asked_model, ProgramModel):
+            asked_model.open()
 
 
-def openers_of(
-    model: str, api_base: str | None, checker: str | None
-) -> tuple[Opener, Opener | None]:
+def models_of(model: str, api_base: str | None, checker: str | None) -> tuple[Model, Model | None]:
     """Return who writes and who checks; None if only a program checks.
 
     The address of a provider is not used for another one. Raises `typer.BadParameter`.
     """
-    from slowwave.consolidation.model.openers import opener_of
+    from slowwave.consolidation.model.chosen_model import model_of
 
     if api_base is not None and re.match(r"https?://[\w\[]", api_base) is None:
         shown = without_secrets(api_base)
         raise typer.BadParameter(f"--api-base must be a URL (http:// or https://), not '{shown}'.")
-    writer = opener_of(model, api_base)
+    writer = model_of(model, api_base)
     if checker is None or checker == model:
         return writer, writer
     if checker == "none":
         return writer, None
     is_same_provider = checker.partition("/")[0] == model.partition("/")[0]
-    return writer, opener_of(checker, api_base if is_same_provider else None)
+    return writer, model_of(checker, api_base if is_same_provider else None)
 
 
 def make_recordings(record: Path | None, replay: Path | None, dry_run: bool) -> Recordings | None:

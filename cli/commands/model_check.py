@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.model_options import ModelOptions, openers_of
+from slowwave.cli.arguments.model_options import ModelOptions, models_of
 from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.views.costs import answer_as_text, price_as_text
@@ -41,7 +41,7 @@ def model_check(
     ModelOptions(model, api_base=api_base, checker=checker).refuse_unready()
     from slowwave.consolidation.model.samples import ask_samples
 
-    writer, reader = openers_of(model, api_base, checker)
+    writer, reader = models_of(model, api_base, checker)
     answers, price = ask_samples(writer, reader)
     failed = next((answer for answer in answers if answer.why is not None), None)
     output.result(

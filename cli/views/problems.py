@@ -66,11 +66,7 @@ def report_night_problems(
     summary, hint = _summarize(file, outcome)
     broken_off = outcome.broken_off
     code = report_problems(output, code, writer, recordings, broken_off, summary, hint, failure)
-    if not outcome.end_is_kept:
-        output.note(
-            "The end of the run could not be recorded: 'slowwave log' will show it as interrupted."
-        )
-    elif outcome.why_unsaved:
+    if outcome.why_unsaved:
         output.note(
             f"Could not store what this run computed: {outcome.why_unsaved} "
             "The next run computes it again."

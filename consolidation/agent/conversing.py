@@ -14,8 +14,7 @@ from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
 from slowwave.consolidation.ingest.open_conversations import Kept, close, conversation_of, keep
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.secrets import mask_known, mask_name
-from slowwave.consolidation.model.openers import chosen_writer
-from slowwave.consolidation.model.python_model import ModelLike
+from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.writing.writer import Writer
@@ -106,9 +105,8 @@ class AgentConversation:
 
         can_repeat: skip those that the conversation ends with.
         """
-        memory, now = self._memory, self._memory._clock()
-        more = can_repeat, self._secrets
-        return keep(memory._path, self._name, messages, self._options, now, *more)
+        path, now = self._memory._path, self._memory._clock()
+        return keep(path, self._name, messages, self._options, now, can_repeat, self._secrets)
 
     def is_due(self, kept: Kept) -> bool:
         """Whether the conversation must be read after these messages."""
@@ -159,12 +157,12 @@ class ConversingMemory(TenantFile):
         was changed.
         """
         if isinstance(conversation, str):
-            found = read_conversations(conversation.encode(errors="replace"), name)
+            conversations = read_conversations(conversation.encode(errors="replace"), name)
         else:
-            found = [conversation_of(conversation, name)]
+            conversations = [conversation_of(conversation, name)]
         refuse_unpublished(self._tenant)
         chosen = chosen_writer(model, checker, writer)
-        return self._read(found, self._of_tenant(options), chosen, dry_run, progress)
+        return self._read(conversations, self._of_tenant(options), chosen, dry_run, progress)
 
     def conversation(
         self,
@@ -183,8 +181,8 @@ class ConversingMemory(TenantFile):
         writer_of: instead of a model, creates the writer of each reading. Raises `StoreError`.
         """
         of_model = partial(chosen_writer, model, checker, None)
-        chosen = self._of_tenant(options)
-        return AgentConversation(self, name, every, chosen, writer_of or of_model)
+        own_options = self._of_tenant(options)
+        return AgentConversation(self, name, every, own_options, writer_of or of_model)
 
     def _hide(self, text: str) -> str:
         """Return a text without the secrets of conversations so far."""
@@ -199,10 +197,21 @@ class ConversingMemory(TenantFile):
         progress: Progress | None = None,
     ) -> IngestOutcome:
         """Read conversations, or else the queued parts. Raises as `ingest`."""
-        embedder, more = self._embedder, (writer, self._clock(), progress or Progress())
-        shown = {"tenant": [self._tenant], "embedder": embedder.name, "model": writer.model}
-        chosen = replace(options, shown=shown)
-        return ingest(IngestInputs(self._path, conversations, chosen, embedder, *more), dry_run)
+        recorded = {
+            "tenant": [self._tenant],
+            "embedder": self._embedder.name,
+            "model": writer.model,
+        }
+        inputs = IngestInputs(
+            self._path,
+            conversations,
+            replace(options, shown=recorded),
+            self._embedder,
+            writer,
+            self._clock(),
+            progress or Progress(),
+        )
+        return ingest(inputs, dry_run)
 
     def _of_tenant(self, options: IngestOptions | None) -> IngestOptions:
         return replace(options or IngestOptions(), tenant=self._tenant)

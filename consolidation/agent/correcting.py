@@ -38,9 +38,9 @@ class Correcting(TenantFile):
         self, memory_id: str, text: str, *, supersedes: str | Sequence[str] = (), by: By = "agent"
     ) -> Correction:
         """Supersede a wrong memory, and more, by a new one with this text."""
-        more = [supersedes] if isinstance(supersedes, str) else supersedes
+        superseded_ids = [supersedes] if isinstance(supersedes, str) else supersedes
         with self._locked() as file:
-            return self._corrector(file, by).correct([memory_id, *more], text)
+            return self._corrector(file, by).correct([memory_id, *superseded_ids], text)
 
     def pin(self, memory_id: str, pinned: bool = True, *, by: By = "agent") -> Correction:
         """Pin a memory, so that no run supersedes, expires or archives it, or unpin it."""
@@ -73,16 +73,16 @@ class Correcting(TenantFile):
         again. reason: stored with the date. Returns None if it was forgotten before. Raises
         `StoreError`, also if there are derived memories without `derived`.
         """
-        done = None
+        forgotten = None
         with self._locked() as file:
-            found = self._find(file, memory_id, matching)
-            if found.forgotten_at is None:
-                refuse_derived(found, derived)
-                done = forget(file, found, timestamp(self._clock()), reason)
+            forgettable = self._find(file, memory_id, matching)
+            if forgettable.forgotten_at is None:
+                refuse_derived(forgettable, derived)
+                forgotten = forget(file, forgettable, timestamp(self._clock()), reason)
             clean(file)
-            if done is None or not done.left:
+            if forgotten is None or not forgotten.left:
                 finish(file)
-        return done
+        return forgotten
 
     def _corrector(self, file: MemoryFile, by: By) -> Corrector:
         return Corrector(file, self._clock(), by, self._tenant)

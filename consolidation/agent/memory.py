@@ -16,8 +16,7 @@ from typing import Any, Self, get_args
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.model.answer_forms import StatedGroup
-from slowwave.consolidation.model.openers import chosen_writer
-from slowwave.consolidation.model.python_model import ModelLike
+from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Plan, Result, Usage
@@ -48,7 +47,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned, not_planned
+from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -91,8 +90,6 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         self._clock = clock
         self._secrets = defaultdict(dict)
         self._searching = RLock()
-        # The ids that the last dry run showed; one that is no longer planned is stale.
-        self._shown: frozenset[str] = frozenset()
 
     def __enter__(self) -> Self:
         """Create the file if it does not exist. Raises `StoreError`."""
@@ -132,8 +129,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> Outcome:
         """Run a night for this tenant; a dry run only returns what it would do.
 
-        model: litellm's name, or `cli:claude`; a function of messages and a JSON schema that
-        returns the answer's text; or an object with litellm's `completion`, such as its `Router`.
+        model: litellm's name, or `cli:claude`, or a function of messages and a JSON schema that
+        returns the answer's text.
         checker: the same, for who checks the drafts; by default the model, "none" for nobody.
         writer: instead of a model, such as a `ModelWriter` with limits. review: as for `answer`. A
         KeyboardInterrupt ends the night, and the outcome is `interrupted`. Raises `StoreError` and
@@ -143,10 +140,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         writer = chosen_writer(model, checker, writer)
         # `only` marks the run as a night in the ledger, for the gates of later ones.
         shown: dict[str, Any] = {"only": [], "model": writer.model}
-        outcome = self._run(CycleOptions(review=review, shown=shown), dry_run, progress, writer)
-        if dry_run:
-            self._shown = frozenset(result.proposal.id for result in outcome.results)
-        return outcome
+        return self._run(CycleOptions(review=review, shown=shown), dry_run, progress, writer)
 
     def questions(self, progress: Progress | None = None) -> OpenQuestions:
         """Return what a night would ask you now, if you were its model; the file is only read.
@@ -196,14 +190,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                kept = [loaded.kept for loaded in load_proposals(file, [pending])]
-                return apply_approved(file, kept, self._embedder, self._clock(), "approve")
+                results = [loaded.kept for loaded in load_proposals(file, [pending])]
+                return apply_approved(file, results, self._embedder, self._clock(), "approve")
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
-        meant = find_planned(planned.results, proposal_id, self._shown).proposal.id
-        outcome = self._run(CycleOptions(approved=frozenset([meant])), False, progress)
-        if not outcome.results:
-            raise not_planned(meant)
+        approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
+        outcome = self._run(CycleOptions(approved=approved), False, progress)
+        # Raises if a memory changed since, so that the new plan does not contain it.
+        find_planned(outcome.results, proposal_id)
         return ReviewResult(outcome.run_id, outcome.results)
 
     def decline(
@@ -222,7 +216,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
                     decide_pending(file, pending.key, "declined", now, reason)
                 return None
         planned = self._run(CycleOptions(), True, progress)
-        result = find_planned(planned.results, proposal_id, self._shown)
+        result = find_planned(planned.results, proposal_id)
         declined = Result(result.proposal, "declined", reason)
         with self._locked() as file:
             plan = planned.plan.digest
@@ -239,8 +233,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         A program checks it. Without faults the checking question is returned: answer it in a fresh
         context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
         """
-        more = self._clock(), progress or Progress()
-        proposer = Proposer(self._path, self._tenant, self._caching, *more)
+        now = self._clock()
+        proposer = Proposer(self._path, self._tenant, self._caching, now, progress or Progress())
         judged = proposer.judge(group, check)
         if judged.result is None:
             return judged
@@ -281,18 +275,20 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         memories of other tenants.
         """
         with self._locked() as file:
-            chosen = find_undoable(file, which, self._tenant)
-            return chosen.undo(file, timestamp(self._clock()))
+            undoable = find_undoable(file, which, self._tenant)
+            return undoable.undo(file, timestamp(self._clock()))
 
     def stats(self) -> Stats:
         """Return counts and the last run. Raises `StoreError`."""
         with open_reading(self._path) as file:
             run = read_last_run(file, self._tenant)
-            decided = read_decisions(file, run.id) if run else ()
-            mine = tuple(decision for decision in decided if decision.tenant == self._tenant)
+            decisions = read_decisions(file, run.id) if run else ()
+            own_decisions = tuple(
+                decision for decision in decisions if decision.tenant == self._tenant
+            )
             counts = count_memories(file, [self._tenant], count_tokens)
             by_status = count_by_status(file, [self._tenant])
-            return Stats(counts, by_status, (run, mine) if run else None)
+            return Stats(counts, by_status, (run, own_decisions) if run else None)
 
     def _run(
         self,
@@ -303,12 +299,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> Outcome:
         if nothing := self._find_nothing():
             return nothing
-        mine, writer = self._mine(options), writer or BuiltInWriter()
-        return run_cycle(self._path, mine, self._embedder, writer, self._clock(), dry_run, progress)
+        run_options, writer = self._mine(options), writer or BuiltInWriter()
+        return run_cycle(
+            self._path, run_options, self._embedder, writer, self._clock(), dry_run, progress
+        )
 
     def _round(self, options: CycleOptions, progress: Progress | None) -> AgentRound:
-        mine, now = self._mine(options), self._clock()
-        return AgentRound(self._path, mine, self._caching, now, progress)
+        run_options, now = self._mine(options), self._clock()
+        return AgentRound(self._path, run_options, self._caching, now, progress)
 
     def _mine(self, options: CycleOptions) -> CycleOptions:
         shown: dict[str, Any] = {"tenant": [self._tenant], **options.shown}

@@ -6,7 +6,7 @@ the agent must arrange. What passes both is pending; applying it is a decision o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
 from slowwave.store.memories import count_memories, find_id
@@ -38,7 +38,6 @@ from slowwave.store.records import timestamp
 _STALE_CHECK = "this answer belongs to a different question: the memories or the text have changed"
 _DECIDED = "these texts were already declined by a person, or their merge was undone"
 _PENDING = "proposal {} already proposes a text for the same memories: apply or decline it first"
-_HINT = "Nothing was changed. List the pending proposals."
 _QUEUED = "queued for review: an agent proposed it"
 
 
@@ -103,10 +102,10 @@ class Proposer:
         """
         with open_reading(self.path) as file:
             ids = [find_id(file, memory_id, self.tenant) for memory_id in group.ids]
-        made = self._dialogue(ids)
-        if isinstance(made, OwnProposal):
-            return made
-        dialogue = made.judge(group.model_copy(update={"ids": ids}))
+        started = self._dialogue(ids)
+        if isinstance(started, OwnProposal):
+            return started
+        dialogue = started.judge(group.model_copy(update={"ids": ids}))
         judged, question = resume(dialogue)
         if question is not None:
             if check is None:
@@ -146,26 +145,26 @@ class Proposer:
         )
         compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
-        shown = {memory.id: memory for memory in shown_memories(view, ())}
-        unfit = [memory_id for memory_id in ids if memory_id not in shown]
+        fit = {memory.id: memory for memory in shown_memories(view, ())}
+        unfit = [memory_id for memory_id in ids if memory_id not in fit]
         if unfit:
             return OwnProposal(tuple(_why_unfit(view, memory_id) for memory_id in unfit))
         decided = snapshot.remembered - snapshot.pending
-        chosen = PlanOptions(model_key=AGENTS.key, remembered=decided)
-        memories = [shown[memory_id] for memory_id in dict.fromkeys(ids)]
-        window = window_of(view, chosen, memories)
+        plan_options = PlanOptions(model_key=AGENTS.key, remembered=decided)
+        memories = [fit[memory_id] for memory_id in dict.fromkeys(ids)]
+        window = window_of(view, plan_options, memories)
         return OwnGroup(Job(window, tuple(view.sources(window.memories))), AGENTS)
 
 
 def _why_unfit(view: TenantView, memory_id: str) -> str:
     """Return why a memory cannot go into a text with others."""
-    joined = view.derived_from | view.supported_rule
+    merged_into = view.derived_from | view.supported_rule
     if memory_id in view.orders:
         why = "contains instructions to its reader"
     elif memory_id in view.verbatim_only:
         why = "stays verbatim, as code, data or a lesson"
-    elif memory_id in joined:
-        why = f"was already merged into memory {joined[memory_id]}: use that id"
+    elif memory_id in merged_into:
+        why = f"was already merged into memory {merged_into[memory_id]}: use that id"
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"
@@ -176,38 +175,22 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
 
     Raises `StoreError` if a proposal with this id was decided already, and `Ambiguous`.
     """
-    known = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
-    mine = [decision for decision in known if decision.tenant == tenant]
-    pending = {decision.key: decision for decision in mine if decision.state == "pending"}
+    decisions = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
+    own_decisions = [decision for decision in decisions if decision.tenant == tenant]
+    pending = {decision.key: decision for decision in own_decisions if decision.state == "pending"}
     if pending:
         return pending[match_prefix(proposal_id, pending, "pending proposal")]
-    for decision in mine:
+    for decision in own_decisions:
         if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
-                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.", _HINT
+                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
+                "Nothing was changed. List the pending proposals.",
             )
     return None
 
 
-def find_planned(planned: Sequence[Result], proposal_id: str, shown: Collection[str]) -> Result:
-    """Return the planned result whose id matches.
-
-    shown: the ids that the agent was shown last. Raises `StoreError` if none matches, and
-    `Ambiguous`.
-    """
-    by_id = {result.proposal.id: result for result in planned}
-    try:
-        found = match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", _HINT)
-    except NotFound:
-        if len(proposal_id) >= MIN_PREFIX and any(key.startswith(proposal_id) for key in shown):
-            raise not_planned(proposal_id) from None
-        raise
-    return by_id[found]
-
-
-def not_planned(proposal_id: str) -> StoreError:
-    """Return the error for a proposal that a new plan does not contain."""
-    return StoreError(
-        f"Proposal '{proposal_id}' is stale: a new plan does not contain it.",
-        "Nothing was changed. A memory changed since; list the pending proposals.",
-    )
+def find_planned(results: Sequence[Result], proposal_id: str) -> Result:
+    """Return the result whose proposal has this id. Raises `NotFound` and `Ambiguous`."""
+    by_id = {result.proposal.id: result for result in results}
+    hint = "Nothing was changed. A memory may have changed since; list the pending proposals."
+    return by_id[match_prefix(proposal_id, by_id, "proposal", " that is pending or planned", hint)]

@@ -129,7 +129,7 @@ class RecallingMemory(TenantFile):
             raise StoreError(f"Recency must be a finite number of at least 0, not {recency}.")
         if not 0.0 <= min_relevance <= 1.0:
             raise StoreError(f"The minimum relevance must be from 0 to 1, not {min_relevance}.")
-        chosen = Filter(
+        memory_filter = Filter(
             () if options.get("shared", True) else (self._tenant,),
             kinds,
             layers,
@@ -140,15 +140,15 @@ class RecallingMemory(TenantFile):
         )
         as_of = _timestamp("as_of", options.get("as_of"), time.max)
         diverse = options.get("diverse", False)
-        return SearchQuery(query, limit, chosen, as_of, recency, diverse, min_relevance)
+        return SearchQuery(query, limit, memory_filter, as_of, recency, diverse, min_relevance)
 
     def _current_index(self) -> RecallIndex:
         with open_reading(self._path) as file:
             searched = {self._tenant, *shared_tenants(file)}.intersection(tenants(file))
             counts = [count_changes(file, tenant) for tenant in sorted(searched)]
-            found = self._path.stat()
+            stat = self._path.stat()
             # A replacement of the file may have the same change counts.
-            state = found.st_dev, found.st_ino, found.st_mtime_ns, *counts
+            state = stat.st_dev, stat.st_ino, stat.st_mtime_ns, *counts
         # Embedding that failed may succeed now.
         if self._index is None or self._state != state or self._index.words_only is not None:
             self._drop_index()
@@ -160,8 +160,8 @@ class RecallingMemory(TenantFile):
         return self._index
 
 
-def _texts(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given or ())
+def _texts(texts: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts or ())
 
 
 def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) -> str | None:

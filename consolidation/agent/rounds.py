@@ -129,38 +129,45 @@ class AgentRound:
         Raises `FileHeld` if another run has locked the file; the answers are kept even then.
         """
         migrate(self.path)
-        left, writer = self._look(answers)
-        whole = _with_whole_ids(answers, left.questions)
-        if whole != answers:
-            answers = whole
-            left, writer = self._look(answers)
-        kept: set[str] = set()
+        open_questions, writer = self._look(answers)
+        by_whole_id = _with_whole_ids(answers, open_questions.questions)
+        if by_whole_id != answers:
+            answers = by_whole_id
+            open_questions, writer = self._look(answers)
+        new_ids: set[str] = set()
         while writer.used:
             # Another agent may have answered meanwhile; then it is looked at again.
             if self._keep(writer.used):
-                kept |= writer.used.keys()
+                new_ids |= writer.used.keys()
                 break
-            left, writer = self._look(answers)
+            open_questions, writer = self._look(answers)
         with open_any_version(self.path) as file:
-            left_over = answers.keys() - kept - writer.faults.keys()
-            known = {key for key in left_over if read_answer(file, key) is not None}
-        stale = answers.keys() - kept - known - writer.faults.keys()
-        outcome, read = None, None
-        is_complete = not left.questions and bool(kept or known or not answers)
-        if is_complete and left.about_conversations:
+            left_over = answers.keys() - new_ids - writer.faults.keys()
+            old_ids = {key for key in left_over if read_answer(file, key) is not None}
+        stale = answers.keys() - new_ids - old_ids - writer.faults.keys()
+        outcome, reading = None, None
+        is_complete = not open_questions.questions and bool(new_ids or old_ids or not answers)
+        if is_complete and open_questions.about_conversations:
             with self._locking(), maintenance_lock(self.path):
-                more = Preflight(self.path, self.options.keep_backups, self.now), self.interruption
-                read = read_queued_parts(self._inputs(AgentWriter()), *more)
-            left = self.questions()
-        if is_complete and not left.questions and (read is None or not read.interrupted):
+                preflight = Preflight(self.path, self.options.keep_backups, self.now)
+                inputs = self._inputs(AgentWriter())
+                reading = read_queued_parts(inputs, preflight, self.interruption)
+            open_questions = self.questions()
+        if (
+            is_complete
+            and not open_questions.questions
+            and (reading is None or not reading.interrupted)
+        ):
             with self._locking():
                 outcome = self._run(self.path, AgentWriter(), dry_run=False)
             if not outcome.interrupted:
-                left = self.questions()
+                open_questions = self.questions()
         kept_ids, known_ids, stale_ids = (
-            tuple(key for key in answers if key in group) for group in (kept, known, stale)
+            tuple(key for key in answers if key in group) for group in (new_ids, old_ids, stale)
         )
-        return GivenAnswers(kept_ids, known_ids, stale_ids, writer.faults, left, outcome, read)
+        return GivenAnswers(
+            kept_ids, known_ids, stale_ids, writer.faults, open_questions, outcome, reading
+        )
 
     def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
         """Find the open questions in a dry run; the writer has what answers are good for."""
@@ -186,11 +193,11 @@ class AgentRound:
             outcome = self._run(copy, writer, dry_run=False)
             self.interruption.open()
             if outcome.interrupted:
-                raise InterruptedEarly(kept=False)
+                raise InterruptedEarly
 
     def _inputs(self, writer: AgentWriter) -> NightInputs:
-        more = self.now, self.progress or Progress()
-        return NightInputs(self.path, self.options, self.embedder, writer, *more)
+        progress = self.progress or Progress()
+        return NightInputs(self.path, self.options, self.embedder, writer, self.now, progress)
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
@@ -207,8 +214,16 @@ class AgentRound:
         options = replace(self.options, consolidate=True, ask=dry_run)
         if path != self.path:
             options = replace(options, keep_backups=None)
-        more = self.progress, self.interruption
-        return run_cycle(path, options, self.embedder, writer, self.now, dry_run, *more)
+        return run_cycle(
+            path,
+            options,
+            self.embedder,
+            writer,
+            self.now,
+            dry_run,
+            self.progress,
+            self.interruption,
+        )
 
     def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> bool:
         """Keep all answers, or none if another agent has answered one of the questions."""
@@ -217,8 +232,8 @@ class AgentRound:
             refuse_damaged(file)
             with file.transaction():
                 for key, (question, _) in used.items():
-                    kept = read_answer(file, key)
-                    if kept is not None and question.is_answered_by(kept.answer):
+                    answer = read_answer(file, key)
+                    if answer is not None and question.is_answered_by(answer.answer):
                         return False
                 write_answers(file, rows, timestamp(self.now))
         return True
@@ -230,7 +245,7 @@ def _with_whole_ids(
     """Return answers whose shortened ids are those of the questions they mean, if unique."""
 
     def whole(key: str) -> str:
-        found = [question.id for question in questions if question.id.startswith(key)]
-        return found[0] if len(found) == 1 and len(key) >= MIN_PREFIX else key
+        ids = [question.id for question in questions if question.id.startswith(key)]
+        return ids[0] if len(ids) == 1 and len(key) >= MIN_PREFIX else key
 
     return {whole(key): text for key, text in answers.items()}

@@ -98,10 +98,10 @@ def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     mean_gain = float(gains.mean()) if len(gains) else 0.0
     if len(gains) < 2 or not gains.any():
         return Difference(mean_gain, mean_gain, mean_gain)
-    found = bootstrap(
+    result = bootstrap(
         (gains,), np.mean, n_resamples=_RESAMPLES, method="percentile", rng=np.random.default_rng(0)
     )
-    interval = found.confidence_interval
+    interval = result.confidence_interval
     return Difference(mean_gain, float(interval.low), float(interval.high))
 
 
@@ -126,10 +126,10 @@ def _ndcg(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
 
 def _fitting(hits: Sequence[MeasuredHit], budget: int) -> list[MeasuredHit]:
     """Return the hits that fit into a token budget, best first; long ones are skipped."""
-    fitting, left = [], budget
+    fitting, remaining_tokens = [], budget
     for answer in hits:
         tokens = count_tokens(answer.text)
-        if tokens <= left:
+        if tokens <= remaining_tokens:
             fitting.append(answer)
-            left -= tokens
+            remaining_tokens -= tokens
     return fitting

@@ -84,8 +84,8 @@ class Trials:
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
             with open_reading(copy) as file:
-                gone = read_source_texts(file, sorted(_evidence(asked) - texts.keys()))
-            self._texts: Mapping[str, str] = texts | gone
+                source_texts = read_source_texts(file, sorted(_evidence(asked) - texts.keys()))
+            self._texts: Mapping[str, str] = texts | source_texts
             answerable = [
                 question.model_copy(update={"evidence_ids": self._known_evidence(question)})
                 for question in asked
@@ -125,7 +125,7 @@ class Trials:
                 interruption=interruption,
             )
             if outcome.interrupted:
-                raise InterruptedEarly(kept=False)
+                raise InterruptedEarly
             return Trial(self._searched(self._index(copy)), outcome)
 
     def _index(self, copy: Path) -> RecallIndex:
@@ -148,12 +148,12 @@ class Trials:
         for question in self.questions:
             tenants = tuple(self._tenants) if question.tenant is None else (question.tenant,)
             query = SearchQuery(question.question, LOOKED_AT, Filter(tenants))
-            found = ranked(index, query, now)
+            ranking = ranked(index, query, now)
             # An outdated value moves within what an agent reads, not to the end of 200 hits.
-            found = [*demote_outdated(found[:MANY]), *found[MANY:]]
-            by_text.append(self._measured(question, found, must_keep_facts=True))
-            by_lineage.append(self._measured(question, found, must_keep_facts=False))
-            hits.append(found[: self._kept_hits])
+            ranking = [*demote_outdated(ranking[:MANY]), *ranking[MANY:]]
+            by_text.append(self._measured(question, ranking, must_keep_facts=True))
+            by_lineage.append(self._measured(question, ranking, must_keep_facts=False))
+            hits.append(ranking[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
         active = sum(
             memory.status == "active" and not memory.expired(now) for memory in index.memories
@@ -161,24 +161,24 @@ class Trials:
         return SearchResults(active, hits, by_text, by_lineage)
 
     def _measured(
-        self, question: RecallQuestion, found: Sequence[Hit], must_keep_facts: bool
+        self, question: RecallQuestion, ranking: Sequence[Hit], must_keep_facts: bool
     ) -> Measures:
-        wanted = set(question.evidence_ids)
+        evidence = set(question.evidence_ids)
         answers = [
             MeasuredHit(
                 hit.memory.content,
                 frozenset(
                     memory_id
-                    for memory_id in wanted & {hit.memory.id, *hit.sources}
+                    for memory_id in evidence & {hit.memory.id, *hit.sources}
                     if memory_id == hit.memory.id
                     or not must_keep_facts
                     or keeps_facts(self._texts[memory_id], hit.memory.content)
                 ),
                 is_stale(hit, question),
             )
-            for hit in found
+            for hit in ranking
         ]
-        return measure(answers, wanted)
+        return measure(answers, evidence)
 
 
 def _evidence(questions: Sequence[RecallQuestion]) -> set[str]:
@@ -196,9 +196,9 @@ def keeps_facts(source: str, text: str) -> bool:
     """Whether a text contains the facts of a source: its values, names and most other words."""
     if source == text:
         return True
-    stated, kept = read(source), read(text)
+    source_facts, facts = read(source), read(text)
     return (
-        all(kept.holds(value) for value in stated.values)
-        and all(kept.mentions(name) for name in stated.names)
-        and len(stated.stem_set & kept.stem_set) >= SHARED_WORDS * len(stated.stem_set)
+        all(facts.holds(value) for value in source_facts.values)
+        and all(facts.mentions(name) for name in source_facts.names)
+        and len(source_facts.stem_set & facts.stem_set) >= SHARED_WORDS * len(source_facts.stem_set)
     )

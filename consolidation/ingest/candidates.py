@@ -127,12 +127,12 @@ def within_limits(
 ) -> tuple[Candidate, ...]:
     """Return the candidates; those beyond the limits are not remembered."""
     min_importance, limit = options.min_importance, options.max_facts
-    left = [
+    important = [
         candidate
         for candidate in candidates
         if candidate.why is None and candidate.importance >= min_importance
     ]
-    best = sorted(left, key=lambda candidate: -candidate.importance)[:limit]
+    best = sorted(important, key=lambda candidate: -candidate.importance)[:limit]
 
     def limited(candidate: Candidate) -> Candidate:
         if candidate.why is not None or candidate in best:
@@ -208,11 +208,11 @@ def _near_quotes(text: str, quotes: Sequence[str]) -> str:
         return text
     sentences = read(text).sentences
     words = list(map(plain, quotes))
-    near = {
+    places = {
         place + step
         for place, sentence in enumerate(map(plain, sentences))
         if any(word in sentence or sentence in word for word in words)
         for step in range(-_AROUND, _AROUND + 1)
     }
-    found = " ".join(sentence for place, sentence in enumerate(sentences) if place in near)
-    return found or text[:_MAX_CHARACTERS]
+    excerpt = " ".join(sentence for place, sentence in enumerate(sentences) if place in places)
+    return excerpt or text[:_MAX_CHARACTERS]

@@ -16,6 +16,7 @@ from pathlib import Path
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
+from slowwave.consolidation.running.savings import changed_counts
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
@@ -83,7 +84,7 @@ class _Intake:
     """The parts to read, the known memories, and the outcome before the first part."""
 
     parts: tuple[Part, ...]
-    known: KnownMemories
+    known_memories: KnownMemories
     writer: MemoryWriter
     outcome: IngestOutcome
 
@@ -97,12 +98,14 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
         if model is None or not inputs.options.ask:
             is_checked = model is None or model.checker is not None
             outcome.unread = [
-                PartRead(part, "planned", tokens=estimate_tokens(part, intake.known, is_checked))
+                PartRead(
+                    part, "planned", tokens=estimate_tokens(part, intake.known_memories, is_checked)
+                )
                 for part in intake.parts
             ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
-        for read in read_parts(intake.parts, model, intake.known, answers):
+        for read in read_parts(intake.parts, model, intake.known_memories, answers):
             outcome.add_reading(read)
             if read.state == "read":
                 outcome.remembered += intake.writer.take(file, read, None)
@@ -128,10 +131,10 @@ def ingest_while_locked(
     names = [cut.conversation.name for cut in outcome.cuts] or [
         part.conversation for part in intake.parts
     ]
-    shown = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
+    recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in intake.parts):
-        shown["taken_up"] = True
-    run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, shown, preflight)
+        recorded["taken_up"] = True
+    run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, recorded, preflight)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
     # The last results: after an interruption they may be stored without being in the outcome.
@@ -166,16 +169,16 @@ def _read_all(
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
     outcome, run_id = intake.outcome, run.record.run_id
-    if intake.known.computed:
-        run.keep_vectors(intake.known.computed)
+    if intake.known_memories.computed:
+        run.keep_vectors(intake.known_memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
-        found: Iterator[PartRead] = (
+        readings: Iterator[PartRead] = (
             (PartRead(part, "queued", why="no model was specified") for part in intake.parts)
             if inputs.model is None
-            else read_parts(intake.parts, inputs.model, intake.known, answers)
+            else read_parts(intake.parts, inputs.model, intake.known_memories, answers)
         )
-        for number, read in enumerate(found, start=1):
+        for number, read in enumerate(readings, start=1):
             outcome.add_reading(read)
             if read.state == "read":
                 with file.transaction():
@@ -208,14 +211,14 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
         # Before messages are hashed: a short secret can be guessed from a hash.
         if not options.allow_secrets:
             conversation, masked = mask_secrets(conversation)
-        read = read_chains(file, tenant, chains_of(conversation.messages)) | taken
-        found = cut(conversation, read, options, number, masked=masked)
-        new = tuple(part for part in found.parts if part.row_id not in queued)
-        cuts.append(replace(found, parts=new))
+        read_before = read_chains(file, tenant, chains_of(conversation.messages)) | taken
+        conversation_cut = cut(conversation, read_before, options, number, masked=masked)
+        new_parts = tuple(part for part in conversation_cut.parts if part.row_id not in queued)
+        cuts.append(replace(conversation_cut, parts=new_parts))
         parts += cuts[-1].parts
         # Messages that conversations share are read once.
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
-    known = KnownMemories(
+    memories = KnownMemories(
         read_active(file, tenant, now) if parts and compares else [],
         list(read_vectors(file, embedder.name, tenant)) if parts and compares else [],
         embedder,
@@ -224,8 +227,8 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
     before = inputs.count(file)
     return _Intake(
         tuple(parts),
-        known,
-        MemoryWriter(known, tenant, embedder.name, inputs.writer.model, inputs.now),
+        memories,
+        MemoryWriter(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
         IngestOutcome(tuple(cuts), before, before, parts=len(parts), waiting=waiting),
     )
 
@@ -237,10 +240,5 @@ def _count_queued(file: MemoryFile, tenant: str) -> int:
 def _expected_counts(outcome: IngestOutcome) -> Counts:
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
-    return replace(
-        before,
-        active=before.active + len(stored),
-        layers=before.layers | {"working": before.layers["working"] + len(stored)},
-        characters=before.characters + sum(map(len, stored)),
-        tokens=before.tokens + sum(map(count_tokens, stored)),
-    )
+    layers = before.layers | {"working": before.layers["working"] + len(stored)}
+    return changed_counts(before, layers, before.superseded, [], stored)

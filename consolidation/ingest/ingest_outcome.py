@@ -76,8 +76,8 @@ class IngestOutcome:
         self.usage += read.usage
         if read.reasoning:
             places = sorted({message.place for message in read.part.new})
-            named = {"conversation": read.part.conversation, "messages": places}
-            self.reasons.append(named | {"reasoning": read.reasoning})
+            entry = {"conversation": read.part.conversation, "messages": places}
+            self.reasons.append(entry | {"reasoning": read.reasoning})
 
     @property
     def report(self) -> dict[str, Any]:

@@ -34,11 +34,11 @@ class Relation:
     corrects: tuple[Memory, ...] = ()
 
 
-def _is_rival(known: Reading, new: Reading) -> bool:
+def _is_rival(old_reading: Reading, new_reading: Reading) -> bool:
     """Whether two texts disagree, or differ in half a word only: "left-hand", "right-hand"."""
-    if find_rivalry(known, new) is not None:
+    if find_rivalry(old_reading, new_reading) is not None:
         return True
-    words, rivals = known.words - new.words, new.words - known.words
+    words, rivals = old_reading.words - new_reading.words, new_reading.words - old_reading.words
     if not len(words) == len(rivals) == 1:
         return False
     (word,), (rival,) = words, rivals
@@ -54,14 +54,14 @@ class KnownMemories:
     def __init__(
         self,
         memories: Sequence[Memory],
-        kept: Sequence[Kept],
+        kept_vectors: Sequence[Kept],
         embedder: Embedder,
         progress: Progress,
     ) -> None:
         """Take the memories and their kept vectors. Raises `EmbedderError`."""
         self.computed: list[Kept] = []
         self._embedder = embedder
-        vectors = TextVectors(memories, kept)
+        vectors = TextVectors(memories, kept_vectors)
         vectors.complete(embedder, self.computed.extend, progress)
         self._memories = list(memories)
         # The vectors of the memories, in their order; shape (n, d) each.
@@ -72,20 +72,22 @@ class KnownMemories:
         if not self._memories:
             return []
         vector = self._embedder.encode([text])[0]
-        near = self._nearest(vector, WIDE_SIMILARITY, _MAX_SHOWN)
-        return [memory.content for memory in near]
+        nearest = self._nearest(vector, WIDE_SIMILARITY, _MAX_SHOWN)
+        return [memory.content for memory in nearest]
 
     def relation_of(self, new: Memory) -> Relation:
         """Return the relation of a new text to known memories. Raises `EmbedderError`."""
         vector = self._embedder.encode([new.content])[0]
-        near = self._nearest(vector, NEAR_SIMILARITY, _NEAREST)
+        neighbours = self._nearest(vector, NEAR_SIMILARITY, _NEAREST)
         reading = read(new.content)
         day = new.observed_at[:10]
-        known = [memory for memory in near if not reading.deictic or memory.observed_at[:10] == day]
-        for memory in known:
+        comparable = [
+            memory for memory in neighbours if not reading.deictic or memory.observed_at[:10] == day
+        ]
+        for memory in comparable:
             if say_the_same(memory.content, new.content):
                 return Relation(vector, memory)
-        rivals = (memory for memory in near if _is_rival(read(memory.content), reading))
+        rivals = (memory for memory in neighbours if _is_rival(read(memory.content), reading))
         return Relation(vector, corrects=tuple(rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:
@@ -95,12 +97,12 @@ class KnownMemories:
 
     def change(self, memory: Memory) -> None:
         """Replace a memory whose columns, except the text, the run changed."""
-        ids = [known.id for known in self._memories]
+        ids = [old.id for old in self._memories]
         self._memories[ids.index(memory.id)] = memory
 
     def _nearest(self, vector: NDArray[np.float32], floor: float, limit: int) -> list[Memory]:
         if not self._memories:
             return []
-        found = np.concatenate([vectors @ vector for vectors in self._vectors])
-        order = np.argsort(-found, kind="stable")[:limit]
-        return [self._memories[place] for place in order if found[place] >= floor]
+        similarities = np.concatenate([vectors @ vector for vectors in self._vectors])
+        order = np.argsort(-similarities, kind="stable")[:limit]
+        return [self._memories[place] for place in order if similarities[place] >= floor]

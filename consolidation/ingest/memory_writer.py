@@ -42,7 +42,7 @@ _MAX_IMPORTANCE = 5
 class MemoryWriter:
     """Decides which candidates become memories, and writes them in the caller's transactions."""
 
-    known: KnownMemories
+    known_memories: KnownMemories
     tenant: str
     embedding_model: str
     # The model that reads; None without one.
@@ -55,8 +55,8 @@ class MemoryWriter:
         run_id: None in a dry run, which writes nothing.
         """
         part = read.part
-        wanted = [candidate for candidate in read.candidates if candidate.why is None]
-        results = [self._remember(file, candidate, part, run_id) for candidate in wanted]
+        accepted = [candidate for candidate in read.candidates if candidate.why is None]
+        results = [self._remember(file, candidate, part, run_id) for candidate in accepted]
         results += [
             IngestResult("rejected", candidate.content, part.conversation, why=candidate.why)
             for candidate in read.candidates
@@ -91,16 +91,16 @@ class MemoryWriter:
         memory = self._new_memory(
             candidate, part, said_at or self._assumed_moment(candidate.citations, part)
         )
-        relation = self.known.relation_of(memory)
-        known = relation.covered_by
-        if known is not None and run_id is not None:
+        relation = self.known_memories.relation_of(memory)
+        restated = relation.covered_by
+        if restated is not None and run_id is not None:
             # As it is in the file: its text or status may have changed.
-            now = next(iter(read_memories(file, [known.id])), None)
-            is_same = now is not None and (now.content, now.status) == (known.content, "active")
-            known = now if is_same else None
+            now = next(iter(read_memories(file, [restated.id])), None)
+            is_same = now is not None and (now.content, now.status) == (restated.content, "active")
+            restated = now if is_same else None
         messages = messages_behind(candidate.citations, part, self.model)
-        if known is not None:
-            return self._reinforce(file, memory, known, messages, part, run_id)
+        if restated is not None:
+            return self._reinforce(file, memory, restated, messages, part, run_id)
         corrects = tuple(rival.id for rival in relation.corrects)
         if corrects:
             memory = replace(memory, metadata=memory.metadata | {"corrects": list(corrects)})
@@ -108,7 +108,7 @@ class MemoryWriter:
             if said_at is None and memory.observed_at <= latest:
                 # Without times, the order of ingestion decides.
                 memory = replace(memory, observed_at=next_moment(latest))
-        self.known.add(memory, relation.vector)
+        self.known_memories.add(memory, relation.vector)
         result = replace(_result("stored", memory, part, messages), corrects=corrects)
         if run_id is not None:
             blob, names = to_blob(relation.vector), names_in(memory.content)
@@ -121,7 +121,7 @@ class MemoryWriter:
         self,
         file: MemoryFile,
         memory: Memory,
-        known: Memory,
+        restated: Memory,
         messages: tuple[KeptMessage, ...],
         part: Part,
         run_id: str | None,
@@ -130,26 +130,29 @@ class MemoryWriter:
 
         Nothing changes if all messages are sources of it already.
         """
-        behind = read_messages_of(file, [known.id]).get(known.id, [])
+        behind = read_messages_of(file, [restated.id]).get(restated.id, [])
         chains = {message.chain for message in behind}
         columns: dict[str, Any] = {}
         if not chains.issuperset(message.chain for message in messages):
-            ends = known.expires_at, memory.expires_at
+            ends = restated.expires_at, memory.expires_at
             end = None if None in ends else max(end for end in ends if end is not None)
-            wanted = {"importance": min(_MAX_IMPORTANCE, known.importance + 1), "expires_at": end}
-            columns = {name: to for name, to in wanted.items() if getattr(known, name) != to}
-        changed = replace(known, **columns)
-        self.known.change(changed)
+            raised = {
+                "importance": min(_MAX_IMPORTANCE, restated.importance + 1),
+                "expires_at": end,
+            }
+            columns = {name: to for name, to in raised.items() if getattr(restated, name) != to}
+        changed = replace(restated, **columns)
+        self.known_memories.change(changed)
         result = replace(
             _result("told", changed, part, messages),
             content=memory.content,
-            why=f"memory {known.id} already contains it",
+            why=f"memory {restated.id} already contains it",
         )
         if run_id is not None:
             changes = self._changes(file, run_id, result)
             updated = {"updated_at": changes.now} if columns else {}
-            changes.update_memory(known.id, columns | updated)
-            keep_messages_of(file, run_id, changes.proposal, known.id, messages)
+            changes.update_memory(restated.id, columns | updated)
+            keep_messages_of(file, run_id, changes.proposal, restated.id, messages)
         return result
 
     def _keep_raw(
@@ -205,8 +208,8 @@ class MemoryWriter:
 
     def _key(self, result: IngestResult) -> str:
         chains = [message.chain for message in result.messages]
-        named = json_text(["ingest", self.tenant, result.state, result.content, chains])
-        return hashlib.sha256(named.encode()).hexdigest()[:32]
+        identity = json_text(["ingest", self.tenant, result.state, result.content, chains])
+        return hashlib.sha256(identity.encode()).hexdigest()[:32]
 
     def _decision(self, run_id: str, result: IngestResult) -> Decision:
         is_known = result.state == "told"

@@ -58,16 +58,16 @@ class Kept:
 def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Conversation:
     """Return messages as a conversation. Raises `StoreError` if one is not a message."""
     try:
-        given = msgspec.convert(messages, list[_Given])
-        found = tuple(messages_of(messages))
+        checked = msgspec.convert(messages, list[_Given])
+        texts = tuple(messages_of(messages))
     except msgspec.ValidationError as error:
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
         raise StoreError(f"Expected the text of a message, found {error}.", _HINT) from None
-    for message in given:
+    for message in checked:
         if message.at is not None and parse_time(message.at) is None:
             raise StoreError(f"'{message.at}' is not a time in ISO 8601.", _HINT)
-    return Conversation(name, found, name, FORMAT)
+    return Conversation(name, texts, name, FORMAT)
 
 
 def keep(
@@ -106,31 +106,31 @@ def keep(
         keys = [key if key and mask_name(key, secrets) == key else None for key in keys]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)
-        known = {key for row in rows for key in row.content["ids"]}
+        known_ids = {key for row in rows for key in row.content["ids"]}
         chains = [chain for row in rows for chain in row.content["chains"]]
-        new, ids = [], []
+        new_places, ids = [], []
         for place, key in enumerate(keys, start=1):
-            if key not in known:
-                new.append(place)
+            if key not in known_ids:
+                new_places.append(place)
                 if key is not None:
-                    known.add(key)
+                    known_ids.add(key)
                     ids.append(key)
-        passed = [conversation.messages[place - 1] for place in new]
+        passed = [conversation.messages[place - 1] for place in new_places]
         repeated = _count_repeated(passed, chains) if can_repeat else 0
         conversation = replace(conversation, messages=tuple(passed[repeated:]))
-        places = enumerate(new[repeated:], start=1)
+        places = enumerate(new_places[repeated:], start=1)
         masked = {number: kinds[place] for number, place in places if place in kinds}
-        whole = replace(options, whole=True)
-        found = cut(conversation, frozenset(), whole, before=chains, masked=masked)
+        whole_options = replace(options, whole=True)
+        new_cut = cut(conversation, frozenset(), whole_options, before=chains, masked=masked)
         marks = {
             "chains": chains_of(conversation.messages, *chains[-1:]),
             "ids": ids,
         }
         turns_before = _count_turns(file, options.tenant, rows)
-        for row in _grown(rows[-1] if rows else None, found, options, marks, timestamp(now)):
+        for row in _grown(rows[-1] if rows else None, new_cut, options, marks, timestamp(now)):
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
-    return Kept(found, turns_before, turns)
+    return Kept(new_cut, turns_before, turns)
 
 
 def close(path: Path, name: str, tenant: str) -> None:
@@ -159,7 +159,7 @@ def _count_repeated(messages: Sequence[Message], chains: Sequence[str]) -> int:
 
 def _grown(
     last: PartRow | None,
-    found: Cut,
+    new_cut: Cut,
     options: IngestOptions,
     marks: Mapping[str, list[str]],
     now: str,
@@ -168,20 +168,20 @@ def _grown(
 
     marks: the hashes of all new messages, and the ids of those that have one.
     """
-    new = [message for part in found.parts for message in part.new]
-    if not new:
+    new_messages = [message for part in new_cut.parts for message in part.new]
+    if not new_messages:
         return
     earlier = [] if last is None else list(part_from_row(last).messages)
-    wanted = [message for message in earlier if message.is_new]
-    name = found.conversation.name
+    unread = [message for message in earlier if message.is_new]
+    name = new_cut.conversation.name
     if last is None or last.state != "waiting" or not last.content[GROWING]:
-        last, wanted = None, []
-    kept = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
-    for messages in pack([*wanted, *new], [*earlier, *new]):
+        last, unread = None, []
+    row_marks = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
+    for messages in pack([*unread, *new_messages], [*earlier, *new_messages]):
         row = last or PartRow(new_id(), options.tenant, name, {}, _WHY, now)
         part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
-        yield replace(row, content=as_queued(part) | kept | {GROWING: True})
-        last, kept = None, {mark: [] for mark in kept}
+        yield replace(row, content=as_queued(part) | row_marks | {GROWING: True})
+        last, row_marks = None, {mark: [] for mark in row_marks}
 
 
 def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[PartRow]) -> int:
@@ -192,6 +192,6 @@ def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[PartRow]) -> int:
         if row.state == "waiting"
         for message in part_from_row(row).new
     }
-    read = read_chains(file, tenant, list(roles))
-    unread = [role for chain, role in roles.items() if chain not in read]
+    read_before = read_chains(file, tenant, list(roles))
+    unread = [role for chain, role in roles.items() if chain not in read_before]
     return unread.count("user") - (unread[-1:] == ["user"])

@@ -108,7 +108,7 @@ def _chained(before: str, text: str) -> str:
 
 def cut(
     conversation: Conversation,
-    read: Set[str],
+    read_before: Set[str],
     options: IngestOptions,
     number: int = 0,
     before: Sequence[str] = (),
@@ -117,7 +117,7 @@ def cut(
 ) -> Cut:
     """Return the parts of a conversation to read.
 
-    read: the hashes of messages that were read before. All later messages are read; of a new
+    read_before: the hashes of messages that were read before. All later messages are read; of a new
     conversation, the last `lookback` ones or, depending on the options, all. before: the hashes of
     the messages that precede those of `conversation`. masked: the kinds of masked secrets by the
     number of the message in `conversation`, from 1.
@@ -129,12 +129,14 @@ def cut(
             zip(chains, conversation.messages, strict=True), start=len(before) + 1
         )
     ]
-    known = {message.chain for message in messages if message.chain in read and not options.again}
-    start = _start(messages, known, options)
+    seen = {
+        message.chain for message in messages if message.chain in read_before and not options.again
+    }
+    start = _start(messages, seen, options)
     commanding = {message.place for message in messages if commands(message.message.text)}
     plain = [message for message in messages if message.place not in commanding]
-    unread = [message for message in plain if message.chain not in known]
-    wanted = [message for message in unread if message.place > start]
+    unread = [message for message in plain if message.chain not in seen]
+    to_read = [message for message in unread if message.place > start]
     parts = tuple(
         Part(
             conversation.name,
@@ -146,29 +148,29 @@ def cut(
             saved_at=conversation.saved_at,
             number=number,
         )
-        for part in pack(wanted, plain)
+        for part in pack(to_read, plain)
     )
     omitted = tuple(
         message
         for message in messages[start:]
-        if message.place in commanding and message.chain not in known
+        if message.place in commanding and message.chain not in seen
     )
-    places = {message.place for message in wanted}
+    places = {message.place for message in to_read}
     by_place = {place + len(before): kinds for place, kinds in masked.items()}
-    named = {place: kinds for place, kinds in by_place.items() if place in places}
-    return Cut(conversation, parts, len(known), len(unread) - len(wanted), omitted, named)
+    masked_kinds = {place: kinds for place, kinds in by_place.items() if place in places}
+    return Cut(conversation, parts, len(seen), len(unread) - len(to_read), omitted, masked_kinds)
 
 
-def _start(messages: Sequence[PlacedMessage], known: Set[str], options: IngestOptions) -> int:
+def _start(messages: Sequence[PlacedMessage], seen: Set[str], options: IngestOptions) -> int:
     """Return the place of the last message that is not read."""
     if options.whole or options.distill:
         return 0
-    last = max((message.place for message in messages if message.chain in known), default=None)
+    last = max((message.place for message in messages if message.chain in seen), default=None)
     return max(0, len(messages) - options.lookback) if last is None else last
 
 
 def pack(
-    wanted: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
+    to_read: Sequence[PlacedMessage], all_messages: Sequence[PlacedMessage]
 ) -> Iterator[tuple[PlacedMessage, ...]]:
     """Cut messages into parts of a bounded size, each after the messages before it as context."""
     part: list[PlacedMessage] = []
@@ -176,10 +178,10 @@ def pack(
 
     def with_context() -> tuple[PlacedMessage, ...]:
         before = [message for message in all_messages if message.place < part[0].place]
-        shown = [pieces_of(message)[-1] for message in before[-CONTEXT_MESSAGES:]]
-        return (*(replace(message, is_new=False) for message in shown), *part)
+        context = [pieces_of(message)[-1] for message in before[-CONTEXT_MESSAGES:]]
+        return (*(replace(message, is_new=False) for message in context), *part)
 
-    for piece in (piece for whole in wanted for piece in pieces_of(whole)):
+    for piece in (piece for placed in to_read for piece in pieces_of(placed)):
         size = count_tokens(piece.message.text)
         if part and (tokens + size > PART_TOKENS or len(part) >= PART_MESSAGES):
             yield with_context()
@@ -192,10 +194,10 @@ def pack(
 
 def pieces_of(placed: PlacedMessage) -> list[PlacedMessage]:
     """Split a long message at line or word boundaries."""
-    pieces, left = [], placed.message.text
-    while len(left) > MAX_CHARACTERS:
-        places = (left.rfind(mark, MAX_CHARACTERS // 2, MAX_CHARACTERS) for mark in "\n ")
+    pieces, tail = [], placed.message.text
+    while len(tail) > MAX_CHARACTERS:
+        places = (tail.rfind(mark, MAX_CHARACTERS // 2, MAX_CHARACTERS) for mark in "\n ")
         end = next((place for place in places if place > 0), MAX_CHARACTERS)
-        pieces.append(left[:end])
-        left = left[end:].lstrip()
-    return [replace(placed, message=replace(placed.message, text=text)) for text in (*pieces, left)]
+        pieces.append(tail[:end])
+        tail = tail[end:].lstrip()
+    return [replace(placed, message=replace(placed.message, text=text)) for text in (*pieces, tail)]

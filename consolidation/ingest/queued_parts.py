@@ -72,8 +72,8 @@ def as_queued(part: Part) -> dict[str, Any]:
 def part_from_row(row: PartRow) -> Part:
     """Return a queued row as a part. Raises `UnusableFile`."""
     try:
-        kept = msgspec.convert(row.content, _KeptPart)
-        rows = [message | {"message": message} for message in kept.messages]
+        content = msgspec.convert(row.content, _KeptPart)
+        rows = [message | {"message": message} for message in content.messages]
         messages = msgspec.convert(rows, tuple[PlacedMessage, ...])
     except msgspec.ValidationError as error:
         raise UnusableFile(
@@ -82,13 +82,13 @@ def part_from_row(row: PartRow) -> Part:
         ) from error
     return Part(
         row.conversation,
-        kept.format,
-        kept.session,
+        content.format,
+        content.session,
         row.tenant,
         messages,
-        kept.options,
+        content.options,
         row.id,
-        kept.saved_at or row.queued_at,
+        content.saved_at or row.queued_at,
     )
 
 
@@ -114,9 +114,9 @@ def read_parts_to_read(
         part = part_from_row(row)
         together = part.conversation if part.options.distill else row.id
         number = numbers.setdefault(together, -1 - len(numbers))
-        read = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
+        read_before = frozenset() if part.options.again else read_chains(file, tenant, part.chains)
         messages = (
-            replace(message, is_new=message.is_new and message.chain not in read)
+            replace(message, is_new=message.is_new and message.chain not in read_before)
             for message in part.messages
         )
         parts.append(replace(part, messages=tuple(messages), number=number))
@@ -176,18 +176,18 @@ def drop_queued(
         preflight.migrate()
         preflight.check_and_back_up()
         with open_writing(path) as file:
-            chosen = _choose(file, which, tenants)
-            return replace(chosen, run_id=_drop(file, chosen, now)) if chosen.parts else chosen
+            dropped = _choose(file, which, tenants)
+            return replace(dropped, run_id=_drop(file, dropped, now)) if dropped.parts else dropped
 
 
-def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
+def _drop(file: MemoryFile, dropped: Dropped, now: datetime) -> str:
     run = RunRecord(new_id(), now)
-    rows = [queued.row for queued in chosen.parts]
+    rows = [queued.row for queued in dropped.parts]
     tenants = sorted({row.tenant for row in rows})
-    named = list(dict.fromkeys(row.conversation for row in rows))
-    with run.begun(file, {DROPPED: named, "tenant": tenants}):
+    conversations = list(dict.fromkeys(row.conversation for row in rows))
+    with run.begun(file, {DROPPED: conversations, "tenant": tenants}):
         with file.transaction():
-            for queued in chosen.parts:
+            for queued in dropped.parts:
                 mark_as_read(file, run.run_id, queued.row.tenant, queued.part.chains)
                 close_part(file, run.run_id, queued.row.id)
         counts = count_memories(file, tenants, count_tokens)
@@ -199,8 +199,10 @@ def _drop(file: MemoryFile, chosen: Dropped, now: datetime) -> str:
 def _choose(file: MemoryFile, which: Sequence[str], tenants: Sequence[str]) -> Dropped:
     """Return the selected parts, and how many remain. Raises `NotFound` or `Ambiguous`."""
     queued = list_queued(file, tenants)
-    chosen = {found.row.id for name in which for found in _named(queued, name, file.path)}
-    parts = tuple(part for part in queued if part.row.id in chosen)
+    chosen_ids = {
+        part_of_name.row.id for name in which for part_of_name in _named(queued, name, file.path)
+    }
+    parts = tuple(part for part in queued if part.row.id in chosen_ids)
     return Dropped(parts, len(queued) - len(parts))
 
 

@@ -48,26 +48,28 @@ def read_queued_parts(
         queued = count_queued(file, chosen)
         if night.writer.model is None or not queued:
             return QueuedPartsResult(read_backlog(file, chosen))
-        known = set(tenants(file)).intersection(chosen)
-        counted = select_consolidated_tenants(file, sorted(known)) if known or not chosen else []
+        existing = set(tenants(file)).intersection(chosen)
+        counted = (
+            select_consolidated_tenants(file, sorted(existing)) if existing or not chosen else []
+        )
     # Imported late: most nights find nothing that waits.
     from .ingest import ingest_while_locked
 
     counted = list(dict.fromkeys([*counted, *queued]))
-    done: list[IngestOutcome] = []
+    outcomes: list[IngestOutcome] = []
     interrupted = False
     broken_off: StoreError | None = None
     for tenant in queued:
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
-            done.append(ingest_while_locked(_inputs(night, options), preflight, interruption))
-            interrupted, broken_off = done[-1].interrupted, done[-1].broken_off
+            outcomes.append(ingest_while_locked(_inputs(night, options), preflight, interruption))
+            interrupted, broken_off = outcomes[-1].interrupted, outcomes[-1].broken_off
         except StoreError as error:
-            if not done:
+            if not outcomes:
                 raise
             broken_off = error
         except KeyboardInterrupt:
-            if not done:
+            if not outcomes:
                 raise
             interrupted = True
         interrupted |= interruption.asked
@@ -75,19 +77,19 @@ def read_queued_parts(
             break
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
-        left = read_backlog(file, chosen)
-    unread = [read for outcome in done for read in outcome.unread]
-    states = Counter(result.state for outcome in done for result in outcome.remembered)
+        backlog = read_backlog(file, chosen)
+    unread = [read for outcome in outcomes for read in outcome.unread]
+    states = Counter(result.state for outcome in outcomes for result in outcome.remembered)
     return QueuedPartsResult(
-        left,
-        runs=tuple(outcome.run_id for outcome in done if outcome.run_id is not None),
-        read=sum(outcome.taken_up for outcome in done),
+        backlog,
+        runs=tuple(outcome.run_id for outcome in outcomes if outcome.run_id is not None),
+        read=sum(outcome.taken_up for outcome in outcomes),
         unread=len(unread),
         has_failed=any(part.state == "failed" for part in unread),
         states=dict(sorted(states.items())),
         why=next((read.why for read in unread if read.why), None),
-        usage=sum((outcome.usage for outcome in done), start=Usage()),
-        before=done[0].before,
+        usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
+        before=outcomes[0].before,
         interrupted=interrupted,
         broken_off=broken_off,
     )

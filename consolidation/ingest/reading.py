@@ -38,39 +38,39 @@ _TOKENS_AROUND = 300
 
 
 def read_parts(
-    parts: Sequence[Part], model: Asker, known: KnownMemories, answers: AnswerStore
+    parts: Sequence[Part], model: Asker, memories: KnownMemories, answers: AnswerStore
 ) -> Iterator[PartRead]:
     """Yield what to remember of the parts, in order. Raises `ModelError`.
 
-    known: the memories that a model is shown with a part.
+    memories: the memories that a model is shown with a part.
     """
-    batches = model.ask((_dialogue(part, model, known) for part in parts), answers)
+    batches = model.ask((_dialogue(part, model, memories) for part in parts), answers)
     read = _in_order(parts, (result for batch in batches for result in batch))
     yield from _distilled(read, parts)
 
 
-def estimate_tokens(part: Part, known: KnownMemories, is_checked: bool) -> int:
+def estimate_tokens(part: Part, memories: KnownMemories, is_checked: bool) -> int:
     """Estimate the tokens of the question about a part, and of its check."""
-    messages, estimate = _asked(part, known)
+    messages, estimate = _asked(part, memories)
     if not is_checked:
         return estimate.total
     drafts = min(part.options.max_facts, len(part.new))
     return estimate.total + estimate_check(messages[-1]["content"], drafts).total
 
 
-def _asked(part: Part, known: KnownMemories) -> tuple[Messages, Estimate]:
+def _asked(part: Part, memories: KnownMemories) -> tuple[Messages, Estimate]:
     """Return the messages that ask what to remember of a part, and their estimate."""
     limit = part.options.max_facts
-    shown = [f"At most {limit} memories."]
+    lines = [f"At most {limit} memories."]
     about = " ".join(message.message.text for message in part.new)[:_ABOUT]
-    if near := known.near(about):
-        shown.append(fenced("memories", list(map(json_line, near))))
-    shown.append(fenced("conversation", list(map(_line, part.messages))))
+    if near_texts := memories.near(about):
+        lines.append(fenced("memories", list(map(json_line, near_texts))))
+    lines.append(fenced("conversation", list(map(_line, part.messages))))
     instructions = part.options.instructions.strip()
     system = "\n\n".join(filter(None, (instructions, prompt("conversation"))))
     messages = [
         {"role": "system", "content": system},
-        {"role": "user", "content": "\n".join(shown)},
+        {"role": "user", "content": "\n".join(lines)},
     ]
     tokens = _TOKENS_AROUND + sum(count_tokens(message["content"]) for message in messages)
     answer = _TOKENS_PER_MEMORY * min(limit, max(1, len(part.messages)))
@@ -83,7 +83,7 @@ def _line(placed: PlacedMessage) -> str:
     return " ".join([*filter(None, marks), json_line({placed.speaker: placed.message.text})])
 
 
-def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRead]:
+def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartRead]:
     """Yield the questions about a part, then the part with its candidates.
 
     An answer that is unreadable twice is kept raw. A memory may omit anything, so lost words are
@@ -91,7 +91,7 @@ def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRe
     """
     bill = Bill()
     try:
-        question = Question(model.models.writer, MEMORIES, *_asked(part, known))
+        question = Question(model.models.writer, MEMORIES, *_asked(part, memories))
         answer = yield from ask(question, bill)
     except UnreadableAnswer as error:
         why = f"the model's answer cannot be read: {error}"
@@ -116,34 +116,34 @@ def _dialogue(part: Part, model: Asker, known: KnownMemories) -> Dialogue[PartRe
             # The first answer is kept, and not paid for again.
             yield PartRead(part, error.state, why=str(error), usage=bill.total)
             return
-        for place, found in zip(drafts, objections, strict=True):
-            checked[place] = replace(checked[place], why="; ".join(found.reasons) or None)
+        for place, faults in zip(drafts, objections, strict=True):
+            checked[place] = replace(checked[place], why="; ".join(faults.reasons) or None)
     yield PartRead(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
 
 
-def _in_order(parts: Sequence[Part], found: Iterator[PartRead]) -> Iterator[PartRead]:
+def _in_order(parts: Sequence[Part], readings: Iterator[PartRead]) -> Iterator[PartRead]:
     """Yield results in the order of the parts, so that runs are reproducible."""
     early: dict[int, PartRead] = {}
     due = deque(map(id, parts))
-    for result in found:
+    for result in readings:
         early[id(result.part)] = result
         while due and due[0] in early:
             yield early.pop(due.popleft())
 
 
-def _distilled(found: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
+def _distilled(readings: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
     """Limit each distilled conversation to the best candidates of all its parts."""
-    left = Counter(part.number for part in parts)
-    read: dict[int, list[PartRead]] = {}
-    for result in found:
+    unread_count = Counter(part.number for part in parts)
+    readings_so_far: dict[int, list[PartRead]] = {}
+    for result in readings:
         part = result.part
         if not part.options.distill:
             yield result
             continue
-        left[part.number] -= 1
-        read.setdefault(part.number, []).append(result)
-        if not left[part.number]:
-            yield from _best_of(read.pop(part.number))
+        unread_count[part.number] -= 1
+        readings_so_far.setdefault(part.number, []).append(result)
+        if not unread_count[part.number]:
+            yield from _best_of(readings_so_far.pop(part.number))
 
 
 def _best_of(results: Sequence[PartRead]) -> Iterator[PartRead]:

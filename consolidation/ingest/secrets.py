@@ -67,59 +67,59 @@ def kinds_of_secrets(text: str) -> tuple[str, ...]:
 
 
 def mask_secrets(
-    conversation: Conversation, known: dict[str, str] | None = None
+    conversation: Conversation, kind_of: dict[str, str] | None = None
 ) -> tuple[Conversation, dict[int, tuple[str, ...]]]:
     """Return a conversation with masked secrets, and their kinds by the number of the message.
 
     A mask names the kind: "[masked: GitHub Token]". A secret that another message repeats is masked
-    there, too. known: the secrets of earlier messages and their kinds; those found are added.
+    there, too. kind_of: the secrets of earlier messages and their kinds; those found are added.
     """
     messages = conversation.messages
-    found = [list(_secrets_in(message.text)) for message in messages]
-    known = {} if known is None else known
-    known |= {
+    secrets_found = [list(_secrets_in(message.text)) for message in messages]
+    kind_of = {} if kind_of is None else kind_of
+    kind_of |= {
         value: secret.kind
-        for message, secrets in zip(messages, found, strict=True)
+        for message, secrets in zip(messages, secrets_found, strict=True)
         for secret in secrets
         if _SIGNS_OF_A_KEY.search(value := message.text[secret.start : secret.end])
     }
-    repeated = _repeated(known)
+    repeated = _repeated(kind_of)
     speakers = {message.speaker for message in messages if message.speaker}
-    speaker_of = {speaker: mask_name(speaker, known) for speaker in speakers}
+    speaker_of = {speaker: mask_name(speaker, kind_of) for speaker in speakers}
     kinds: dict[int, tuple[str, ...]] = {}
     masked = []
-    for place, (message, secrets) in enumerate(zip(messages, found, strict=True), start=1):
-        text, named = _masked(message.text, [*secrets, *repeated(message.text)])
+    for place, (message, secrets) in enumerate(zip(messages, secrets_found, strict=True), start=1):
+        text, message_kinds = _masked(message.text, [*secrets, *repeated(message.text)])
         speaker = message.speaker and speaker_of[message.speaker]
         masked.append(replace(message, text=text, speaker=speaker))
-        if named:
-            kinds[place] = named
+        if message_kinds:
+            kinds[place] = message_kinds
     # Exports name a conversation by its first message.
     file, mark, title = conversation.name.partition("#")
-    name = f"{mask_name(file, known)}{mark}{mask_text(title, known)}"
-    session = conversation.session and mask_name(conversation.session, known)
+    name = f"{mask_name(file, kind_of)}{mark}{mask_text(title, kind_of)}"
+    session = conversation.session and mask_name(conversation.session, kind_of)
     return replace(conversation, name=name, session=session, messages=tuple(masked)), kinds
 
 
-def mask_text(text: str, known: Mapping[str, str], shown: str = "") -> str:
+def mask_text(text: str, kind_of: Mapping[str, str], shown: str = "") -> str:
     """Return a text with masked secrets.
 
-    known: those masked elsewhere, with their kinds. shown: a text whose secrets are not masked.
+    kind_of: those masked elsewhere, with their kinds. shown: a text whose secrets are not masked.
     """
-    found = [*_secrets_in(text), *_repeated(known)(text)]
-    new = [secret for secret in found if text[secret.start : secret.end] not in shown]
-    return _masked(text, new)[0]
+    secrets = [*_secrets_in(text), *_repeated(kind_of)(text)]
+    unshown = [secret for secret in secrets if text[secret.start : secret.end] not in shown]
+    return _masked(text, unshown)[0]
 
 
-def mask_known(text: str, known: Mapping[str, str]) -> str:
+def mask_known(text: str, kind_of: Mapping[str, str]) -> str:
     """Return a text with masks for known secrets only."""
-    return _masked(text, _repeated(known)(text))[0]
+    return _masked(text, _repeated(kind_of)(text))[0]
 
 
-def mask_name(name: str, known: Mapping[str, str]) -> str:
+def mask_name(name: str, kind_of: Mapping[str, str]) -> str:
     """Return a name or an id with masked secrets; it may be random."""
-    found = [*_secrets_in(name), *_repeated(known)(name)]
-    return _masked(name, [secret for secret in found if secret.kind != _RANDOM])[0]
+    secrets = [*_secrets_in(name), *_repeated(kind_of)(name)]
+    return _masked(name, [secret for secret in secrets if secret.kind != _RANDOM])[0]
 
 
 def mask_answer(text: str, shown: str) -> str:
@@ -142,11 +142,11 @@ def _mask_strings(value: Any, shown: str) -> Any:
     return value
 
 
-def _repeated(known: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
+def _repeated(kind_of: Mapping[str, str]) -> Callable[[str], Iterator[_Found]]:
     """Return what finds known secrets in a text."""
-    longest_first = sorted(known, key=len, reverse=True)
+    longest_first = sorted(kind_of, key=len, reverse=True)
     echo = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!\w)")
-    return lambda text: (_Found(*match.span(), known[match[0]]) for match in echo.finditer(text))
+    return lambda text: (_Found(*match.span(), kind_of[match[0]]) for match in echo.finditer(text))
 
 
 def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]:
@@ -161,11 +161,11 @@ def _masked(text: str, secrets: Iterable[_Found]) -> tuple[str, tuple[str, ...]]
         (secret for secret in secrets if secret.start < secret.end),
         key=lambda secret: (secret.start, secret.kind == _RANDOM),
     )
-    for found in order:
-        if found.start >= end:
-            parts += [text[end : found.start], f"[masked: {found.kind}]"]
-            kinds.append(found.kind)
-        end = max(end, found.end)
+    for match in order:
+        if match.start >= end:
+            parts += [text[end : match.start], f"[masked: {match.kind}]"]
+            kinds.append(match.kind)
+        end = max(end, match.end)
     return "".join([*parts, text[end:]]), tuple(dict.fromkeys(kinds))
 
 
@@ -195,9 +195,9 @@ def _keys_in(text: str) -> Iterator[_Found]:
 
 def _named_in(text: str) -> Iterator[_Found]:
     """Yield the values after the names of secrets."""
-    at = 0
-    while match := _detectors().named.search(text, at):
-        at = match.end("name")
+    position = 0
+    while match := _detectors().named.search(text, position):
+        position = match.end("name")
         if (value := _value_of(match)) is not None:
             yield _trimmed(text, *match.span(value), _BY_NAME)
     for match in _detectors().odd.finditer(text):
@@ -207,10 +207,10 @@ def _named_in(text: str) -> Iterator[_Found]:
 
 
 def _trimmed(text: str, start: int, end: int, kind: str) -> _Found:
-    found = text[start:end]
+    value = text[start:end]
     return _Found(
-        start + len(found) - len(found.lstrip(_AROUND)),
-        end - len(found) + len(found.rstrip(_AROUND)),
+        start + len(value) - len(value.lstrip(_AROUND)),
+        end - len(value) + len(value.rstrip(_AROUND)),
         kind,
     )
 

@@ -1,7 +1,7 @@
 """The optional model.
 
 What is asked: `prompts/`, `window_dialogue.py`. What an answer must be: `answer_forms.py`,
-`groups.py`, `objections.py`. Who answers: `openers.py` (which model), `model_writer.py` (stored
-answers, else a call), `dispatcher.py` (calls at a time), `recording.py`, and the models
-`litellm_model.py`, `cli_model.py`, `python_model.py`. Which limits hold: `usage_limits.py`.
+`groups.py`, `objections.py`. Who answers: `chosen_model.py` (which model; Python functions),
+`model_writer.py` (stored answers, else a call), `dispatcher.py` (calls at a time), `recording.py`,
+`litellm_model.py`, `cli_model.py`. Which limits hold: `usage_limits.py`.
 """

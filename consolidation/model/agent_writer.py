@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job
+from slowwave.consolidation.writing.writer import AGENT, AnswerStore, Job, Writer
 from slowwave.store.conversations.messages import replace_half_pairs
 
 from .interface import Models
@@ -19,7 +19,7 @@ _OPEN = "no answer yet"
 _WAITS = "waits for the answers to other questions"
 
 
-class AgentWriter:
+class AgentWriter(Writer):
     """Answers questions about windows as possible, and collects the open ones.
 
     All windows of a plan or none are consolidated: a window with an open question leaves the others
@@ -29,47 +29,41 @@ class AgentWriter:
     name = AGENT
     model = AGENT
     checker = AGENT
-    refused = None
-    overspent = None
-    unfinished = Usage()
     models = AGENTS
     key = AGENTS.key
 
-    def __init__(self, given: Mapping[str, str] | None = None) -> None:
+    def __init__(self, texts_by_id: Mapping[str, str] | None = None) -> None:
         """Take answers by the ids of their questions; kept answers come before them."""
-        self._given = given or {}
+        self._given = texts_by_id or {}
         # The questions without an answer, each once.
         self.open: list[Question[Any]] = []
         # Given answers that open questions have taken, and why others were unreadable, by id.
         self.used: dict[str, tuple[Question[Any], str]] = {}
         self.faults: dict[str, str] = {}
 
-    def make_ready(self) -> None:
-        """Do nothing."""
-
     def write(
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of all windows, or each window as pending."""
         dialogues = [WindowDialogue(job, AGENTS).run() for job in jobs]
-        done = [self._answered(dialogue, answers) for dialogue in dialogues]
-        if all(results is not None for results in done):
-            yield from filter(None, done)
+        outcomes = [self._answered(dialogue, answers) for dialogue in dialogues]
+        if all(results is not None for results in outcomes):
+            yield from filter(None, outcomes)
             return
-        for job, results in zip(jobs, done, strict=True):
+        for job, results in zip(jobs, outcomes, strict=True):
             yield [AskedWindow(job.window, "pending", _OPEN if results is None else _WAITS)]
 
     def ask(
         self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore
     ) -> Iterator[Sequence[Made]]:
         """Yield the results of all dialogues, or nothing if a question is open."""
-        done = [self._answered(dialogue, answers) for dialogue in dialogues]
+        outcomes = [self._answered(dialogue, answers) for dialogue in dialogues]
         if not self.open:
-            yield from filter(None, done)
+            yield from filter(None, outcomes)
 
     def _answered(self, dialogue: Dialogue[Made], answers: AnswerStore) -> list[Made] | None:
         """Return the results of a dialogue; None if a question is open."""
-        found: list[Made]
+        new_results: list[Made]
         results, question = resume(dialogue)
         while question is not None:
             text = self._answer(question, answers)
@@ -77,14 +71,14 @@ class AgentWriter:
                 if question.id not in {asked.id for asked in self.open}:
                     self.open.append(question)
                 return None
-            found, question = resume(dialogue, Reply(text, Usage(cached=1)))
-            results += found
+            new_results, question = resume(dialogue, Reply(text, Usage(cached=1)))
+            results += new_results
         return results
 
     def _answer(self, question: Question[Any], answers: AnswerStore) -> str | None:
-        kept = answers.find(question.id)
-        if kept is not None and question.is_answered_by(kept.answer):
-            return kept.answer
+        kept_answer = answers.find(question.id)
+        if kept_answer is not None and question.is_answered_by(kept_answer.answer):
+            return kept_answer.answer
         if question.id not in self._given:
             return None
         text = answers.masked(replace_half_pairs(self._given[question.id]), question.messages)

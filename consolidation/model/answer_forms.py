@@ -1,17 +1,31 @@
-"""The forms of a model's answers, their JSON schemas, and how a server is asked for them.
+"""The forms of a model's answers, how a server is asked for them, and how answers are read.
 
-Keys that are not asked for are ignored.
+Models reason aloud, put JSON in fences or sentences, add keys, and capitalize keys.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from slowwave.consolidation.proposals import Operation
+from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.records import Kind as MemoryKind
+
+from .unanswered import UnreadableAnswer
+
+# Models write unescaped line breaks into strings.
+_DECODER = json.JSONDecoder(strict=False)
+# The length of the longest tokens: "\u003c", "false".
+_MAX_TOKEN = 6
+_REASONING = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
+# Anything else is not an object; a looping model may write thousands of "{".
+_BEGINNING = re.compile(r"\{\s*[\"}]")
+_FENCE = re.compile(r"^```\w*\s*|\s*```$")
 
 
 class StatedLeftOut(BaseModel):
@@ -131,8 +145,8 @@ class RequestStyle:
         """Return the style to try after a refusal; None if there is no simpler one."""
         if self.has_temperature and "temperature" in refusal.lower():
             return replace(self, has_temperature=False)
-        left = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
-        return replace(self, output=left[0]) if left else None
+        simpler_outputs = OUTPUTS[OUTPUTS.index(self.output) + 1 :]
+        return replace(self, output=simpler_outputs[0]) if simpler_outputs else None
 
 
 def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
@@ -141,8 +155,8 @@ def response_format(output: Output, form: AnswerForm[Any]) -> dict[str, Any]:
         return {}
     if output == "json_object":  # the spelling of llama.cpp's server
         return {"response_format": {"type": "json_object", "schema": schema_of(form)}}
-    named = {"name": form.name, "schema": schema_of(form), "strict": True}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    schema = {"name": form.name, "schema": schema_of(form), "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def schema_of(form: AnswerForm[Any]) -> dict[str, Any]:
@@ -160,13 +174,100 @@ def _strict(shape: Any, parts: dict[str, Any]) -> Any:
         return shape
     if "$ref" in shape:
         return _strict(parts[shape["$ref"].rpartition("/")[2]], parts)
-    made = {
+    strict = {
         name: _strict(value, parts) for name, value in shape.items() if name not in _NOT_IN_STRICT
     }
     if "properties" in shape:
         # Its keys are property names, and may be "title".
-        made["properties"] = {
+        strict["properties"] = {
             name: _strict(value, parts) for name, value in shape["properties"].items()
         }
-        made |= {"required": list(made["properties"]), "additionalProperties": False}
-    return made
+        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+    return strict
+
+
+def read_answer(form: AnswerForm[Shape], text: str) -> Shape:
+    """Return an answer in its form. Raises `UnreadableAnswer`."""
+    bare = _FENCE.sub("", text.strip()).strip()
+    if form.list_key is not None and bare.startswith("[") and bare.endswith("]"):
+        text = f'{{"{form.list_key}": {bare}}}'
+    return parse_answer(form.shape, text)
+
+
+def parse_answer(shape: type[Shape], text: str) -> Shape:
+    """Return the last JSON object of a shape in an answer. Raises `UnreadableAnswer`.
+
+    The last, because a model that reasons aloud corrects itself.
+    """
+    objects, broken = _objects(text)
+    if broken or not text.strip():
+        raise UnreadableAnswer("the answer breaks off before its end", text)
+    why = None
+    for value in reversed(objects):
+        try:
+            return shape.model_validate(_cleaned(value))
+        except ValidationError as error:
+            why = why or first_fault(error)
+    why = why or "it contains no JSON object"
+    raise UnreadableAnswer(f"the answer is not in the requested JSON format ({why})", text)
+
+
+def breaks_off(text: str) -> bool:
+    """Whether an answer ends within its JSON or its reasoning."""
+    return _objects(text)[1]
+
+
+def _objects(text: str) -> tuple[list[dict[str, Any]], bool]:
+    """Return the outermost JSON objects in a text, and whether it is cut off."""
+    answer = _without_reasoning(text)
+    objects: list[dict[str, Any]] = []
+    end = 0
+    while (begun := _BEGINNING.search(answer, end)) is not None:
+        try:
+            value, end = _DECODER.raw_decode(answer, begun.start())
+        except RecursionError:
+            return objects, False
+        except json.JSONDecodeError as error:
+            if _ran_out(error, answer):
+                # Inner objects are parts of the one that is cut off.
+                return objects, True
+            end = begun.start() + 1
+        else:
+            objects.append(value)
+    return objects, not answer.strip() and bool(text.strip())
+
+
+def _without_reasoning(text: str) -> str:
+    """Remove the reasoning before an answer: everything, if it never ends."""
+    begun = _REASONING.match(text)
+    if begun is not None:
+        return text[begun.end() :].partition(f"</{begun[1]}>")[2]
+    # Templates may have opened the reasoning already.
+    before, closed, after = text.partition("</think>")
+    return after if closed and "{" not in before else text
+
+
+def _ran_out(error: json.JSONDecodeError, text: str) -> bool:
+    tail = text[error.pos :].strip()
+    within_token = len(tail) < _MAX_TOKEN and "}" not in tail
+    return error.msg.startswith("Unterminated string") or within_token
+
+
+def _cleaned(value: Any) -> Any:
+    """Return a value with its keys in snake case, and texts that UTF-8 can encode."""
+    if isinstance(value, str):
+        return replace_half_pairs(value)
+    if isinstance(value, list):
+        return list(map(_cleaned, value))
+    if isinstance(value, dict):
+        return {
+            re.sub(r"[\s-]+", "_", key.strip()).lower(): _cleaned(part)
+            for key, part in value.items()
+        }
+    return value
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return where something has the wrong form first, and why."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))

@@ -10,7 +10,6 @@ The program runs with its user's login, which is never read here, once for each 
 from __future__ import annotations
 
 import os
-import selectors
 import shutil
 import signal
 import subprocess
@@ -29,8 +28,7 @@ from slowwave.store.model_answers import Answer
 
 from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .interface import Terms, limit_with_reasoning
-from .litellm_client import MAX_ANSWER_BYTES
-from .responses import cost_of, one_line, token_count_of
+from .litellm_client import MAX_ANSWER_BYTES, cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import PendingCall
 
@@ -47,7 +45,7 @@ _ASSUMED_PRICES = (15e-6, 75e-6)
 
 @dataclass(frozen=True)
 class ProgramModel:
-    """A model by the name of a program, and perhaps of one of its models. It is its own opener.
+    """A model by the name of a program, and perhaps of one of its models.
 
     It runs the program once for each question. Thread-safe.
     """
@@ -71,9 +69,9 @@ class ProgramModel:
     @cached_property
     def _parts(self) -> tuple[Program, Path, str | None]:
         """The program, its path, and the model to ask, if one is named. Raises `ModelError`."""
-        name, slash, wanted = self.model.removeprefix(PREFIX).partition("/")
+        name, slash, model_name = self.model.removeprefix(PREFIX).partition("/")
         # A name that starts with a dash would be an option.
-        if name not in PROGRAMS or (slash and not wanted) or wanted.startswith("-"):
+        if name not in PROGRAMS or (slash and not model_name) or model_name.startswith("-"):
             raise ModelError(
                 f"'{self.model}' is not a supported program.",
                 f"Available: {', '.join(f'{PREFIX}{name}[/MODEL]' for name in PROGRAMS)}.",
@@ -84,10 +82,10 @@ class ProgramModel:
                 f"There is no program '{name}' on the PATH, which '{self.model}' runs.",
                 f"Install {program.title} and log in, or choose another model.",
             )
-        return program, Path(path).absolute(), wanted or None
+        return program, Path(path).absolute(), model_name or None
 
     def open(self) -> ProgramModel:
-        """Find the program. Raises `ModelError`."""
+        """Find the program, and return itself. Raises `ModelError`."""
         _ = self._parts
         return self
 
@@ -113,27 +111,29 @@ class ProgramModel:
             with tempfile.TemporaryDirectory(
                 prefix="slowwave-cli-", ignore_cleanup_errors=True
             ) as folder:
-                found = program.read(self._run(call, Path(folder)))
+                output = program.read(self._run(call, Path(folder)))
         except OSError as error:
             raise ModelRefuses(
                 f"{program.command} cannot be run: {error.strerror or error}"
             ) from error
-        answer = self._answer(call, found)
-        if found.text is not None:
+        answer = self._answer(call, output)
+        if output.text is not None:
             return answer
         call.waste(answer)
-        if found.failure is LimitReached:
+        if output.failure is LimitReached:
             raise LimitReached("the budget has no room for another call")
-        raise found.failure(f"{program.command}: {_shown(found.why)}")
+        raise output.failure(f"{program.command}: {_shown(output.why)}")
 
     def _run(self, call: PendingCall, folder: Path) -> subprocess.CompletedProcess[bytes]:
         """Run the program to its end, in an empty folder within `folder`."""
-        program, path, wanted = self._parts
+        program, path, model_name = self._parts
         work = folder / "empty"
         work.mkdir()
-        arguments, environment, question = program.prepare(call, folder, wanted)
+        arguments, environment, question = program.prepare(call, folder, model_name)
         seconds = min(self.timeout_s, max(0.0, call.meter.seconds_left()))
-        with tempfile.TemporaryFile() as stdin:  # without a name
+        # Files without names; what the program started may hold pipes open.
+        file = tempfile.TemporaryFile
+        with file() as stdin, file() as stdout, file() as stderr:
             stdin.write(question.encode(errors="replace"))
             stdin.seek(0)
             child = subprocess.Popen(  # noqa: S603 - the program that the user named
@@ -141,38 +141,41 @@ class ProgramModel:
                 cwd=work,
                 env=environment,
                 stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stdout=stdout,
+                stderr=stderr,
                 # A group of its own: it can be ended with all that it started.
                 start_new_session=True,
             )
-        with child:
             call.stop = stop = partial(_end, child, folder)
             try:
-                if call.abandoned is None:  # else `stop` may not have been there yet
-                    return _read(child, program.command, seconds)
+                if call.abandoned is not None:  # perhaps before `stop` was there
+                    raise LimitReached(call.abandoned)
+                code = _wait(child, stdout.fileno(), program.command, seconds)
             except CallFailed:
                 call.lose()
                 raise
             finally:
                 call.stop = None
                 stop()
-        raise LimitReached(call.abandoned)
+                child.wait()
+            stdout.seek(0)
+            stderr.seek(-min(stderr.seek(0, os.SEEK_END), _MAX_ERROR_BYTES), os.SEEK_END)
+            return subprocess.CompletedProcess(child.args, code, stdout.read(), stderr.read())
 
-    def _answer(self, call: PendingCall, found: ProgramAnswer) -> Answer:
+    def _answer(self, call: PendingCall, output: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
-        text = without_secrets(replace_half_pairs(found.text or ""))
-        prompt = token_count_of(found.prompt_tokens, expected.prompt)
-        answer = token_count_of(found.answer_tokens, expected.answer if text else 0)
-        cost = cost_of(found.cost_usd)
-        was_charged = found.prompt_tokens + found.answer_tokens > 0
+        text = without_secrets(replace_half_pairs(output.text or ""))
+        prompt = token_count_of(output.prompt_tokens, expected.prompt)
+        answer = token_count_of(output.answer_tokens, expected.answer if text else 0)
+        cost = cost_of(output.cost_usd)
+        was_charged = output.prompt_tokens + output.answer_tokens > 0
         if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
-        if found.model:
-            self._names.append(_shown(found.model))
+        if output.model:
+            self._names.append(_shown(output.model))
         # Errors from before the first request cost nothing.
-        if found.text is None and not was_charged:
+        if output.text is None and not was_charged:
             return Answer("", 0, 0, 0.0)
         return Answer(text, prompt, answer, cost)
 
@@ -192,28 +195,18 @@ def _end(child: subprocess.Popen[bytes], folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _read(
-    child: subprocess.Popen[bytes], command: str, seconds: float
-) -> subprocess.CompletedProcess[bytes]:
-    """Read all that a program says. Raises `CallFailed` if it is too slow, or says too much."""
-    assert child.stdout is not None and child.stderr is not None  # noqa: S101 - both are pipes
-    out, err = bytearray(), bytearray()
-    until = time.monotonic() + seconds
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ, out)
-        selector.register(child.stderr, selectors.EVENT_READ, err)
-        while True:
-            code = child.poll()
-            ready = selector.select(_POLL_S if code is None else 0)
-            for key, _ in ready:
-                chunk = os.read(key.fd, 65_536)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                key.data.extend(chunk)
-            del err[:-_MAX_ERROR_BYTES]
-            if len(out) > MAX_ANSWER_BYTES:
-                raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
-            if code is not None and not ready:  # what it started may hold the pipes open
-                return subprocess.CompletedProcess(child.args, code, bytes(out), bytes(err))
-            if time.monotonic() > until:
-                raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")
+def _wait(child: subprocess.Popen[bytes], stdout: int, command: str, seconds: float) -> int:
+    """Return the exit code of a program. Raises `CallFailed` if it is too slow, or writes too much.
+
+    stdout: the descriptor of its output.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        code = child.poll()
+        if os.fstat(stdout).st_size > MAX_ANSWER_BYTES:
+            raise CallFailed(f"{command}: its answer is longer than {MAX_ANSWER_BYTES} bytes")
+        if code is not None:
+            return code
+        if time.monotonic() > deadline:
+            raise CallFailed(f"{command} did not answer within {round(seconds, 1):g} seconds")
+        time.sleep(_POLL_S)

@@ -17,8 +17,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from .litellm_client import REFUSAL_STATUSES, REFUSAL_WORDS
 from .prompts import Messages, json_line
-from .responses import REFUSAL_STATUSES, REFUSAL_WORDS
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
 
@@ -118,9 +118,9 @@ def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start
         arguments += ["--model", model]
     if budget_usd is not None:
         arguments += ["--max-budget-usd", f"{max(budget_usd, 0.0001):.4f}"]
-    kept = {name: value for name, value in os.environ.items() if name not in _CLAUDE_SESSION}
+    environment = {name: value for name, value in os.environ.items() if name not in _CLAUDE_SESSION}
     conversation = [message for message in messages if message["role"] != "system"]
-    return arguments, kept | _CLAUDE_SETTINGS, as_text(conversation)
+    return arguments, environment | _CLAUDE_SETTINGS, as_text(conversation)
 
 
 class _ClaudeTokens(BaseModel):
@@ -146,10 +146,10 @@ class _ClaudeResult(BaseModel):
 
 def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     try:
-        found = json.loads(ended.stdout)
+        printed = json.loads(ended.stdout)
         # With the setting "verbose" it prints all events.
-        found = found[-1] if isinstance(found, list) and found else found
-        result = _ClaudeResult.model_validate(found)
+        printed = printed[-1] if isinstance(printed, list) and printed else printed
+        result = _ClaudeResult.model_validate(printed)
     except (ValueError, RecursionError):
         return _unreadable(ended)
     used = result.modelUsage

@@ -7,7 +7,7 @@ another to be read, nor for a thread to start.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +19,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.model_answers import Answer
 
-from .interface import Model
+from .interface import Terms
 from .question import Question
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall, UsageMeter, usage_of
@@ -41,11 +41,16 @@ class CompletedCall:
 class Dispatcher:
     """The queued questions and the calls in flight. Thread-safe."""
 
-    def __init__(self, model: Model, meter: UsageMeter, max_calls: int) -> None:
-        """Take the maximum number of calls in flight."""
-        self._ask = model.ask
-        self._limit = model.terms.limit
-        self._patience_s = model.terms.patience_s
+    def __init__(
+        self,
+        ask: Callable[[PendingCall], Answer],
+        terms: Terms,
+        meter: UsageMeter,
+        max_calls: int,
+    ) -> None:
+        """Take what asks a model, its terms, and the maximum number of calls in flight."""
+        self._ask = ask
+        self._terms = terms
         self._meter = meter
         self._max_calls = max_calls
         self._lock = Lock()
@@ -116,7 +121,7 @@ class Dispatcher:
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
-                pending = self._meter.begin(question, self._limit(question.max_tokens))
+                pending = self._meter.begin(question, self._terms.limit(question.max_tokens))
             except LimitReached as spent:
                 # Calls in flight count with their maximum, so they may leave room.
                 if self._in_flight:
@@ -167,6 +172,7 @@ class Dispatcher:
         if out_of_time is not None:
             pending.problem = pending.problem or LimitReached(NOT_IN_TIME)
             return pending.ended_by(out_of_time)
-        if pending.seconds > self._patience_s:
-            return CallFailed(f"the model did not answer within {self._patience_s:g} seconds")
+        patience_s = self._terms.patience_s
+        if pending.seconds > patience_s:
+            return CallFailed(f"the model did not answer within {patience_s:g} seconds")
         return None

@@ -45,11 +45,11 @@ class Group:
 
         ids: the memories' ids by the short ids of the prompt. notes: the ids of notes.
         """
-        named = tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids))
-        has_lines = not set(named).isdisjoint(notes)
+        own_ids = tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids))
+        has_lines = not set(own_ids).isdisjoint(notes)
         return cls(
             stated.operation,
-            named,
+            own_ids,
             stated.text.strip() if has_lines else " ".join(stated.text.split()),
             tuple(
                 LeftOut(ids.get(omitted.id, omitted.id), omitted.words, omitted.why)
@@ -86,14 +86,14 @@ class WindowGroups:
         """Return the sources with these ids, in the order in which they are shown."""
         return [source for source in self._source.values() if source.id in ids]
 
-    def propose(self, group: Group, kept: Collection[str] = ()) -> Proposal:
-        """Return a group's proposal. kept: memories that stay active. Raises `Unusable`."""
+    def propose(self, group: Group, staying: Collection[str] = ()) -> Proposal:
+        """Return a group's proposal. staying: memories that stay active. Raises `Unusable`."""
         self._refuse(group)
-        replaceable = self._window.may_leave.difference(kept)
+        replaceable = self._window.may_leave.difference(staying)
         operation, survivor = self._outcome(group, replaceable)
         if survivor is None:
-            rest = set(group.ids).difference(kept)
-            linked = {memory_id for memory_id in rest if self._source[memory_id].is_linked}
+            leavable = set(group.ids).difference(staying)
+            linked = {memory_id for memory_id in leavable if self._source[memory_id].is_linked}
             # A new text takes the place of a linked memory.
             replaceable = replaceable.union(linked if len(linked) == 1 else ())
         leaving = tuple(sorted(replaceable.intersection(group.ids).difference([survivor])))
@@ -174,8 +174,8 @@ class WindowGroups:
             and (group.operation != "extract" or memory_id in self._window.derived)
         ]
         if same:
-            kept = (memory_id for memory_id in same if memory_id not in replaceable)
-            survivor = next(kept, same[-1])
+            staying = (memory_id for memory_id in same if memory_id not in replaceable)
+            survivor = next(staying, same[-1])
             is_joined = group.operation in ("merge", "synthesize")
             return ("merge" if is_joined else group.operation), survivor
         if group.operation not in ("merge", "synthesize"):

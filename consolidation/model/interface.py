@@ -1,9 +1,10 @@
-"""The interface of a model, and two models behind it: the writer, and the checker of its drafts."""
+"""The interface of models, and what the writer and the checker of its drafts have in common."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -58,18 +59,7 @@ def limit_with_reasoning(answer_tokens: int) -> int:
 
 
 class Model(Protocol):
-    """Answers calls: a served model, or a recording of one. Thread-safe."""
-
-    @property
-    def terms(self) -> Terms:
-        """The prices and limits."""
-
-    def ask(self, call: PendingCall) -> Answer:
-        """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
-
-
-class Opener(Protocol):
-    """A way to a model that is not opened yet: an address, a program, or a function."""
+    """Answers calls: a served model, a program, or a Python function. Thread-safe."""
 
     @property
     def model(self) -> str:
@@ -83,33 +73,28 @@ class Opener(Protocol):
     def answered_as(self) -> str | None:
         """The name that its last answer gave the model; None if it gave none."""
 
-    def open(self) -> Model:
-        """Return the model. Raises `ModelError` if it cannot be asked."""
-
-
-@dataclass(frozen=True)
-class ModelWithChecker:
-    """A model whose drafts another model checks: each price and limit is the higher of the two."""
-
-    writer: Model
-    checker: Model
-
     @property
     def terms(self) -> Terms:
-        """The higher prices and limits."""
-        writer, checker = self.writer.terms, self.checker.terms
+        """The prices and limits; open it first."""
 
-        def price(prompt_tokens: int, answer_tokens: int) -> float | None:
-            prices = [terms.price(prompt_tokens, answer_tokens) for terms in (writer, checker)]
-            known = [price for price in prices if price is not None]
-            return max(known) if len(known) == len(prices) else None
-
-        return Terms(
-            price,
-            lambda answer_tokens: max(writer.limit(answer_tokens), checker.limit(answer_tokens)),
-            max(writer.patience_s, checker.patience_s),
-        )
+    def open(self) -> Model:
+        """Return itself, ready to be asked. Raises `ModelError` if it cannot be asked."""
 
     def ask(self, call: PendingCall) -> Answer:
-        """Ask the model that the question is for. Raises what that model raises."""
-        return (self.checker if call.question.kind == "check" else self.writer).ask(call)
+        """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
+
+
+def strictest(models: Sequence[Model]) -> Terms:
+    """Return the highest prices and limits of models; without a model, no price and no limit."""
+    terms = [model.terms for model in models]
+
+    def price(prompt_tokens: int, answer_tokens: int) -> float | None:
+        prices = [each.price(prompt_tokens, answer_tokens) for each in terms]
+        known_prices = [price for price in prices if price is not None]
+        return max(known_prices, default=0.0) if len(known_prices) == len(prices) else None
+
+    return Terms(
+        price,
+        lambda tokens: max((each.limit(tokens) for each in terms), default=tokens),
+        max((each.patience_s for each in terms), default=math.inf),
+    )

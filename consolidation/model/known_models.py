@@ -13,7 +13,7 @@ from typing import Any
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .interface import Opener
+from .interface import Model
 from .litellm_model import Endpoint, key_variable
 
 _PRICES = "model_prices_and_context_window_backup.json"
@@ -40,13 +40,13 @@ def refuse_unready(endpoint: Endpoint) -> None:
         run_in_thread(endpoint.open)
 
 
-def refuse_unpriced(opener: Opener) -> None:
+def refuse_unpriced(model: Model) -> None:
     """Refuse a model whose price is unknown, to litellm too. Raises `ModelError`."""
-    if price_of(opener.model, 1, 1) is not None:
+    if price_of(model.model, 1, 1) is not None:
         return
-    if run_in_thread(opener.open).terms.price(1, 1) is None:
+    if run_in_thread(model.open).terms.price(1, 1) is None:
         raise ModelError(
-            f"The price of '{opener.model}' is unknown, so a budget in USD cannot be enforced.",
+            f"The price of '{model.model}' is unknown, so a budget in USD cannot be enforced.",
             "Limit max_tokens or max_calls instead of max_cost or monthly_budget.",
         )
 
@@ -54,10 +54,10 @@ def refuse_unpriced(opener: Opener) -> None:
 def price_of(model: str, prompt_tokens: int, answer_tokens: int) -> float | None:
     """Return what a call costs in USD; None if the table does not know it."""
     entry = _entry_of(model)
-    read, written = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
-    if not isinstance(read, int | float) or not isinstance(written, int | float):
+    asked, answered = entry.get("input_cost_per_token"), entry.get("output_cost_per_token")
+    if not isinstance(asked, int | float) or not isinstance(answered, int | float):
         return None
-    return float(read * prompt_tokens + written * answer_tokens)
+    return float(asked * prompt_tokens + answered * answer_tokens)
 
 
 def _provider_of(model: str) -> str | None:
@@ -66,17 +66,17 @@ def _provider_of(model: str) -> str | None:
     if not slash:
         provider = _entry_of(model).get("litellm_provider")
         return provider if isinstance(provider, str) else None
-    known = _table(_PROVIDERS).get("providers", {})
-    return prefix if prefix in known or bool(_entry_of(model)) else None
+    providers = _table(_PROVIDERS).get("providers", {})
+    return prefix if prefix in providers or bool(_entry_of(model)) else None
 
 
 def _entry_of(model: str) -> dict[str, Any]:
     """Return the row of a model, with or without its provider's name before it."""
     table = _table(_PRICES)
-    prefix, _, rest = model.partition("/")
+    prefix, _, name = model.partition("/")
     entry = table.get(model)
-    if entry is None and table.get(rest, {}).get("litellm_provider") == prefix:
-        entry = table[rest]
+    if entry is None and table.get(name, {}).get("litellm_provider") == prefix:
+        entry = table[name]
     return entry if isinstance(entry, dict) else {}
 
 

@@ -1,15 +1,20 @@
-"""Load litellm without telemetry, redirects and log lines, and with a limit on answers."""
+"""Load litellm, without telemetry and redirects, and read its responses and errors."""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from json import JSONDecodeError
 from threading import Lock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from slowwave.store.conversations.messages import replace_half_pairs
 
 if TYPE_CHECKING:
     import httpx
@@ -28,6 +33,27 @@ _ENVIRONMENT = {
 }
 # More than any answer, reasoning included; without a limit an answer could exhaust the memory.
 MAX_ANSWER_BYTES = 4 * 1024 * 1024
+# More than any answer takes, and small enough for SQLite and prices.
+_MAX_TOKENS = 10**9
+# The longest part of a provider's message that is shown.
+_MAX_SHOWN = 300
+# Statuses that every other call would get, too: no key, no money, no permission, no such model.
+REFUSAL_STATUSES = (401, 402, 403, 404)
+# The same, in the words of providers that send another status: a pattern.
+REFUSAL_WORDS = (
+    r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
+    r"api key not valid|invalid api key"
+)
+_REFUSAL = re.compile(REFUSAL_WORDS, re.IGNORECASE)
+# Refusals of the question, which another request style cannot fix. litellm knows some.
+_ABOUT_QUESTION = re.compile(
+    r"content[ _](policy|filter|management)|safety system|moderation|"
+    r"(context|input|prompt)\b.{0,40}\b(length|size|window|limit|too long)|"
+    r"maximum number of tokens",
+    re.IGNORECASE,
+)
+# Refusals of the request style: llama-cpp-python's server sends them with status 500.
+_ABOUT_STYLE = re.compile(r"response_format|json_schema")
 
 
 def load_litellm() -> Any:
@@ -91,10 +117,10 @@ def limit_answers(client: httpx.Client) -> None:
             self._stream = stream
 
         def __iter__(self) -> Iterator[bytes]:
-            read = 0
+            byte_count = 0
             for chunk in self._stream:
-                read += len(chunk)
-                if read > MAX_ANSWER_BYTES:
+                byte_count += len(chunk)
+                if byte_count > MAX_ANSWER_BYTES:
                     raise AnswerRefused(
                         f"the server's answer is longer than {MAX_ANSWER_BYTES} bytes"
                     )
@@ -160,3 +186,83 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
+
+
+def cost_of(reported: Any) -> float | None:
+    """Return a reported cost in USD; None if it is unknown or implausible."""
+    is_plausible = isinstance(reported, int | float) and math.isfinite(reported) and reported >= 0
+    return float(reported) if is_plausible else None
+
+
+def one_line(text: str) -> str:
+    """Return the beginning of a message, as one line."""
+    return " ".join(text.split())[:_MAX_SHOWN]
+
+
+def text_of(message: Any) -> str:
+    """Return the text of a message; some providers answer by a tool call."""
+    calls = getattr(message, "tool_calls", None) or []
+    content = message.content or (calls[0].function.arguments if calls else "")
+    # Neither a file nor a question can hold what UTF-8 cannot encode.
+    return replace_half_pairs(str(content or ""))
+
+
+def why_unusable(choice: Any, content: str) -> str | None:
+    """Return why an answer is unusable; None if it may be used."""
+    refusal = getattr(choice.message, "refusal", None) or (
+        getattr(choice.message, "provider_specific_fields", None) or {}
+    ).get("refusal")
+    if refusal := str(refusal or "").strip():
+        return f"the model will not answer: {refusal.splitlines()[0][:_MAX_SHOWN]}"
+    if choice.finish_reason == "content_filter":
+        return "the provider's filter withheld the answer"
+    if not content.strip() and choice.finish_reason != "length":
+        return "the model's answer is empty"
+    return None
+
+
+def retry_after(error: BaseException | None) -> float | None:
+    """Return the seconds that a server asks to wait; None if it does not say, or names a date."""
+    headers = getattr(error, "litellm_response_headers", None) or {}
+    text = str(headers.get("retry-after", "")).strip()
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
+
+
+def token_count_of(reported: Any, expected: int) -> int:
+    """Return the number of tokens that a server reports, or the expected one if implausible."""
+    if not isinstance(reported, int) or reported <= 0:
+        return expected
+    return min(reported, _MAX_TOKENS)
+
+
+def refuses_all(error: BaseException) -> bool:
+    """Whether every other call would fail in the same way."""
+    if getattr(error, "status_code", None) in REFUSAL_STATUSES:
+        return True
+    return _REFUSAL.search(str(error)) is not None
+
+
+def is_transient(error: BaseException, errors: ModuleType) -> bool:
+    """Whether the same call may succeed later. errors: litellm's exceptions module."""
+    passing = (
+        errors.RateLimitError,
+        errors.InternalServerError,
+        errors.ServiceUnavailableError,
+        errors.APIConnectionError,
+        errors.BadGatewayError,
+        errors.Timeout,
+    )
+    redirects = 300 <= (status_of(error) or 0) < 400
+    return isinstance(error, passing) and not redirects and not refuses_all(error)
+
+
+def is_beyond_style(error: Exception, errors: ModuleType) -> bool:
+    """Whether no other request style would help: the question or the caller is refused.
+
+    errors: litellm's exceptions module.
+    """
+    if isinstance(error, errors.InternalServerError):
+        return _ABOUT_STYLE.search(str(error)) is None
+    of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
+    is_about_question = _ABOUT_QUESTION.search(str(error)) is not None
+    return is_about_question or isinstance(error, of_the_question) or refuses_all(error)

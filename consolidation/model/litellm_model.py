@@ -11,18 +11,23 @@ from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
-from .answer_forms import RequestStyle, response_format
+from .answer_forms import RequestStyle, breaks_off, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
-from .litellm_client import load_litellm, status_of, was_sent, why_not_json, why_unreadable
-from .parsing import breaks_off
-from .responses import (
+from .litellm_client import (
     cost_of,
     is_beyond_style,
     is_transient,
+    load_litellm,
     one_line,
-    read_completion,
     refuses_all,
     retry_after,
+    status_of,
+    text_of,
+    token_count_of,
+    was_sent,
+    why_not_json,
+    why_unreadable,
+    why_unusable,
 )
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import PendingCall
@@ -45,13 +50,14 @@ _OVERHEAD_S = 2.0
 _MIN_WINDOW = 8_192
 # What litellm writes before a server's message, as in "litellm.NotFoundError: OpenAIException - ".
 _NAMES_OF_ERRORS = re.compile(r"(?:[\w.]+(?:Error|Exception)(?:: | - ))+")
-# More than the average token of an answer.
-_MAX_LETTERS_PER_TOKEN = 16
 
 
-@dataclass(frozen=True)
+@dataclass
 class Endpoint:
-    """The address of a model. `model` is litellm's name for it."""
+    """A served model. `model` is litellm's name for it.
+
+    It remembers the request style that its server accepts.
+    """
 
     model: str
     api_base: str | None = None
@@ -61,12 +67,16 @@ class Endpoint:
     answered_as: str | None = field(default=None, init=False)
     # Concurrent calls.
     concurrency: ClassVar = 4
+    # None until it is opened.
+    _litellm: Any = field(default=None, init=False, compare=False, repr=False)
 
-    def open(self) -> ServedModel:
-        """Load litellm and return the model.
+    def open(self) -> Endpoint:
+        """Load litellm, once, and return itself.
 
         Raises `ModelError` if litellm does not know the model or a key is missing.
         """
+        if self._litellm is not None:
+            return self
         litellm = load_litellm()
         try:
             _, provider, *_ = litellm.get_llm_provider(self.model, api_base=self.api_base)
@@ -75,48 +85,35 @@ class Endpoint:
                 f"litellm does not know the model '{self.model}'.",
                 "Use a litellm name such as openai/gpt-4o-mini or ollama_chat/qwen3.",
             ) from error
-        found = litellm.validate_environment(self.model, api_base=self.api_base)
-        missing = [] if found["keys_in_environment"] else found["missing_keys"]
+        environment = litellm.validate_environment(self.model, api_base=self.api_base)
+        missing_keys = [] if environment["keys_in_environment"] else environment["missing_keys"]
         # Addresses have defaults, and clouds authorize in other ways than by a key.
-        missing = [name for name in missing if "API_KEY" in name]
+        missing_keys = [name for name in missing_keys if "API_KEY" in name]
         why = f"No API key is set for the model '{self.model}'."
         # litellm takes a blank key for one.
         name = key_variable(provider)
-        if found["keys_in_environment"] and not os.environ.get(name, "-").strip():
-            missing, why = [name], f"The variable {name} is empty."
-        if missing and self.api_base is None:
-            raise ModelError(why, f"Set {' or '.join(missing)}.")
-        # A local server needs no key, but the client must send one.
-        return ServedModel(self, litellm, "none" if missing else None)
-
-
-def key_variable(provider: str) -> str:
-    """Return the variable that most providers' keys have."""
-    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
-
-
-class ServedModel:
-    """Calls one model; remembers the request style that its server accepts."""
-
-    def __init__(self, endpoint: Endpoint, litellm: Any, key: str | None) -> None:
-        """Take the endpoint; use `Endpoint.open` to make one."""
-        self._endpoint = endpoint
-        self._litellm = litellm
-        # None: litellm finds the provider's key in the environment.
-        self._key = key
+        if environment["keys_in_environment"] and not os.environ.get(name, "-").strip():
+            missing_keys, why = [name], f"The variable {name} is empty."
+        if missing_keys and self.api_base is None:
+            raise ModelError(why, f"Set {' or '.join(missing_keys)}.")
+        # A local server needs no key, but the client must send one. None: litellm finds the
+        # provider's key in the environment.
+        self._key = "none" if missing_keys else None
         # Whether it reasons before it answers, by default; Claude only does so on request.
-        is_claude = "claude" in endpoint.model
-        self._reasons = not is_claude and bool(litellm.supports_reasoning(endpoint.model))
+        is_claude = "claude" in self.model
+        self._reasons = not is_claude and bool(litellm.supports_reasoning(self.model))
         self._style = RequestStyle(has_temperature=not self._reasons)
-        self._timeout_s = endpoint.timeout_s * (REASONING_FACTOR if self._reasons else 1)
+        self._timeout_s = self.timeout_s * (REASONING_FACTOR if self._reasons else 1)
+        self._litellm = litellm
         # Looked up once: that there is no price takes as long as a price.
         self._has_price = True
         self._has_price = self._price(1, 1) is not None
+        return self
 
     @property
     def terms(self) -> Terms:
         """The prices that litellm knows, if any, and the limits."""
-        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self._endpoint.first_wait_s)
+        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
         # A server may send a byte at a time.
         patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
         return Terms(self._price, self._limit, patience_s)
@@ -126,7 +123,7 @@ class ServedModel:
             return None
         try:
             prompt, answer = self._litellm.cost_per_token(
-                model=self._endpoint.model,
+                model=self.model,
                 prompt_tokens=prompt_tokens,
                 completion_tokens=answer_tokens,
             )
@@ -185,7 +182,7 @@ class ServedModel:
         import tenacity
 
         errors = self._litellm.exceptions
-        growing = tenacity.wait_exponential(multiplier=self._endpoint.first_wait_s)
+        growing = tenacity.wait_exponential(multiplier=self.first_wait_s)
 
         def is_worth_waiting(error: BaseException) -> bool:
             return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
@@ -223,17 +220,22 @@ class ServedModel:
     def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
-        found = read_completion(response, call)
-        # A server that ignores the limit must not fill the file.
-        max_letters = call.max_tokens * _MAX_LETTERS_PER_TOKEN
-        cleaned = self._clean(found.text[:max_letters])
-        tokens = found.prompt_tokens, found.answer_tokens
-        answer = Answer(cleaned, *tokens, self._cost(response, *tokens))
-        if found.unusable is not None:
+        if not response.choices:
+            call.lose()
+            raise CallFailed("the model sent no answer")
+        choice, usage = response.choices[0], getattr(response, "usage", None)
+        text, expected = text_of(choice.message), call.estimate
+        tokens = (
+            token_count_of(getattr(usage, "prompt_tokens", None), expected.prompt),
+            token_count_of(
+                getattr(usage, "completion_tokens", None), expected.answer if text else 0
+            ),
+        )
+        answer = Answer(self._clean(text), *tokens, self._cost(response, *tokens))
+        if (why := why_unusable(choice, text)) is not None:
             call.waste(answer)
-            raise CallFailed(self._clean(found.unusable))
-        is_too_long = found.is_cut_off or len(found.text) > max_letters
-        return answer, is_too_long or breaks_off(cleaned)
+            raise CallFailed(self._clean(why))
+        return answer, choice.finish_reason == "length" or breaks_off(answer.answer)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
         from openai import OpenAIError
@@ -242,9 +244,9 @@ class ServedModel:
         timeout_s = self._timeout(call)
         try:
             return self._litellm.completion(
-                model=self._endpoint.model,
+                model=self.model,
                 messages=call.question.messages,
-                api_base=self._endpoint.api_base,
+                api_base=self.api_base,
                 api_key=self._key,
                 timeout=timeout_s,
                 max_tokens=call.max_tokens,
@@ -267,7 +269,7 @@ class ServedModel:
 
     def _window(self, call: PendingCall) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
-        if not self._endpoint.model.startswith(("ollama/", "ollama_chat/")):
+        if not self.model.startswith(("ollama/", "ollama_chat/")):
             return {}
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
@@ -279,9 +281,9 @@ class ServedModel:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        known = self._price(prompt_tokens, answer_tokens)
-        if known is not None:
-            return known
+        price = self._price(prompt_tokens, answer_tokens)
+        if price is not None:
+            return price
         try:
             return cost_of(self._litellm.completion_cost(completion_response=response))
         except Exception:  # noqa: BLE001 - litellm raises a bare Exception for "no price"
@@ -300,4 +302,9 @@ class ServedModel:
         return f"the call to the model failed: {coded}"
 
     def _clean(self, text: str) -> str:
-        return without_secrets(text, self._endpoint.api_base)
+        return without_secrets(text, self.api_base)
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable that most providers' keys have."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"

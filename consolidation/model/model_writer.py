@@ -11,50 +11,52 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
-from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job
+from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
 from slowwave.store.model_answers import Answer
 
 from .dispatcher import CompletedCall, Dispatcher
-from .interface import Model, Models, ModelWithChecker, Opener
+from .interface import Model, Models, strictest
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
-from .usage_limits import BudgetOwner, UsageLimits, UsageMeter
+from .usage_limits import BudgetOwner, PendingCall, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
 _POLL_S = 0.2
 
 
-class ModelWriter:
+class ModelWriter(Writer):
     """Asks a model about windows."""
 
     name = "model"
 
     def __init__(
         self,
-        opener: Opener,
+        model: Model,
         concurrency: int = 4,
         limits: UsageLimits | None = None,
         recordings: Recordings | None = None,
-        checker: Opener | Literal["same", "none"] = "same",
+        checker: Model | Literal["same", "none"] = "same",
         owner: BudgetOwner | None = None,
     ) -> None:
-        """Take the way to the model, the maximum number of concurrent calls, and the usage limits.
+        """Take the model, the maximum number of concurrent calls, and the usage limits.
 
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
         the drafts; with "none" only a program does. owner: grants a shared budget.
         """
-        self._opener = opener
-        self._checker = opener if checker == "same" else None if checker == "none" else checker
-        named = None if self._checker is None else self._checker.model
-        self.models = Models(opener.model, named, self._full_name)
-        self.model, self.checker, self.key = opener.model, named, self.models.key
+        reader = model if checker == "same" else None if checker == "none" else checker
+        reader_name = None if reader is None else reader.model
+        self.models = Models(model.model, reader_name, self._full_name)
+        self.model, self.checker, self.key = model.model, reader_name, self.models.key
         self._recordings = recordings or Recordings()
+        # The models to ask, first the writing one; none if all answers come from a recording.
+        self._asked: list[Model] = [model] if self._recordings.asks else []
+        if self._asked and reader is not None and reader != model:
+            self._asked.append(reader)
         self._concurrency = concurrency
         self._limits = limits or UsageLimits()
         self._owner = owner
-        self._opened: Model | None = None
         self._dispatcher: Dispatcher | None = None
         self._session: _Session[Any] | None = None
         self._meter: UsageMeter | None = None
@@ -75,24 +77,22 @@ class ModelWriter:
         return Usage() if self._session is None else self._session.unfinished
 
     def make_ready(self) -> None:
-        """Open the models, unless all answers come from a recording.
-
-        Raises `ModelError` if one cannot be asked.
-        """
-        if self._opened is None:
-            served: Model | None = None
-            if self._recordings.asks:
-                served = self._opener.open()
-                if self._checker is not None and self._checker != self._opener:
-                    served = ModelWithChecker(served, self._checker.open())
-            self._opened = replace(self._recordings, served=served)
+        """Open the models. Raises `ModelError` if one cannot be asked."""
+        for model in self._asked:
+            model.open()
 
     def _full_name(self, name: str) -> str:
         """Return a model's name, and the one that its answers give it, if any."""
-        for opener in (self._opener, self._checker):
-            if opener is not None and opener.model == name and opener.answered_as:
-                return f"{name} ({opener.answered_as})"
+        for model in self._asked:
+            if model.model == name and model.answered_as:
+                return f"{name} ({model.answered_as})"
         return name
+
+    def _ask(self, call: PendingCall) -> Answer:
+        """Return the recorded answer, or that of the model that the question is for."""
+        is_check = call.question.kind == "check"
+        model = self._asked[-1 if is_check else 0] if self._asked else None
+        return self._recordings.ask(call, model)
 
     def give_back(self) -> None:
         """Return the rest of a shared budget."""
@@ -114,11 +114,11 @@ class ModelWriter:
         answers: where they are kept; None keeps none.
         """
         self.make_ready()
-        assert self._opened is not None  # noqa: S101 - make_ready has set it
+        terms = strictest(self._asked)
         if self._meter is None:
             # One for this writer: a trial night counts, too.
-            self._meter = UsageMeter(self._limits, self._opened.terms.price, self._owner)
-        self._dispatcher = Dispatcher(self._opened, self._meter, self._concurrency)
+            self._meter = UsageMeter(self._limits, terms.price, self._owner)
+        self._dispatcher = Dispatcher(self._ask, terms, self._meter, self._concurrency)
         self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)
@@ -181,10 +181,10 @@ class _Session(Generic[Made]):
         if question is None:
             self._bills.pop(dialogue, None)
             return
-        kept = self._answers.find(question.id) if self._answers is not None else None
-        if kept is not None and question.is_answered_by(kept.answer):
-            self._recordings.record(question, kept)
-            self._replied.append((dialogue, Reply(kept.answer, Usage(cached=1))))
+        kept_answer = self._answers.find(question.id) if self._answers is not None else None
+        if kept_answer is not None and question.is_answered_by(kept_answer.answer):
+            self._recordings.record(question, kept_answer)
+            self._replied.append((dialogue, Reply(kept_answer.answer, Usage(cached=1))))
         else:
             self._asking[question] = dialogue
             # Windows that are begun are completed first.
@@ -194,14 +194,14 @@ class _Session(Generic[Made]):
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
         completed = list(map(self._masked, self._dispatcher.completed(seconds)))
-        kept = [
+        readable = [
             (call.question.id, call.question.model, call.outcome)
             for call in completed
             if isinstance(call.outcome, Answer)
             and call.question.is_answered_by(call.outcome.answer)
         ]
-        if kept and self._answers is not None:
-            self._answers.keep(kept)
+        if readable and self._answers is not None:
+            self._answers.keep(readable)
         for call in completed:
             outcome = call.outcome.answer if isinstance(call.outcome, Answer) else call.outcome
             if not isinstance(outcome, str | Unanswered):

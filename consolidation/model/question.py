@@ -19,8 +19,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.records import json_text
 
-from .answer_forms import AnswerForm, Shape, schema_of
-from .parsing import read_answer
+from .answer_forms import AnswerForm, Shape, read_answer, schema_of
 from .prompts import Messages, ask_to_reformat
 from .unanswered import Unanswered, UnreadableAnswer
 
@@ -70,8 +69,8 @@ class Question(Generic[Shape]):
     @cached_property
     def id(self) -> str:
         """The key of its answer in the file, the same for a correction."""
-        asked = hashlib.sha256(json_text(self.asked).encode()).hexdigest()
-        return hashlib.sha256(f"{self.model}\n{asked}".encode()).hexdigest()
+        digest = hashlib.sha256(json_text(self.asked).encode()).hexdigest()
+        return hashlib.sha256(f"{self.model}\n{digest}".encode()).hexdigest()
 
     def is_answered_by(self, text: str) -> bool:
         """Whether a text has the requested form."""
@@ -87,11 +86,11 @@ class Question(Generic[Shape]):
 
     def corrected(self, error: UnreadableAnswer) -> Question[Shape]:
         """Return the question that asks again after an unreadable answer."""
-        more = count_tokens(error.text) + count_tokens(str(error))
+        added_tokens = count_tokens(error.text) + count_tokens(str(error))
         return replace(
             self,
             correction=ask_to_reformat(error.text, str(error)),
-            estimate=replace(self.estimate, prompt=self.estimate.prompt + more),
+            estimate=replace(self.estimate, prompt=self.estimate.prompt + added_tokens),
         )
 
 
@@ -147,8 +146,8 @@ def ask(question: Question[Shape], bill: Bill) -> Asking[Shape]:
     try:
         return (yield from _ask_once(question, bill))
     except UnreadableAnswer as error:
-        again = question.corrected(error)
-    return (yield from _ask_once(again, bill))
+        correction = question.corrected(error)
+    return (yield from _ask_once(correction, bill))
 
 
 def _ask_once(question: Question[Shape], bill: Bill) -> Asking[Shape]:

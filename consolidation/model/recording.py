@@ -26,8 +26,8 @@ from slowwave.store.model_answers import Answer
 from slowwave.store.opening import open_text, refuse_database
 from slowwave.store.records import json_text, read_json
 
-from .interface import Model, Terms
-from .parsing import first_fault
+from .answer_forms import first_fault
+from .interface import Model
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
@@ -35,7 +35,6 @@ from .usage_limits import PendingCall
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
-_FREE = Terms(lambda prompt_tokens, answer_tokens: 0.0, lambda tokens: tokens, float("inf"))
 # The beginning of each line that is written here.
 _HEAD = b'{"key":"'
 
@@ -86,12 +85,12 @@ def read_recording(path: Path) -> Recording:
     models: set[str] = set()
     with file_errors("read", path, error_type=RecordingError), open_text(path) as lines:
         for number, line in enumerate(lines, start=1):
-            read = _read(line, number, path)
-            if read is not None:
-                tokens = read.prompt_tokens, read.completion_tokens
-                answer = Answer(read.answer, *tokens, read.cost_usd)
-                answers[question_key(read.model, read.messages)] = answer
-                models.add(read.model)
+            recorded = _read(line, number, path)
+            if recorded is not None:
+                tokens = recorded.prompt_tokens, recorded.completion_tokens
+                answer = Answer(recorded.answer, *tokens, recorded.cost_usd)
+                answers[question_key(recorded.model, recorded.messages)] = answer
+                models.add(recorded.model)
     return Recording(path, answers, frozenset(models))
 
 
@@ -99,17 +98,17 @@ def _read(line: bytes, number: int, path: Path) -> _RecordedLine | None:
     if not line.strip():
         return None
     try:
-        read = _RecordedLine.model_validate_json(line)
+        recorded = _RecordedLine.model_validate_json(line)
     except ValidationError as error:
         if _breaks_off(line):
             return None
         why = first_fault(error)
         raise RecordingError(f"Line {number} of {path} is not a recorded answer: {why}.") from error
-    if read.key not in (None, question_key(read.model, read.messages)):
+    if recorded.key not in (None, question_key(recorded.model, recorded.messages)):
         raise RecordingError(
             f"Line {number} of {path} is not a recorded answer: its key is that of another prompt."
         )
-    return read
+    return recorded
 
 
 def _breaks_off(line: bytes) -> bool:
@@ -162,28 +161,26 @@ def _appending(path: Path) -> Iterator[int]:
 def _append(path: Path, line: Mapping[str, Any]) -> None:
     """Append a line, after ending a truncated last one; nothing is ever removed."""
     text = json.dumps(line, ensure_ascii=False, separators=(",", ":"))
-    left = memoryview(text.encode(errors="backslashreplace") + b"\n")
+    remaining_bytes = memoryview(text.encode(errors="backslashreplace") + b"\n")
     with _appending(path) as opened:
         size = os.fstat(opened).st_size
         if size and os.pread(opened, 1, size - 1) != b"\n":
             os.write(opened, b"\n")
-        while left:
-            left = left[os.write(opened, left) :]
+        while remaining_bytes:
+            remaining_bytes = remaining_bytes[os.write(opened, remaining_bytes) :]
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """What a run records to and replays from: either, or both. A model in front of a served one.
+    """What a run records to and replays from: either, or both.
 
-    A recorded answer costs nothing; else the served model is asked, and its answer recorded.
+    A recorded answer costs nothing; else a model is asked, and its answer recorded.
     """
 
     recorder: Recorder | None = None
     recording: Recording | None = None
     # Gets the prompts that the recording does not answer.
     missing: Recorder | None = None
-    # None if no model is asked.
-    served: Model | None = None
 
     @property
     def asks(self) -> bool:
@@ -198,21 +195,16 @@ class Recordings:
         path, error = self.recorder.path, self.recorder.error
         return f"Not all answers were recorded in {path}: {error.strerror}."
 
-    @property
-    def terms(self) -> Terms:
-        """Those of the served model; a recording costs nothing."""
-        return _FREE if self.served is None else self.served.terms
-
-    def ask(self, call: PendingCall) -> Answer:
-        """Return the recorded or served answer. Raises `CallFailed` if there is none."""
+    def ask(self, call: PendingCall, model: Model | None) -> Answer:
+        """Return the recorded answer, or the model's. Raises `CallFailed` if there is none."""
         question, answers = call.question, self.recording.answers if self.recording else {}
-        answer = known = answers.get(question_key(question.model, question.messages))
+        answer = recorded = answers.get(question_key(question.model, question.messages))
         if answer is None:
-            if self.served is None:
+            if model is None:
                 raise CallFailed(self._missing(question))
-            answer = self.served.ask(call)
+            answer = model.ask(call)
         self.record(question, answer)
-        return answer if known is None else Answer(known.answer, 0, 0, 0.0)
+        return answer if recorded is None else Answer(recorded.answer, 0, 0, 0.0)
 
     def record(self, question: Question[Any], answer: Answer) -> None:
         """Record an answer, if answers are recorded."""
@@ -247,6 +239,6 @@ def open_recordings(record: Path | None, replay: Path | None) -> Recordings:
         with writing, _appending(record) as opened:
             if not stat.S_ISREG(os.fstat(opened).st_mode):
                 raise RecordingError(f"Cannot write {record}: it is not a regular file.")
-            known = read_recording(record).answers
-        recorder = Recorder(record, {key: kept.answer for key, kept in known.items()})
+            recorded = read_recording(record).answers
+        recorder = Recorder(record, {key: answer.answer for key, answer in recorded.items()})
     return Recordings(recorder, recording, missing)

@@ -17,7 +17,7 @@ from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.thresholds import ANSWERED_SHARE, WINDOW_TOKENS
 
 from .answer_forms import CHECK, WRITE
-from .interface import Opener
+from .interface import Model
 from .model_writer import ModelWriter
 from .prompts import DraftToCheck, ask_to_check, ask_to_write
 from .question import Bill, Dialogue, Question, ask
@@ -56,7 +56,7 @@ class WindowPrice:
 
 
 def ask_samples(
-    writer: Opener, checker: Opener | None
+    writer: Model, checker: Model | None
 ) -> tuple[tuple[SampleAnswer, ...], WindowPrice]:
     """Ask a question to write, and one to check if there is a checker.
 
@@ -65,17 +65,19 @@ def ask_samples(
     price = writer.open().terms.price
     if checker is not None:
         checker.open()
-    asked = ask_to_write(_SAMPLE, frozenset())
-    answers = [_ask_sample(writer, Question(writer.model, WRITE, asked, estimate_window(_SAMPLE)))]
+    messages = ask_to_write(_SAMPLE, frozenset())
+    answers = [
+        _ask_sample(writer, Question(writer.model, WRITE, messages, estimate_window(_SAMPLE)))
+    ]
     if checker is not None and answers[0].why is None:
-        asked = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
-        estimate = estimate_check(asked[1]["content"], 1)
-        answers.append(_ask_sample(checker, Question(checker.model, CHECK, asked, estimate)))
+        messages = ask_to_check([DraftToCheck("synthesize", _SAMPLE, _SAMPLE[1].text)])
+        estimate = estimate_check(messages[1]["content"], 1)
+        answers.append(_ask_sample(checker, Question(checker.model, CHECK, messages, estimate)))
     prompt, answer = TOKENS_OF_WRITING + WINDOW_TOKENS, round(ANSWERED_SHARE * WINDOW_TOKENS)
     return tuple(answers), WindowPrice(prompt, answer, price(prompt, answer))
 
 
-def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
+def _ask_sample(model: Model, question: Question[Any]) -> SampleAnswer:
     """Ask as a night does: once more if the answer is unreadable."""
 
     def dialogue() -> Dialogue[SampleAnswer]:
@@ -87,6 +89,6 @@ def _ask_sample(opener: Opener, question: Question[Any]) -> SampleAnswer:
         seconds = round(time.monotonic() - began, 2)
         yield SampleAnswer(question.kind, question.model, seconds, bill.total, why)
 
-    asking = ModelWriter(opener, 1, UsageLimits(seconds=_MAX_SECONDS))
+    asking = ModelWriter(model, 1, UsageLimits(seconds=_MAX_SECONDS))
     ((answer,),) = asking.ask(iter([dialogue()]), None)
     return answer

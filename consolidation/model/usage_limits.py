@@ -185,7 +185,6 @@ class UsageMeter:
         self._lock = RLock()
         self._calls = 0
         self._used = Usage()
-        self._lost: list[Estimate] = []
         self._in_flight: list[PendingCall] = []
 
     def begin(self, question: Question[Any], max_tokens: int) -> PendingCall:
@@ -210,8 +209,8 @@ class UsageMeter:
 
     def lose(self, estimate: Estimate) -> None:
         """Count a lost answer with its estimate."""
-        with self._lock:
-            self._lost.append(estimate)
+        price = self._price(estimate.prompt, estimate.answer)
+        self.charge(Usage(0, 0, estimate.prompt, estimate.answer, price))
 
     def charge(self, used: Usage) -> None:
         """Count the usage of an answer whose call continues."""
@@ -274,17 +273,15 @@ class UsageMeter:
             self._owner.give_back(self._granted.minus(used))
             self._granted = self._granted.nothing()
             # Later calls need a new grant.
-            self._calls, self._used, self._lost = 0, Usage(), []
+            self._calls, self._used = 0, Usage()
 
     def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Portion:
-        """Return the usage with `calls` more, lost answers, and reservations."""
-        used, cost = self._used, self._used.cost_usd
-        sizes = [*reserved, *self._lost]
-        for size in sizes:
-            price = self._price(size.prompt, size.answer)
-            cost = None if cost is None or price is None else cost + price
-        tokens = used.prompt_tokens + used.completion_tokens + sum(size.total for size in sizes)
-        return Portion(self._calls + calls, tokens, cost)
+        """Return the usage with `calls` more, and reservations."""
+        used = self._used
+        for size in reserved:
+            used += Usage(0, 0, size.prompt, size.answer, self._price(size.prompt, size.answer))
+        tokens = used.prompt_tokens + used.completion_tokens
+        return Portion(self._calls + calls, tokens, used.cost_usd)
 
     def _reached(self, needed: Portion, estimate: Estimate) -> str | None:
         """Return which limit would be exceeded, after asking the owner for what is lacking."""

@@ -132,8 +132,8 @@ class WindowDialogue:
         """Ask to write all groups, or to repair faulty ones, and check them by program."""
         derived, sources = self._window.derived, self._job.sources
         if faulty:
-            named = {memory_id for checked in faulty for memory_id in checked.group.ids}
-            sources = tuple(self._groups.sources(named))
+            faulty_ids = {memory_id for checked in faulty for memory_id in checked.group.ids}
+            sources = tuple(self._groups.sources(faulty_ids))
         ids = prompts.short_ids(sources)
         if faulty:
             short = {memory_id: shown for shown, memory_id in ids.items()}
@@ -155,18 +155,18 @@ class WindowDialogue:
     def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
         """Return the groups with a proposal, checked by program, and those without."""
         written = WrittenGroups([], [], [])
-        taken: set[str] = set()
+        taken_ids: set[str] = set()
         notes = [source.id for source in self._job.sources if source.is_note]
         for stated in answered:
             group = Group.of(stated, ids, notes)
             try:
-                if not taken.isdisjoint(group.ids):
+                if not taken_ids.isdisjoint(group.ids):
                     raise Unusable("one of its ids is in another group already")
                 proposal = self._groups.propose(group)
             except Unusable as error:
                 written.unproposed.append(Unproposed(group, str(error)))
                 continue
-            taken.update(group.ids)
+            taken_ids.update(group.ids)
             if self._groups.is_wanted(proposal):
                 sources = self._groups.sources(group.ids)
                 faults = tuple(find_faults(proposal, sources))
@@ -193,12 +193,12 @@ class WindowDialogue:
         if self._models.checker is not None and drafts:
             objections = yield from check_drafts(self._models.checker, drafts, self._bill)
         count = len(written.candidates)
-        for ids, found in zip(written.conflicts, objections[count:], strict=True):
-            if not found.reasons:
+        for ids, checked in zip(written.conflicts, objections[count:], strict=True):
+            if not checked.reasons:
                 self._add_conflicts(ids)
         return [
-            replace(candidate, objections=found.plus(candidate.objections))
-            for candidate, found in zip(written.candidates, objections[:count], strict=True)
+            replace(candidate, objections=checked.plus(candidate.objections))
+            for candidate, checked in zip(written.candidates, objections[:count], strict=True)
         ]
 
     def _add_conflicts(self, ids: Collection[str]) -> None:
@@ -228,16 +228,16 @@ class WindowDialogue:
 
         A memory goes into the first accepted proposal that contains it.
         """
-        kept = []
+        accepted = []
         for result in results:
             if result.state == "planned":
                 if not self._taken.isdisjoint(result.proposal.sources):
                     self._turned_down.append("one of its memories is in another group already")
                     continue
                 self._taken.update(result.proposal.sources)
-            kept.append(result)
-        if kept:
-            for result, part in zip(kept, self._bill.share(len(kept)), strict=True):
+            accepted.append(result)
+        if accepted:
+            for result, part in zip(accepted, self._bill.share(len(accepted)), strict=True):
                 yield replace(result, usage=part)
 
     def _conclude(self, candidate: CheckedGroup) -> Result:

@@ -96,30 +96,30 @@ def compose_block(
     that contain instructions to their reader are omitted, since a fence does not stop a model.
     Raises `EmbedderError` unless words suffice.
     """
-    found = list(_candidates(index, query, now))
-    orders = [hit.memory.id for hit in found if any(map(commands, _texts_of(hit)))]
+    hits = list(_candidates(index, query, now))
+    orders = [hit.memory.id for hit in hits if any(map(commands, _texts_of(hit)))]
     lines = [
-        *(_of_memory(hit) for hit in found if hit.memory.id not in orders),
+        *(_of_memory(hit) for hit in hits if hit.memory.id not in orders),
         *(
             _line(None, source, source, text)
             for source, texts in block.fragments.items()
             for text in texts
         ),
     ]
-    asked = {stem(word) for word in words_of(query.text)}
+    asked_stems = {stem(word) for word in words_of(query.text)}
     worths = {**dict.fromkeys(block.fragments, WORTHS["working"]), **WORTHS, **block.worths}
     lines = [
-        replace(line, score=_score(line, asked, worths), tokens=tokens_of(f"{line.text}\n"))
+        replace(line, score=_score(line, asked_stems, worths), tokens=tokens_of(f"{line.text}\n"))
         for line in lines
     ]
     # Stable: of equal scores the better hit stays first.
     lines.sort(key=lambda line: -line.score)
-    left = block.budget - tokens_of("\n".join([_OPENS, _HEAD, _CLOSES]))
+    remaining_tokens = block.budget - tokens_of("\n".join([_OPENS, _HEAD, _CLOSES]))
     lines = list(_without_repeats(lines))
-    fitting = tuple(_fitting(lines, left))
+    fitting = tuple(_fitting(lines, remaining_tokens))
     unfitting = len(lines) - len(fitting)
-    whole = ContextBlock(fitting, 0, tuple(orders), unfitting, index.words_only)
-    return replace(whole, tokens=tokens_of(whole.text))
+    composed = ContextBlock(fitting, 0, tuple(orders), unfitting, index.words_only)
+    return replace(composed, tokens=tokens_of(composed.text))
 
 
 def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterator[Hit]:
@@ -129,11 +129,11 @@ def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterator[Hi
     if query.as_of is not None:
         return
     core = replace(query.filter, layers=query.filter.layers or ("core",))
-    found = {hit.memory.id for hit in hits}
+    hit_ids = {hit.memory.id for hit in hits}
     current = index.current(now)
     for memory in index.memories:
         is_core = memory.layer == "core" and memory.status == "active" and not memory.expired(now)
-        if is_core and memory.id not in found and core.matches(memory):
+        if is_core and memory.id not in hit_ids and core.matches(memory):
             rivals = current.newer.get(memory.id), current.disputed.get(memory.id)
             yield Hit(memory, 0.0, 0.0, None, None, memory, (), *rivals)
 
@@ -156,21 +156,21 @@ def _of_memory(hit: Hit) -> BlockLine:
         remark = f" {memory.kind}" + "".join(f", {tag}" for tag in memory.tags)
     if hit.rival is not None:
         day = hit.rival.observed_at[:10]
-        relation, named = (
+        relation, reference = (
             ("an older value", f"newer, {day}, {hit.rival.id}")
             if hit.later
             else (f"contradicts {hit.rival.id}", f"{hit.rival.id}, {day}")
         )
         remark += f", {memory.observed_at[:10]}, {relation}"
-        rival = f" [{named}] {hit.rival.content}"
+        rival = f" [{reference}] {hit.rival.content}"
     return _line(memory, label, f"{label}{remark}", memory.content, rival)
 
 
 def _line(
-    memory: Memory | None, label: str, remark: str, content: str, more: str = ""
+    memory: Memory | None, label: str, remark: str, content: str, suffix: str = ""
 ) -> BlockLine:
     """Return a line that has no score yet."""
-    text = _FENCE.sub("&lt;", " ".join(f"[{remark}] {content}{more}".split()))
+    text = _FENCE.sub("&lt;", " ".join(f"[{remark}] {content}{suffix}".split()))
     return BlockLine(memory, label, content, text, 0.0, 0)
 
 
@@ -182,11 +182,13 @@ def _score(line: BlockLine, asked: set[str], worths: Mapping[str, float]) -> flo
 
 def _without_repeats(lines: Iterable[BlockLine]) -> Iterator[BlockLine]:
     """Yield the lines that do not repeat a better one."""
-    kept: list[set[str]] = []
+    kept_words: list[set[str]] = []
     for line in lines:
         words = {token.bare for token in tokenise(line.content)}
-        if not any(len(words & better) > REPEATED_LINE * len(words | better) for better in kept):
-            kept.append(words)
+        if not any(
+            len(words & better) > REPEATED_LINE * len(words | better) for better in kept_words
+        ):
+            kept_words.append(words)
             yield line
 
 

@@ -46,7 +46,7 @@ class Recallable:
 
 
 def read_recallable_of(
-    path: Path, chosen: Sequence[str], model: str, with_shared: bool = False
+    path: Path, chosen_tenants: Sequence[str], model: str, with_shared: bool = False
 ) -> Recallable:
     """Read the memories of the chosen tenants, or of all, and close the file.
 
@@ -54,7 +54,7 @@ def read_recallable_of(
     """
     with open_reading(path) as file:
         shared = shared_tenants(file)
-        tenants = select_tenants(file, chosen)
+        tenants = select_tenants(file, chosen_tenants)
         if with_shared:
             tenants += [tenant for tenant in shared if tenant not in tenants]
         memories = [memory for tenant in tenants for memory in read_recallable(file, tenant)]
@@ -72,7 +72,7 @@ def read_recallable_of(
 
 
 def read_archived_of(
-    path: Path, chosen: Sequence[str], model: str
+    path: Path, chosen_tenants: Sequence[str], model: str
 ) -> tuple[Recallable, dict[str, str]]:
     """Read the archived and expired memories of the chosen tenants, or of all.
 
@@ -80,12 +80,12 @@ def read_archived_of(
     memories are returned as active ones, with their real status by id. Raises `StoreError`.
     """
     with open_reading(path) as file:
-        tenants = select_tenants(file, chosen)
-        found = read_restorable(file, tenants)
-        memories = [replace(memory, status="active", expires_at=None) for memory in found]
+        tenants = select_tenants(file, chosen_tenants)
+        restorable = read_restorable(file, tenants)
+        memories = [replace(memory, status="active", expires_at=None) for memory in restorable]
         vectors = (vector for tenant in tenants for vector in read_vectors(file, model, tenant))
         recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors))
-    return recallable, {memory.id: memory.status for memory in found}
+    return recallable, {memory.id: memory.status for memory in restorable}
 
 
 class Current(NamedTuple):
@@ -147,8 +147,8 @@ class RecallIndex:
         except Exception as error:  # an embedder of the caller may raise anything
             if not self._words_suffice:
                 raise
-            named = "" if isinstance(error, EmbedderError) else f"{type(error).__name__}: "
-            self.words_only = without_secrets(f"{named}{error}")
+            error_type = "" if isinstance(error, EmbedderError) else f"{type(error).__name__}: "
+            self.words_only = without_secrets(f"{error_type}{error}")
 
     def cosines(self, text: str) -> NDArray[np.float32]:
         """Return the cosine of each memory to a text, shape (n,); 0 if embedding fails.
@@ -157,8 +157,8 @@ class RecallIndex:
         """
         if self.words_only is None:
             with self._falling_back():
-                found: NDArray[np.float32] = self.vectors @ self.embedder.encode([text])[0]
-                return found
+                cosines: NDArray[np.float32] = self.vectors @ self.embedder.encode([text])[0]
+                return cosines
         return np.zeros(len(self.memories), dtype=np.float32)
 
     def current(self, now: str) -> Current:
@@ -166,16 +166,18 @@ class RecallIndex:
         if self._current is None or not self._current[0] <= now < self._current[1]:
             ends = (memory.expires_at for memory in self.memories)
             until = min((end for end in ends if end is not None and end > now), default=NEVER)
-            found = current_holders(self.memories, self._edges, now)
-            newer = newer_values(self.memories, self._edges, found)
-            named = disputed_values(self.memories, self._disputes, found)
-            disputed = {earlier: later for earlier, later in named.items() if earlier not in newer}
-            current = Current(np.array(found, dtype=np.intp), newer, disputed)
+            holders = current_holders(self.memories, self._edges, now)
+            newer = newer_values(self.memories, self._edges, holders)
+            disputes = disputed_values(self.memories, self._disputes, holders)
+            disputed = {
+                earlier: later for earlier, later in disputes.items() if earlier not in newer
+            }
+            current = Current(np.array(holders, dtype=np.intp), newer, disputed)
             self._current = now, until, current
         return self._current[2]
 
-    def _passing(self, wanted: Filter) -> NDArray[np.bool_]:
-        return np.fromiter(map(wanted.matches, self.memories), bool, len(self.memories))
+    def _passing(self, memory_filter: Filter) -> NDArray[np.bool_]:
+        return np.fromiter(map(memory_filter.matches, self.memories), bool, len(self.memories))
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
         return np.array(holders_at(self.memories, self._edges, moment), dtype=np.intp)
@@ -201,14 +203,14 @@ class RecallIndex:
     def sources_of(self, place: int) -> tuple[str, ...]:
         """Return the ids of a memory's sources at any depth, nearest first."""
         memory_id = self.memories[place].id
-        found: dict[str, None] = {}
+        source_ids: dict[str, None] = {}
         queue = list(self._sources.get(memory_id, ()))
         # The queue grows during the iteration.
         for source in queue:
-            if source not in found and source != memory_id:
-                found[source] = None
+            if source not in source_ids and source != memory_id:
+                source_ids[source] = None
                 queue += self._sources.get(source, ())
-        return tuple(found)
+        return tuple(source_ids)
 
     @cached_property
     def _sources(self) -> Mapping[str, list[str]]:

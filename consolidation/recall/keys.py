@@ -109,12 +109,12 @@ def newer_values(
     def last(memory_id: str) -> Memory | None:
         seen = {memory_id}
         while memory_id in newer:
-            found = holder_of.get(newer[memory_id])
-            if found is None or found.id in seen:
+            holder = holder_of.get(newer[memory_id])
+            if holder is None or holder.id in seen:
                 return None
-            memory_id = found.id
+            memory_id = holder.id
             seen.add(memory_id)
-        return found
+        return holder
 
     values = {memory_id: last(memory_id) for memory_id in newer}
     return {memory_id: memory for memory_id, memory in values.items() if memory is not None}

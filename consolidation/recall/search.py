@@ -94,9 +94,9 @@ def search(index: RecallIndex, query: SearchQuery, now: str) -> Hits:
     Raises `EmbedderError` unless words suffice.
     """
     # The later value may rank lower than the earlier one.
-    more = replace(query, limit=max(query.limit, _COMPARED))
-    found = ranked(index, more, now)
-    best = demote_outdated(relevant(found, query.min_relevance))[: query.limit]
+    wider = replace(query, limit=max(query.limit, _COMPARED))
+    ranking = ranked(index, wider, now)
+    best = demote_outdated(relevant(ranking, query.min_relevance))[: query.limit]
     alone = [hit.memory for hit in best if hit.rival is None]
     rivals = find_contradictions(alone, index.words, index.settled)
     hits = Hits(
@@ -269,12 +269,12 @@ def _diverse(
     limit: int,
 ) -> list[int]:
     """Return hits so that each repeats little of those before it (maximal marginal relevance)."""
-    left: list[int] = order.tolist()
+    remaining: list[int] = order.tolist()
     chosen: list[int] = []
     repeated = np.zeros(len(vectors), dtype=np.float32)
-    while left and len(chosen) < limit:
-        worth = RELEVANCE_SHARE * scores[left] - (1.0 - RELEVANCE_SHARE) * repeated[left]
-        best = left.pop(int(np.argmax(worth)))
+    while remaining and len(chosen) < limit:
+        worth = RELEVANCE_SHARE * scores[remaining] - (1.0 - RELEVANCE_SHARE) * repeated[remaining]
+        best = remaining.pop(int(np.argmax(worth)))
         chosen.append(best)
         repeated = np.maximum(repeated, vectors @ vectors[best])
     return chosen

@@ -36,13 +36,13 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
 
     Raises `StoreError`.
     """
-    near = _near(read_active(file, tenant, now), text)
+    near_memories = _near(read_active(file, tenant, now), text)
     # If very many are alike, as lines of a log are, each has a value of its own.
-    rivals = () if len(near) > MAX_NEAR else _rivals(near, text)
-    found = {rival.memory.id: rival for rival in rivals}
-    rest = [memory for memory in near[:MAX_NEAR] if memory.id not in found]
-    found |= {duplicate.memory.id: duplicate for duplicate in _duplicates(rest, text)}
-    return [found[memory.id] for memory in near if memory.id in found]
+    rivals = () if len(near_memories) > MAX_NEAR else _rivals(near_memories, text)
+    similar_by_id = {rival.memory.id: rival for rival in rivals}
+    remaining = [memory for memory in near_memories[:MAX_NEAR] if memory.id not in similar_by_id]
+    similar_by_id |= {duplicate.memory.id: duplicate for duplicate in _duplicates(remaining, text)}
+    return [similar_by_id[memory.id] for memory in near_memories if memory.id in similar_by_id]
 
 
 def find_contradictions(
@@ -53,9 +53,9 @@ def find_contradictions(
     `slowwave conflicts` lists the same ones without a model. index: of all memories. settled:
     pairs of texts, by hash, that a person found both right.
     """
-    pairs, found = list(_pairs(memories[:_MAX_COMPARED], index)), dict[str, Memory]()
+    pairs, later_by_id = list(_pairs(memories[:_MAX_COMPARED], index)), dict[str, Memory]()
     if not pairs:
-        return found
+        return later_by_id
     # Imported late: it loads dictionaries.
     from slowwave.consolidation.planning.conflicts import find_conflicts
     from slowwave.consolidation.snapshot.cache import Cache
@@ -65,8 +65,8 @@ def find_contradictions(
         by_id = {memory.id: memory for memory in pair}
         for conflict in find_conflicts(pair, (), settled, cache):
             earlier, later = conflict.sources
-            found.setdefault(earlier, by_id[later])
-    return found
+            later_by_id.setdefault(earlier, by_id[later])
+    return later_by_id
 
 
 def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memory, Memory]]:
@@ -79,11 +79,11 @@ def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memor
     def is_common(word: str) -> bool:
         return len(index.count_words([word])) > COMMON_WORD
 
-    for (left, here), (right, there) in combinations(active, 2):
-        shared, shorter = here & there, min(len(here), len(there))
-        is_near = left.tenant == right.tenant and len(shared) >= SHARED_WORDS * shorter
+    for (first, first_words), (second, second_words) in combinations(active, 2):
+        shared, shorter = first_words & second_words, min(len(first_words), len(second_words))
+        is_near = first.tenant == second.tenant and len(shared) >= SHARED_WORDS * shorter
         if is_near and not all(map(is_common, shared)):
-            yield left, right
+            yield first, second
 
 
 def _near(memories: Sequence[Memory], text: str) -> list[Memory]:
@@ -95,8 +95,8 @@ def _near(memories: Sequence[Memory], text: str) -> list[Memory]:
         for place, shared in index.count_words(words).items()
     }
     index.close()
-    near = [place for place, share in shares.items() if share >= SHARED_WORDS]
-    return [memories[place] for place in sorted(near, key=lambda place: (-shares[place], place))]
+    rows = [place for place, share in shares.items() if share >= SHARED_WORDS]
+    return [memories[place] for place in sorted(rows, key=lambda place: (-shares[place], place))]
 
 
 def _words(text: str) -> list[str]:

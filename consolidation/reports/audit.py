@@ -108,17 +108,17 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
         tenants = select_tenants(file, options.tenants)
         ages = list(read_ages(file, tenants))
         seconds = to_epoch_seconds(file, moment)
-        distrust = _Distrust(read_written_trusts(file))
-        found = [
-            *_contents(file, tenants, moment, distrust),
-            *_doubtful(read_support(file, tenants), distrust),
+        written = read_written_trusts(file)
+        findings = [
+            *_contents(file, tenants, moment, written),
+            *_doubtful(read_support(file, tenants), written),
             *_leaving(ages, options, seconds),
             *_faded(ages, seconds),
             *_pending(file, tenants),
         ]
         last_said = list(_by_kind(read_last_observed(file, tenants), seconds))
-    found.sort(key=lambda finding: _KINDS.index(finding.kind))
-    return Audit(tuple(found), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
+    findings.sort(key=lambda finding: _KINDS.index(finding.kind))
+    return Audit(tuple(findings), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
 
 
 def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
@@ -126,7 +126,7 @@ def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
 
 
 def _contents(
-    file: MemoryFile, tenants: Sequence[str], now: str, distrust: _Distrust
+    file: MemoryFile, tenants: Sequence[str], now: str, written: Mapping[str, float]
 ) -> Iterator[Finding]:
     """Yield what is wrong with single texts, and which texts contradict each other."""
     cache = Cache(read_cached(file))
@@ -135,7 +135,7 @@ def _contents(
         features = features_of(memories, cache)
         for memory in memories:
             yield from _of_text(memory, features[memory.content_hash])
-            if distrust.applies(memory.id, memory.trust, memory.generation):
+            if _is_distrusted(written, memory.id, memory.trust, memory.generation):
                 why = f"trust {memory.trust:g}"
                 yield Finding("distrusted", tenant, (memory.id,), why)
         for long in read_too_long(file, tenant, now):
@@ -154,39 +154,37 @@ def _of_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
         yield Finding("blank", memory.tenant, (memory.id,), "it has neither letters nor digits")
 
 
-def _doubtful(support: Iterable[Support], distrust: _Distrust) -> Iterator[Finding]:
+def _doubtful(support: Iterable[Support], written: Mapping[str, float]) -> Iterator[Finding]:
     """Yield the derived memories with a source that no longer supports them."""
     for source in support:
-        if (why := _doubt(source, distrust)) is not None:
+        if (why := _doubt(source, written)) is not None:
             ids = source.derived_id, source.source_id
             # No undo brings back what an agent deleted.
             proposal = None if source.status is None else source.proposal
             yield Finding("doubtful source", source.tenant, ids, why, proposal)
 
 
-def _doubt(source: Support, distrust: _Distrust) -> str | None:
+def _doubt(source: Support, written: Mapping[str, float]) -> str | None:
     if source.status is None or source.trust is None or source.generation is None:
         return "a source was deleted"
     if source.content_hash != source.source_hash:
         return "a source was changed since"
     if source.status in ("expired", "archived"):
         return f"a source is {source.status}"
-    if distrust.applies(source.source_id, source.trust, source.generation):
+    if _is_distrusted(written, source.source_id, source.trust, source.generation):
         return f"a source has trust {source.trust:g}"
     return None
 
 
-@dataclass(frozen=True)
-class _Distrust:
-    """Which memories have lost trust since they were written."""
+def _is_distrusted(
+    written: Mapping[str, float], memory_id: str, trust: float, generation: int
+) -> bool:
+    """Whether the trust is lower than derivations, or an agent's correction, would make it.
 
-    # The trust that runs gave to the observed memories they wrote, such as corrections, by id.
-    written: Mapping[str, float]
-
-    def applies(self, memory_id: str, trust: float, generation: int) -> bool:
-        """Whether the trust is lower than derivations, or an agent's correction, would make it."""
-        usual = _TRUSTED - TRUST_LOSS * generation
-        return trust < min(usual, self.written.get(memory_id, usual))
+    written: the trust that runs gave to the observed memories they wrote, by id.
+    """
+    usual = _TRUSTED - TRUST_LOSS * generation
+    return trust < min(usual, written.get(memory_id, usual))
 
 
 def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:
@@ -195,8 +193,8 @@ def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iter
     expired: set[str] = set()
     moments: tuple[tuple[FindingKind, int], ...] = (("expired", now), ("expiring", soon))
     for kind, moment in moments:
-        chosen = choose_expired(ages, options.retention, moment, include_protected=False)
-        for leaving in chosen.leaving:
+        choice = choose_expired(ages, options.retention, moment, include_protected=False)
+        for leaving in choice.leaving:
             if leaving.id not in expired:
                 expired.add(leaving.id)
                 yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)

@@ -41,8 +41,10 @@ def group_conflicts(conflicts: Sequence[Conflict]) -> list[ConflictGroup]:
     group_of: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
         left, right = (group_of.get(memory, []) for memory in conflict.sources)
-        joined = [*left, *(right if right is not left else ()), conflict]
-        group_of |= dict.fromkeys((memory for found in joined for memory in found.sources), joined)
+        merged = [*left, *(right if right is not left else ()), conflict]
+        group_of |= dict.fromkeys(
+            (memory for member in merged for memory in member.sources), merged
+        )
     groups = (group_of[conflict.sources[0]] for conflict in conflicts)
     return [
         ConflictGroup(tuple(group)) for group in {id(group): group for group in groups}.values()

@@ -40,15 +40,15 @@ def read_core_rules(
     with open_reading(path) as file:
         for tenant in select_tenants(file, tenants):
             purged = read_witnesses(file, tenant)
-            found = []
+            tenant_rules = []
             for memory in read_active(file, tenant, now):
                 if memory.layer != "core":
                     continue
                 if commands(memory.content):
                     suspicious.append(memory)
                 else:
-                    found.append(CoreRule(memory, _evidence(file, memory.id, purged)))
-            rules += sorted(found, key=lambda rule: (-len(rule.evidence), rule.memory.id))
+                    tenant_rules.append(CoreRule(memory, _evidence(file, memory.id, purged)))
+            rules += sorted(tenant_rules, key=lambda rule: (-len(rule.evidence), rule.memory.id))
     return rules, suspicious
 
 
@@ -56,9 +56,9 @@ def _evidence(
     file: MemoryFile, memory_id: str, purged: Iterable[Memory]
 ) -> tuple[tuple[str, str], ...]:
     steps = trace_sources(file, memory_id).steps
-    sources = {source.id for found in steps.values() for source in found}
-    known = [*read_memories(file, sorted(sources)), *purged]
-    observed = (memory for memory in known if memory.id in sources and memory.generation == 0)
+    sources = {source.id for step in steps.values() for source in step}
+    memories = [*read_memories(file, sorted(sources)), *purged]
+    observed = (memory for memory in memories if memory.id in sources and memory.generation == 0)
     return tuple(
         (memory.id, memory.observed_at[:10])
         for memory in sorted(observed, key=lambda memory: (memory.observed_at, memory.id))

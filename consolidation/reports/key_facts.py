@@ -34,12 +34,14 @@ _KINDS = (
 def key_facts(text: str) -> tuple[str, ...]:
     """Return addresses, keys with values, versions and identifiers, by kind, each once."""
     facts: dict[str, None] = {}
-    taken: list[tuple[int, int]] = []
+    taken_spans: list[tuple[int, int]] = []
     for match in (match for kind in _KINDS for match in kind.finditer(text)):
         group = match.lastindex or 0
         start, end = match.span(group)
-        if not any(start < taken_end and taken_start < end for taken_start, taken_end in taken):
-            taken.append((start, end))
+        if not any(
+            start < taken_end and taken_start < end for taken_start, taken_end in taken_spans
+        ):
+            taken_spans.append((start, end))
             facts[match[group].strip()] = None
             if len(facts) == MAX_KEY_FACTS:
                 break
@@ -48,8 +50,8 @@ def key_facts(text: str) -> tuple[str, ...]:
 
 def anchors_of(text: str) -> tuple[str, ...]:
     """Return the start, the middle and the end of a text; all of it if that is hardly longer."""
-    whole = text.strip()
-    if len(whole) <= 3 * ANCHOR_CHARACTERS:
-        return (whole,)
-    starts = (0, (len(whole) - ANCHOR_CHARACTERS) // 2, len(whole) - ANCHOR_CHARACTERS)
-    return tuple(whole[start : start + ANCHOR_CHARACTERS] for start in starts)
+    stripped = text.strip()
+    if len(stripped) <= 3 * ANCHOR_CHARACTERS:
+        return (stripped,)
+    starts = (0, (len(stripped) - ANCHOR_CHARACTERS) // 2, len(stripped) - ANCHOR_CHARACTERS)
+    return tuple(stripped[start : start + ANCHOR_CHARACTERS] for start in starts)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result, derived_trust, method_key
-from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
@@ -37,29 +36,8 @@ from .run_in_file import RunRecord
 _MAX_SOURCES = 32
 
 
-def apply_in_batches(
-    results: Sequence[Result], apply: Callable[[Sequence[Result]], Sequence[Result]]
-) -> Iterator[Sequence[Result]]:
-    """Apply results in short transactions, or each in its own if that fails.
-
-    apply: runs one transaction and returns its results. Raises `StoreError` at the first proposal
-    that cannot be written; those before it are applied.
-    """
-    for batch in _split(results):
-        try:
-            done = apply(batch)
-        except (FileHeld, UnusableFile):
-            raise  # every other write would fail in the same way
-        except StoreError:
-            if len(batch) == 1:
-                raise
-            for result in batch:
-                yield apply([result])
-        else:
-            yield done
-
-
-def _split(results: Sequence[Result]) -> Iterator[list[Result]]:
+def in_batches(results: Sequence[Result]) -> Iterator[list[Result]]:
+    """Yield results in batches, each for a short transaction."""
     batch: list[Result] = []
     size = 0
     for result in results:
@@ -193,8 +171,8 @@ def _write(
     else:
         successor, added = survivor, leaving
         if proposal.by_model:  # a program merges memories with the same names
-            named = {name for memory in leaving for name in entities.get(memory.id, ())}
-            changes.add_names(survivor, sorted(named))
+            leaving_names = {name for memory in leaving for name in entities.get(memory.id, ())}
+            changes.add_names(survivor, sorted(leaving_names))
         changes.update_memory(survivor.id, _survivor_columns(survivor, leaving, run.now))
     changes.add_lineage(successor.id, added, proposal.operation)
     changes.supersede(leaving, successor.id)
@@ -215,9 +193,9 @@ def _names_of(
     from slowwave.consolidation.snapshot.entities import names_in
 
     text = proposal.draft.text
-    named = {name for memory in sources for name in entities.get(memory.id, ())}
-    kept = {name for name in named if name.lower() in text.lower()}
-    return sorted(kept | set(names_in(text)))
+    source_names = {name for memory in sources for name in entities.get(memory.id, ())}
+    mentioned = {name for name in source_names if name.lower() in text.lower()}
+    return sorted(mentioned | set(names_in(text)))
 
 
 def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory]) -> Memory:
@@ -225,7 +203,7 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     if proposal.operation == "extract" and kind != "preference":
         kind = "instruction"
-    now, joined, marks = timestamp(run.now), joined_columns(sources), _marks_of(proposal, sources)
+    now, columns, marks = timestamp(run.now), joined_columns(sources), _marks_of(proposal, sources)
     return Memory(
         id=_derived_id(run, proposal),
         tenant=proposal.tenant,
@@ -235,20 +213,20 @@ def _build_memory(run: RunRecord, proposal: Proposal, sources: Sequence[Memory])
         status="active",
         origin="human" if proposal.by_person else "consolidation",
         trust=derived_trust(memory.trust for memory in sources),
-        importance=joined["importance"],
+        importance=columns["importance"],
         pinned=LINKED in marks,
         generation=1 + max(memory.generation for memory in sources),
         source=None,
         session=None,
-        tags=joined["tags"],
+        tags=columns["tags"],
         metadata={"sessions": all_sessions(sources)} | marks,
         content_hash=content_hash(proposal.draft.text),
         access_count=0,
-        observed_at=joined["observed_at"],
+        observed_at=columns["observed_at"],
         created_at=now,
         updated_at=now,
         accessed_at=None,
-        expires_at=joined["expires_at"],
+        expires_at=columns["expires_at"],
         superseded_by=None,
         superseded_at=None,
     )

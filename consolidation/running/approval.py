@@ -1,27 +1,41 @@
-"""Apply, decline and edit pending proposals, with the code of a night."""
+"""Check, apply, decline and edit pending proposals, and those of a plan file."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import BY_PERSON, Draft, Proposal, Result, Usage
+from slowwave.consolidation.proposals import (
+    BY_PERSON,
+    Draft,
+    Proposal,
+    Result,
+    Source,
+    Usage,
+    method_key,
+    proposal_id,
+)
+from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
+from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, new_id, timestamp
+from slowwave.store.shared_tenant import SHARED_TENANT
 from slowwave.store.undo.undo import undo_proposal_within
+from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_blob
 
-from .apply import apply_in_batches, apply_proposal, record
-from .revalidation import revalidate
-from .run_in_file import RunRecord, Verdict, run_report
+from .apply import apply_proposal, find_stale, in_batches, record
+from .review_queue import read_sources
+from .run_in_file import RunRecord, run_report
 
 
 @dataclass(frozen=True)
@@ -60,12 +74,12 @@ def apply_approved(
 
 def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Result]:
     """Yield the result of each proposal whose latest decision is `declined`."""
-    for kept in proposals:
-        decision = read_latest(file, kept.proposal.id)
+    for result in proposals:
+        decision = read_latest(file, result.proposal.id)
         if decision is not None and decision.state == "declined":
             day = decision.decided_at[:10]
             why = f"on {day}: {decision.why or 'by a person'}"
-            yield replace(kept, state="declined", why=why)
+            yield replace(result, state="declined", why=why)
 
 
 def record_alone(
@@ -100,15 +114,15 @@ def make_pending_again(
             make_pending(file, decision, timestamp(now))
 
 
-def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
+def with_text(result: Result, text: str, memories: Sequence[Memory]) -> Result:
     """Return a proposal with a person's text as its draft; unchanged if the text is the draft.
 
     The draft cites the sources that contain it verbatim, or else all of them. Raises `StoreError`
     if the proposal is damaged or writes no text, or the text is too long.
     """
-    proposal = kept.proposal
-    if kept.fault is not None:
-        raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {kept.fault}.", "Decline it.")
+    proposal = result.proposal
+    if result.fault is not None:
+        raise StoreError(f"Proposal {proposal.id[:8]} is damaged: {result.fault}.", "Decline it.")
     if proposal.keeps_text:
         raise StoreError(
             f"Proposal {proposal.id[:8]} writes no text: it keeps one of its memories unchanged.",
@@ -122,17 +136,12 @@ def with_text(kept: Result, text: str, memories: Sequence[Memory]) -> Result:
             "Shorten it, and keep the long version as a document.",
         )
     if wording == proposal.draft.text:
-        return kept
+        return result
+    quoted = tuple(memory.id for memory in memories if wording in memory.content)
+    ids = quoted or tuple(memory.id for memory in memories)
+    draft = Draft((Claim(wording, ids, written_by=None if quoted else BY_PERSON),))
     # The model did not write this draft.
-    draft = Draft((_claim(wording, memories),))
     return Result(replace(proposal, draft=draft, by_model=False, by_person=True), "pending")
-
-
-def _claim(text: str, memories: Sequence[Memory]) -> Claim:
-    quoted = tuple(memory.id for memory in memories if text in memory.content)
-    if quoted:
-        return Claim(text, quoted)
-    return Claim(text, tuple(memory.id for memory in memories), written_by=BY_PERSON)
 
 
 def _apply_all(
@@ -151,30 +160,25 @@ def _apply_all(
 
     with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
         names = {tenant: read_entities(file, tenant) for tenant in tenants}
-
-        def apply(part: Sequence[Result]) -> list[Result]:
-            by_now = dict(taken)  # discarded if the transaction is rolled back
-            with file.transaction():
-                done = [
-                    _apply_or_report(file, run, checked, names[checked.proposal.tenant], by_now)
-                    for checked in part
-                ]
-            taken.update(by_now)
-            return done
-
         try:
-            for done in apply_in_batches(ready, apply):
-                results += done
+            for batch in in_batches(ready):
+                with file.transaction():
+                    applied = [
+                        _apply_or_report(file, run, checked, names[checked.proposal.tenant], taken)
+                        for checked in batch
+                    ]
+                results += applied
                 progress.stage("applying", len(results), len(ready))
         except StoreError as error:
             if not any(result.state == "applied" for result in results):
                 raise
             # Applied proposals stay applied and are reported; the rest stay pending.
-            left = ready[len(results) :]
-            results += [replace(result, state="failed", why=error.message) for result in left]
+            results += [
+                replace(result, state="failed", why=error.message)
+                for result in ready[len(results) :]
+            ]
         is_done = all(result.state == "applied" for result in results)
-        verdict: Verdict = "done" if is_done else "partial"
-        run.end(file, verdict, report())
+        run.end(file, "done" if is_done else "partial", report())
     return ReviewResult(run.run_id, tuple(results))
 
 
@@ -203,3 +207,144 @@ def _apply_or_report(
             changed.add(proposal.survivor)
         taken.update(dict.fromkeys(changed, proposal))
     return result
+
+
+def revalidate(
+    file: MemoryFile,
+    proposals: Sequence[Result],
+    embedder: Embedder,
+    progress: Progress,
+    is_trusted: bool,
+) -> list[Result]:
+    """Return proposals as `planned` if they can still be applied, with the vectors of their drafts.
+
+    is_trusted: whether the memory file itself kept them, after its night checked them.
+
+    A damaged proposal, or one whose sources changed, is `stale`; one whose draft its sources do not
+    support is `rejected`. Sources and drafts whose vectors are kept are not embedded again. Raises
+    `StoreError` and `EmbedderError`.
+    """
+    memories = read_sources(file, proposals)
+    checked = [
+        replace(result, state="planned" if why is None else "stale", why=why)
+        for result in proposals
+        for why in [find_stale(result, memories)]
+    ]
+    planned = [result for result in checked if result.state == "planned"]
+    # Unchanged texts need no vectors, and a plan file may write no others.
+    drafts = [result for result in planned if is_trusted and not result.proposal.keeps_text]
+    sources_of = _read_sources(file, drafts, memories, embedder)
+    vectors = _draft_vectors(drafts, sources_of, embedder, progress)
+    for index, result in enumerate(checked):
+        if result.state == "planned":
+            sources = sources_of.get(result.proposal.id)
+            faults = _find_faults(result.proposal, memories, sources, is_trusted)
+            checked[index] = replace(
+                result,
+                state="rejected" if faults else "planned",
+                why="; ".join(faults) or None,
+                vector=vectors.get(result.proposal.id),
+            )
+        progress.stage("checking", index + 1, len(checked))
+    return checked
+
+
+def _read_sources(
+    file: MemoryFile, drafts: Sequence[Result], memories: Mapping[str, Memory], embedder: Embedder
+) -> dict[str, list[Source]]:
+    """Return the sources of drafts, sorted, with their vectors, by the ids of proposals."""
+    ids = sorted({memory_id for draft in drafts for memory_id in draft.proposal.sources})
+    vectors = TextVectors(
+        [memories[memory_id] for memory_id in ids], read_vectors_by_id(file, embedder.name, ids)
+    )
+    vectors.complete(embedder, lambda _: None, Progress())
+    of_drafts = {
+        draft.proposal.id: [memories[memory_id] for memory_id in sorted(draft.proposal.sources)]
+        for draft in drafts
+    }
+    return {key: Source.of(members, vectors.of(members)) for key, members in of_drafts.items()}
+
+
+def _draft_vectors(
+    drafts: Sequence[Result],
+    sources_of: Mapping[str, Sequence[Source]],
+    embedder: Embedder,
+    progress: Progress,
+) -> dict[str, tuple[str, bytes]]:
+    """Return the embedding model and the vector of each draft, by the proposal's id.
+
+    Each text is embedded once. A kept vector is used if the sources have vectors of that kind.
+    """
+    vector_of: dict[str, tuple[str, bytes]] = {}
+    missing: dict[str, str] = {}
+    for draft in drafts:
+        proposal = draft.proposal
+        model, blob = draft.vector or ("", b"")
+        expected = len(to_blob(sources_of[proposal.id][0].vector))
+        if model == embedder.name and is_sound(blob) and len(blob) == expected:
+            vector_of[proposal.id] = model, blob
+        else:
+            missing[proposal.id] = proposal.draft.text
+    texts = list(dict.fromkeys(missing.values()))
+    stage = partial(progress.stage, "embedding")
+    embedded = {
+        texts[position]: to_blob(vector)
+        for positions, vectors in encode_portions(embedder, texts, stage)
+        for position, vector in zip(positions, vectors, strict=True)
+    }
+    vector_of |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
+    first = next((draft.proposal for draft in drafts if draft.proposal.id in missing), None)
+    if first is not None:
+        # Before anything is applied.
+        vector = from_blob(vector_of[first.id][1])
+        refuse_another_space(embedder, vector, sources_of[first.id][0].vector)
+    return vector_of
+
+
+def _find_faults(
+    proposal: Proposal,
+    memories: Mapping[str, Memory],
+    sources: Sequence[Source] | None,
+    is_trusted: bool,
+) -> list[str]:
+    """Return why a proposal whose sources are unchanged is not applied; [] if it is.
+
+    sources: None if it writes no text.
+    """
+    from slowwave.consolidation.writing.draft_check import find_faults
+
+    if is_trusted:
+        return [] if sources is None else find_faults(proposal, sources)
+    # Anybody may have written a plan file. A model's texts are refused: nothing has checked them
+    # since the plan could be changed.
+    sources_now = [memories[memory_id] for memory_id in proposal.sources]
+    return [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources_now)]
+
+
+def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
+    if proposal.by_person or any(claim.written_by == BY_PERSON for claim in proposal.draft.claims):
+        yield "a plan cannot contain a person's text: use 'slowwave review FILE'"
+    elif proposal.by_model or not proposal.keeps_text:
+        yield (
+            "a plan cannot contain what a model wrote or grouped: use 'maintain --review always' "
+            "and 'slowwave review FILE' instead"
+        )
+    else:
+        made_of = proposal.operation, proposal.tenant, proposal.source_hashes
+        if proposal.id != proposal_id(*made_of, method_key(proposal.operation), "extractive"):
+            yield "its id does not match its sources"
+    if proposal.tenant == SHARED_TENANT:
+        yield "shared facts are only changed by 'slowwave shared FILE'"
+
+
+def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
+    from slowwave.consolidation.comparison.normal_form import say_the_same
+
+    for memory in memories:
+        if commands(memory.content):
+            yield f"memory {memory.id} contains instructions to its reader: it is never merged"
+        if memory.id == proposal.survivor and memory.content != proposal.draft.text:
+            yield f"the draft is not the text of memory {memory.id}, which stays"
+        is_leaving = memory.id in proposal.leaving
+        if is_leaving and not say_the_same(memory.content, proposal.draft.text):
+            yield f"memory {memory.id} does not say the same as the text that would replace it"

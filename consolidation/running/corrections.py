@@ -93,16 +93,16 @@ class Corrector:
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
             raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
-        new, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
-        near = find_similar(self.file, new.tenant, text, timestamp(self.now))
-        similar = tuple(found for found in near if found.memory.id not in leaving)
+        new_memory, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
+        candidates = find_similar(self.file, new_memory.tenant, text, timestamp(self.now))
+        similar = tuple(candidate for candidate in candidates if candidate.memory.id not in leaving)
 
         def write(changes: ProposalChanges) -> None:
-            changes.add_memory(new)
-            self._supersede(changes, new, wrong)
+            changes.add_memory(new_memory)
+            self._supersede(changes, new_memory, wrong)
 
-        done = self._apply("correct", wrong, write, memory=new, left=wrong)
-        return replace(done, similar=similar)
+        correction = self._apply("correct", wrong, write, memory=new_memory, left=wrong)
+        return replace(correction, similar=similar)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
         """Pin or unpin a memory: no run supersedes, expires or archives a pinned one."""
@@ -132,10 +132,10 @@ class Corrector:
 
     def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
         """Supersede the rivals of a memory by it: memories that contradict it."""
-        kept = self._find([kept_id, *rivals])[0]
-        wrong = [memory for memory in self._find_wrong(rivals) if memory.id != kept.id]
-        write = partial(self._supersede, successor=kept, wrong=wrong)
-        return self._apply("keep", [kept, *wrong], write, memory=kept, left=wrong)
+        survivor = self._find([kept_id, *rivals])[0]
+        wrong = [memory for memory in self._find_wrong(rivals) if memory.id != survivor.id]
+        write = partial(self._supersede, successor=survivor, wrong=wrong)
+        return self._apply("keep", [survivor, *wrong], write, memory=survivor, left=wrong)
 
     def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:
         """Record that both memories of each pair are right: they are no longer a conflict."""
@@ -146,9 +146,9 @@ class Corrector:
 
     def _find(self, ids: Sequence[str]) -> list[Memory]:
         """Return active memories of one tenant, each once, in the order of their ids."""
-        whole = dict.fromkeys(find_id(self.file, prefix, self.tenant) for prefix in ids)
-        found = {memory.id: memory for memory in read_memories(self.file, list(whole))}
-        memories = [found[memory_id] for memory_id in whole]
+        whole_ids = dict.fromkeys(find_id(self.file, prefix, self.tenant) for prefix in ids)
+        memory_by_id = {memory.id: memory for memory in read_memories(self.file, list(whole_ids))}
+        memories = [memory_by_id[memory_id] for memory_id in whole_ids]
         for memory in memories:
             refuse_unpublished(memory.tenant)
             if memory.status != "active":
@@ -166,16 +166,16 @@ class Corrector:
 
     def _find_wrong(self, ids: Sequence[str]) -> list[Memory]:
         """Return memories that may leave, with their copies."""
-        named = self._find(ids)
-        known = {memory.id for memory in named}
-        wrong = {memory.content: _letters(memory.content) for memory in named}
+        memories = self._find(ids)
+        named_ids = {memory.id for memory in memories}
+        wrong = {memory.content: _letters(memory.content) for memory in memories}
         copies = [
             memory
-            for memory in read_active(self.file, named[0].tenant, timestamp(self.now))
-            if memory.id not in known and _is_copy(memory.content, wrong)
+            for memory in read_active(self.file, memories[0].tenant, timestamp(self.now))
+            if memory.id not in named_ids and _is_copy(memory.content, wrong)
         ]
-        self._refuse_protected([*named, *copies])
-        return [*named, *copies]
+        self._refuse_protected([*memories, *copies])
+        return [*memories, *copies]
 
     def _refuse_protected(self, memories: Sequence[Memory]) -> None:
         for memory in memories:
@@ -190,9 +190,9 @@ class Corrector:
 
         It is not derived: nights read it as something that was observed.
         """
-        now, sessions, joined = timestamp(self.now), all_sessions(wrong), joined_columns(wrong)
+        now, sessions, columns = timestamp(self.now), all_sessions(wrong), joined_columns(wrong)
         trusts = [memory.trust for memory in wrong]
-        ends = joined["expires_at"]
+        ends = columns["expires_at"]
         return memory_from_text(
             text,
             {
@@ -201,9 +201,9 @@ class Corrector:
                 "layer": max((memory.layer for memory in wrong), key=LAYERS.index),
                 "origin": self.by,
                 "trust": _PERSONS_TRUST if self.by == "human" else derived_trust(trusts),
-                "importance": joined["importance"],
+                "importance": columns["importance"],
                 "pinned": any(memory.pinned for memory in wrong),
-                "tags": joined["tags"],
+                "tags": columns["tags"],
                 "metadata": {"sessions": sessions} if sessions else {},
                 "expires_at": ends if ends is not None and ends > now else None,
             },
@@ -248,7 +248,7 @@ class Corrector:
         """
         run, now = RunRecord(new_id(), self.now), timestamp(self.now)
         ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
-        named = None if memory is None else memory.id
+        memory_id = None if memory is None else memory.id
         decision = Decision(
             run_id=run.run_id,
             # A key of its own for each run: the same correction may be made again.
@@ -256,8 +256,8 @@ class Corrector:
             operation="update",
             tenant=tenant,
             sources=ids,
-            survivor=named if named in ids else None,
-            derived=None if named in ids else named,
+            survivor=memory_id if memory_id in ids else None,
+            derived=None if memory_id in ids else memory_id,
             state="applied",
             draft=None if memory is None else memory.content,
             reason=f"{_WHO[self.by]} {_DID[way]}",
@@ -265,8 +265,8 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        found = (below for gone in left for below in read_active_derived(self.file, gone.id))
-        derived = {ancestor.id: ancestor for ancestor in found}
+        descendants = (below for gone in left for below in read_active_derived(self.file, gone.id))
+        derived = {ancestor.id: ancestor for ancestor in descendants}
         for gone in left:
             derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)
@@ -294,17 +294,17 @@ class Corrector:
 def _is_copy(text: str, wrong: Mapping[str, str]) -> bool:
     """Whether a text is a wrong one in another spelling. wrong: their letters, by text."""
     letters = _letters(text)
-    near = [
-        known
-        for known, end in wrong.items()
-        if text == known or letters.endswith(end) or end.endswith(letters)
+    similar_texts = [
+        wrong_text
+        for wrong_text, end in wrong.items()
+        if text == wrong_text or letters.endswith(end) or end.endswith(letters)
     ]
-    if not near or text in near:
-        return bool(near)
+    if not similar_texts or text in similar_texts:
+        return bool(similar_texts)
     # Imported late: it loads dictionaries.
     from slowwave.consolidation.comparison.normal_form import normal_form
 
-    return normal_form(text) in map(normal_form, near)
+    return normal_form(text) in map(normal_form, similar_texts)
 
 
 def _letters(text: str) -> str:

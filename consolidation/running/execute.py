@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from slowwave.consolidation.proposals import (
@@ -27,7 +26,7 @@ from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
 from slowwave.store.vectors import to_blob
 
-from .apply import apply_in_batches, apply_proposal, record
+from .apply import apply_proposal, in_batches, record
 from .run_in_file import NightInputs, RunInFile
 
 if TYPE_CHECKING:
@@ -92,8 +91,8 @@ class Execution:
                 self._execute(plan)
             answered = [asked.window for asked in self._asked.values() if asked.state == "applied"]
             if answered:
-                again, self._views = plan_again(answered)
-                self._execute(again)
+                second_plan, self._views = plan_again(answered)
+                self._execute(second_plan)
             interruption.close()
         except KeyboardInterrupt:
             interruption.close()
@@ -108,8 +107,8 @@ class Execution:
             broken_off = error
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
-        left = [proposal for proposal in plan.proposals if proposal.id not in self._results]
-        self._add((Result(proposal, state, why) for proposal in left), views)
+        unfinished = [proposal for proposal in plan.proposals if proposal.id not in self._results]
+        self._add((Result(proposal, state, why) for proposal in unfinished), views)
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
         # In the order of the plan, and then in that of the answers.
         results = {proposal.id: self._results[proposal.id] for proposal in plan.proposals}
@@ -125,13 +124,17 @@ class Execution:
     def _rehearse(self, plan: Plan) -> ExecutionResult:
         """Return the results to expect. Raises `ModelError` if the model cannot be asked."""
         asks = self._night.options.ask
-        shown = plan if asks else replace(plan, windows=())
-        if not shown.is_empty:
-            self._execute(shown)
+        executed_plan = plan if asks else replace(plan, windows=())
+        if not executed_plan.is_empty:
+            self._execute(executed_plan)
         if not asks:
             self._asked = {window.id: AskedWindow(window, "planned") for window in plan.windows}
         # Answers arrive in any order.
-        places = {id_: at for at, window in enumerate(plan.windows) for id_ in window.memories}
+        places = {
+            memory_id: place
+            for place, window in enumerate(plan.windows)
+            for memory_id in window.memories
+        }
         results = sorted(
             self._results.values(),
             key=lambda result: (
@@ -159,10 +162,12 @@ class Execution:
             run_in_thread(night.writer.make_ready)
         with open_reading(night.path) if night.dry_run else self._run.writing() as file:
             answers = AnswerStore(file, None if night.dry_run else night.now)
-            for made in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
-                results = [self._hold_for_review(part) for part in made if isinstance(part, Result)]
+            for batch in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
+                results = [
+                    self._hold_for_review(part) for part in batch if isinstance(part, Result)
+                ]
                 self._apply_all(file, results, len(plan.proposals))
-                for part in made:
+                for part in batch:
                     if isinstance(part, AskedWindow):
                         self._note_asked(file, part)
                         night.progress.stage("asking", len(self._asked), len(plan.windows))
@@ -184,8 +189,8 @@ class Execution:
         if self._night.dry_run:
             self._add(results, self._views)
             return
-        for done in apply_in_batches(results, partial(self._apply, file)):
-            self._add(done, self._views)
+        for batch in in_batches(results):
+            self._add(self._apply(file, batch), self._views)
             self._last = ()
             self._night.progress.stage("applying", len(self._results), total)
 
@@ -230,11 +235,11 @@ class Execution:
     def _find_applied(self) -> None:
         """Add what was applied but, because of the interruption, is not among the results."""
         last = {result.proposal.id: result.proposal for result in self._last}
-        found = self._run.find_decisions(last)
+        decisions = self._run.find_decisions(last)
         self._add(
             (
                 Result(last[key], cast("State", decision.state), decision.why, decision.derived)
-                for key, decision in found.items()
+                for key, decision in decisions.items()
             ),
             self._views,
         )
@@ -264,8 +269,8 @@ def _verified_drafts(
     yield [Result(proposal, "planned") for proposal in plan.proposals]
     for answered in writer.write(jobs, answers):
         results = [part for part in answered if isinstance(part, Result)]
-        asked = [part for part in answered if isinstance(part, AskedWindow)]
-        yield [*_embed(embedder, results), *asked]
+        windows = [part for part in answered if isinstance(part, AskedWindow)]
+        yield [*_embed(embedder, results), *windows]
 
 
 def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:

@@ -29,29 +29,29 @@ class _Vector(Struct):
     blob: bytes
 
 
-def to_json(kept: Result) -> dict[str, Any]:
+def to_json(result: Result) -> dict[str, Any]:
     """Return a proposal as JSON."""
-    whole = asdict(kept)
-    found = {name: whole[name] for name in _FIELDS}
+    fields = asdict(result)
+    content = {name: fields[name] for name in _FIELDS}
     # Older plans are sealed with the first, and without the second.
-    found["proposal"]["waits"] = False
-    if not kept.proposal.include_protected:
-        del found["proposal"]["include_protected"]
-    if kept.vector is not None:
-        model, blob = kept.vector
-        found[VECTOR] = {"model": model, "blob": b64encode(blob).decode()}
-    return found
+    content["proposal"]["waits"] = False
+    if not result.proposal.include_protected:
+        del content["proposal"]["include_protected"]
+    if result.vector is not None:
+        model, blob = result.vector
+        content[VECTOR] = {"model": model, "blob": b64encode(blob).decode()}
+    return content
 
 
-def from_json(found: object) -> Result:
+def from_json(content: object) -> Result:
     """Return the pending proposal that `to_json` returned. Raises `ValueError` if it is not one.
 
     An unreadable vector is dropped, and computed again.
     """
-    fault = find_fault(found)
+    fault = find_fault(content)
     if fault is not None:
         raise ValueError(fault)
-    return _convert(cast("dict[str, Any]", found))
+    return _convert(cast("dict[str, Any]", content))
 
 
 def kept_from_decision(decision: Decision) -> Result:
@@ -65,28 +65,28 @@ def kept_from_decision(decision: Decision) -> Result:
         return Result(_from_columns(decision), "pending", fault=f"it cannot be read: {error}")
 
 
-def _convert(found: dict[str, Any]) -> Result:
-    fields = {name: found[name] for name in _FIELDS if name in found}
+def _convert(content: dict[str, Any]) -> Result:
+    fields = {name: content[name] for name in _FIELDS if name in content}
     try:
-        kept = convert(fields | {"state": "pending"}, Result)
+        result = convert(fields | {"state": "pending"}, Result)
     except ValidationError as error:
         raise ValueError(str(error)) from error
-    usage = kept.usage
+    usage = result.usage
     counts = (usage.calls, usage.cached, usage.prompt_tokens, usage.completion_tokens)
     if not all(0 <= count <= _MAX_COUNT for count in counts):
         raise ValueError("its usage of a model is not a count")
     try:
-        vector = convert(found.get(VECTOR), _Vector)
+        vector = convert(content.get(VECTOR), _Vector)
     except ValidationError:
-        return kept
-    return replace(kept, vector=(vector.model, vector.blob))
+        return result
+    return replace(result, vector=(vector.model, vector.blob))
 
 
 def _from_columns(decision: Decision) -> Proposal:
     """Return as much of a proposal as the ledger's columns contain."""
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
-    lowest, mean = (found if isinstance(found, float) else 0.0 for found in similarities)
+    lowest, mean = (value if isinstance(value, float) else 0.0 for value in similarities)
     return Proposal(
         id=decision.key,
         operation=cast("Operation", decision.operation),

@@ -17,19 +17,8 @@ BYTES_OF_A_MEMORY = 12_000
 # Memories that fit wherever the model itself fits.
 MEMORIES_WITH_ROOM = 20_000
 _MEMINFO = Path("/proc/meminfo")
-# What a container may use and does, and the part of that which is only a cache of files; version 2
-# of control groups, then version 1.
-_GROUPS = (
-    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
-    (
-        Path("/sys/fs/cgroup/memory"),
-        "memory.limit_in_bytes",
-        "memory.usage_in_bytes",
-        "total_inactive_file",
-    ),
-)
-# Bytes; the tenants of a smaller file always fit.
-_SMALL_FILE = 20_000_000
+# The control group of a container.
+_GROUP = Path("/sys/fs/cgroup")
 
 
 class NoRoom(StoreError):
@@ -37,25 +26,23 @@ class NoRoom(StoreError):
 
 
 def refuse_without_room(
-    path: Path, chosen: Sequence[str] = (), idle: Container[str] = (), workers: int = 1
+    path: Path, tenants: Sequence[str], idle: Container[str], workers: int
 ) -> None:
     """Refuse a file if the tenants of a run would not fit into memory. Raises `NoRoom`.
 
-    chosen: the tenants of the run, all if empty. idle: those that are not read. workers: how many
-    share this machine.
+    tenants: those of the run, all if empty. idle: those that are not read. workers: how many share
+    this machine.
     """
-    if path.stat().st_size < _SMALL_FILE:
-        return
     with open_reading(path) as file:
         counts = count_clustered(file)
-    read = {
+    counts = {
         tenant: count
         for tenant, count in counts.items()
-        if tenant in (chosen or counts) and tenant not in idle
+        if tenant in (tenants or counts) and tenant not in idle
     }
     free = free_memory()
-    if free is not None and sum(read.values()) > MEMORIES_WITH_ROOM:
-        refuse_too_many(read, free // workers)
+    if free is not None and sum(counts.values()) > MEMORIES_WITH_ROOM:
+        refuse_too_many(counts, free // workers)
 
 
 def refuse_too_many(counts: Mapping[str, int], room: int) -> None:
@@ -81,32 +68,25 @@ def refuse_too_many(counts: Mapping[str, int], room: int) -> None:
 
 def free_memory() -> int | None:
     """Return the free memory in bytes, of the container if there is one; None if unknown."""
-    found = [
-        free
-        for free in (_of_the_machine(), *(free_in_group(*group) for group in _GROUPS))
-        if free is not None
-    ]
-    return min(found, default=None)
+    limits = (_free_in_machine(), free_in_group(_GROUP))
+    return min((free for free in limits if free is not None), default=None)
 
 
-def _of_the_machine() -> int | None:
+def _free_in_machine() -> int | None:
     try:
         lines = _MEMINFO.read_text().splitlines()
     except OSError:
         return None
-    found = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
-    return next((int(size) * 1024 for size in found), None)
+    sizes = (line.split()[1] for line in lines if line.startswith("MemAvailable:"))
+    return next((int(size) * 1024 for size in sizes), None)
 
 
-def free_in_group(folder: Path, limit_file: str, used_file: str, cached: str) -> int | None:
-    """Return the free memory of a control group in bytes; None if it has no limit.
-
-    limit_file, used_file: the names of its files. cached: the key in memory.stat of the part of the
-    use that is freed when memory is needed.
-    """
+def free_in_group(folder: Path) -> int | None:
+    """Return the free memory of a control group (version 2) in bytes; None if it has no limit."""
     try:
-        limit, current = (int((folder / name).read_text()) for name in (limit_file, used_file))
+        limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
         stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-        return max(0, limit - current + int(stat[cached]))
+        # The cache of files is freed when memory is needed.
+        return max(0, limit - used + int(stat["inactive_file"]))
     except (OSError, ValueError, KeyError):
         return None  # no container, or one without a limit

@@ -73,8 +73,6 @@ class Outcome:
     interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
     broken_off: SlowwaveError | None = None
-    # Whether the end was recorded in the file: another program may have locked it.
-    end_is_kept: bool = True
     purged: PurgeResult = field(default_factory=PurgeResult)
     # Proposals of earlier nights; a real run has withdrawn the outdated ones.
     earlier: EarlierProposals = field(default_factory=EarlierProposals)
@@ -99,28 +97,28 @@ class Outcome:
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicts that stay: no proposal joins both memories, and neither is archived."""
-        gone = {memory.id for memory in self.archived.leaving} if self.archived else set()
-        joined = [
+        archived_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        joined_groups = [
             {*result.proposal.leaving, result.proposal.survivor}
             for result in self.results
             if result.state in ("planned", "applied")
         ]
-        found = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
+        by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
-            found.setdefault(frozenset(conflict.sources), conflict)
+            by_pair.setdefault(frozenset(conflict.sources), conflict)
         return tuple(
             conflict
-            for conflict in found.values()
-            if gone.isdisjoint(conflict.sources)
-            and not any(memories.issuperset(conflict.sources) for memories in joined)
+            for conflict in by_pair.values()
+            if archived_ids.isdisjoint(conflict.sources)
+            and not any(memories.issuperset(conflict.sources) for memories in joined_groups)
         )
 
     @property
     def apart(self) -> list[Refusal]:
         """The pairs that look alike but stay separate, since no proposal supersedes either."""
         applied = (result for result in self.results if result.state in ("planned", "applied"))
-        gone = {memory for result in applied for memory in result.proposal.leaving}
-        return [pair for pair in self.plan.refused if gone.isdisjoint(pair.sources)]
+        leaving_ids = {memory for result in applied for memory in result.proposal.leaving}
+        return [pair for pair in self.plan.refused if leaving_ids.isdisjoint(pair.sources)]
 
     @property
     def last_run(self) -> str | None:
@@ -150,10 +148,10 @@ class Outcome:
         ended = [(asked.state, asked.why) for asked in self.asked]
         ended += [(result.state, result.why) for result in self.results]
         # What failed is the reason for what was skipped.
-        left = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
-        whys = (*left, self.purged.why, *(aged.why for aged in self.aged))
+        reasons = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
+        all_reasons = (*reasons, self.purged.why, *(aged.why for aged in self.aged))
         broken_off = None if self.broken_off is None else self.broken_off.message
-        return next(filter(None, (broken_off, *whys, self.queued_parts.why)), None)
+        return next(filter(None, (broken_off, *all_reasons, self.queued_parts.why)), None)
 
     @property
     def has_work(self) -> bool:
@@ -207,9 +205,9 @@ def without_stale(
     if not stale:
         return outcome
     results = list(outcome.results)
-    for at, result in enumerate(results):
+    for index, result in enumerate(results):
         if result.proposal.id in stale:
-            results[at] = replace(result, state="stale", why=stale[result.proposal.id])
+            results[index] = replace(result, state="stale", why=stale[result.proposal.id])
     outcome = replace(outcome, results=tuple(results))
     aged = any(phase.leaving for phase in outcome.aged)
     if not (outcome.states["applied"] or aged or outcome.purged.ids or outcome.queued_parts.runs):

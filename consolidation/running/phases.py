@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -40,8 +41,6 @@ class PhaseRun:
     # Why some memories were not processed.
     why: str | None = None
     interrupted: bool = False
-    # Whether the end was recorded in the file.
-    end_is_kept: bool = True
 
 
 @dataclass(frozen=True)
@@ -79,11 +78,11 @@ def read_tenants(night: NightInputs) -> list[str]:
 
 
 def choose_archived(
-    night: NightInputs, gone: Collection[str], proposals: Sequence[Proposal]
+    night: NightInputs, expired: Collection[str], proposals: Sequence[Proposal]
 ) -> AgeingChoice | None:
     """Return the memories above the limit; None if there is no limit.
 
-    gone: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
+    expired: as in `read_ages`. proposals: those that will have been applied, in a dry run. Raises
     `StoreError`.
     """
     limit = night.options.limit
@@ -99,7 +98,7 @@ def choose_archived(
         for proposal in proposals
         if proposal.operation != "merge" and proposal.survivor is None
     )
-    ages, now = read_ages(night, leaving.union(gone))
+    ages, now = read_ages(night, leaving.union(expired))
     return choose_excess(ages, limit, now, needed, coming)
 
 
@@ -125,16 +124,16 @@ def age(
         memories = [planned[memory_id] for memory_id in ids]
         retire_memories(file, run_id, phase, memories, timestamp(night.now))
 
-    def report(done: Collection[str]) -> dict[str, Any]:
+    def report(processed: Collection[str]) -> dict[str, Any]:
         counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
-        return {STATUS_AFTER[phase]: len(done), **counts}
+        return {STATUS_AFTER[phase]: len(processed), **counts}
 
-    shown = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
+    options = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
     ids = list(planned)
-    done, run = _run_in_batches(
-        night.path, tenants, night.now, shown, interruption, ids, ageing.PORTION, process, report
+    processed, run = _run_in_batches(
+        night.path, tenants, night.now, options, interruption, ids, ageing.PORTION, process, report
     )
-    leaving = tuple(memory for memory in choice.leaving if memory.id in done)
+    leaving = tuple(memory for memory in choice.leaving if memory.id in processed)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
@@ -157,15 +156,15 @@ def purge_memories(
     def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
         purge(file, run_id, ids, needs)
 
-    def report(done: Collection[str]) -> dict[str, Any]:
-        return {"purged": len(done), "kept": asdict(KeptCounts.of(purgeable.staying))}
+    def report(processed: Collection[str]) -> dict[str, Any]:
+        return {"purged": len(processed), "kept": asdict(KeptCounts.of(purgeable.staying))}
 
     options = {OPTION: True, "tenant": list(tenants)}
-    done, run = _run_in_batches(
+    processed, run = _run_in_batches(
         path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
     )
-    gone = tuple(memory_id for memory_id in purgeable.ids if memory_id in done)
-    return PurgeResult(**vars(run), ids=gone, staying=purgeable.staying)
+    purged_ids = tuple(memory_id for memory_id in purgeable.ids if memory_id in processed)
+    return PurgeResult(**vars(run), ids=purged_ids, staying=purgeable.staying)
 
 
 def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[LeavingMemory]) -> Counts:
@@ -180,14 +179,14 @@ def counts_without(night: NightInputs, counts: Counts, leaving: Sequence[Leaving
     return changed_counts(counts, layers, counts.superseded, texts, [])
 
 
-def read_ages(night: NightInputs, gone: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
+def read_ages(night: NightInputs, expired: Collection[str] = ()) -> tuple[list[MemoryAge], int]:
     """Return the active memories of a night, and its time in seconds since 1970.
 
-    gone: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
+    expired: the ids of memories that have expired, or will in a dry run. Raises `StoreError`.
     """
     with open_reading(night.path) as file:
         tenants = select_consolidated_tenants(file, night.options.tenants)
-        ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in gone]
+        ages = [memory for memory in ageing.read_ages(file, tenants) if memory.id not in expired]
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
@@ -230,19 +229,15 @@ def _run_in_batches(
             interrupted = True
         except StoreError as error:
             failure = error
-        done = journaled_ids(file, run.run_id)
-        if failure is not None and not done:
+        processed = journaled_ids(file, run.run_id)
+        if failure is not None and not processed:
             run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        kept_report = {"before": asdict(before), "after": asdict(after), **report(done)}
+        whole_report = {"before": asdict(before), "after": asdict(after), **report(processed)}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
-        end_is_kept = True
-        try:
-            with interruption.limited():
-                run.end(file, verdict, kept_report)
-        except (OutOfTime, StoreError):
-            # What was processed is reported.
-            end_is_kept = False
+        # What was processed is reported even so; the ledger shows the run as interrupted.
+        with suppress(OutOfTime, StoreError), interruption.limited():
+            run.end(file, verdict, whole_report)
     why = "the run was interrupted" if interrupted else failure.message if failure else None
-    return done, PhaseRun(run.run_id, why, interrupted, end_is_kept)
+    return processed, PhaseRun(run.run_id, why, interrupted)

@@ -31,11 +31,11 @@ def write_plan(path: Path, results: Sequence[Result], texts: Mapping[str, str]) 
     for result in results:
         if result.state == "planned":
             proposal = result.proposal
-            kept = to_json(replace(result, usage=Usage(), place=0))
+            content = to_json(replace(result, usage=Usage(), place=0))
             contents = [texts.get(memory_id) for memory_id in proposal.sources]
             # First what a person reads, then what is applied.
             readable = _readable_part(proposal, contents)
-            entries.append({**readable, "kept": kept, "seal": _seal(kept)})
+            entries.append({**readable, "kept": content, "seal": _seal(content)})
     plan = {"format": FORMAT, "about": _ABOUT, "proposals": entries}
     text = json.dumps(plan, ensure_ascii=False, indent=2)
     if os.path.lexists(path):
@@ -78,29 +78,29 @@ def _readable_part(proposal: Proposal, contents: Sequence[str | None]) -> dict[s
 
 
 def _read_entry(entry: object, number: int, path: Path) -> Result:
-    found = entry if isinstance(entry, dict) else {}
+    fields = entry if isinstance(entry, dict) else {}
     try:
-        kept = from_json(found.get("kept"))
+        result = from_json(fields.get("kept"))
     except ValueError as error:
         raise StoreError(f"Proposal {number} of {path} cannot be read: {error}.") from error
-    if found.get("seal") != _seal(to_json(kept)) or not _is_consistent(found, kept.proposal):
+    if fields.get("seal") != _seal(to_json(result)) or not _is_consistent(fields, result.proposal):
         raise StoreError(
             f"Proposal {number} of {path} was changed since the dry run wrote it.",
             "A plan's proposals can be removed but not changed; edit them with 'slowwave review "
             "edit FILE'.",
         )
     # Drafts of a plan are embedded when it is applied.
-    return replace(kept, vector=None)
+    return replace(result, vector=None)
 
 
-def _is_consistent(found: Mapping[str, Any], proposal: Proposal) -> bool:
+def _is_consistent(fields: Mapping[str, Any], proposal: Proposal) -> bool:
     """Whether the readable part of an entry matches the proposal that is applied."""
-    sources = found.get("sources")
+    sources = fields.get("sources")
     if not isinstance(sources, list) or len(sources) != len(proposal.sources):
         return False
     contents = [source.get("content") if isinstance(source, dict) else None for source in sources]
-    shown = {name: value for name, value in found.items() if name not in ("kept", "seal")}
-    if shown != _readable_part(proposal, contents):
+    readable = {name: value for name, value in fields.items() if name not in ("kept", "seal")}
+    if readable != _readable_part(proposal, contents):
         return False
     # The text is None if the source was gone when the plan was written.
     return all(
@@ -117,5 +117,5 @@ def _has_hash(content: object, planned: str) -> bool:
         return False
 
 
-def _seal(whole: Mapping[str, Any]) -> str:
-    return content_hash(json_text(whole))
+def _seal(content: Mapping[str, Any]) -> str:
+    return content_hash(json_text(content))

@@ -8,13 +8,7 @@ from pathlib import Path
 
 from slowwave.consolidation.proposals import Result
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import (
-    Decision,
-    decide_pending,
-    read_pending,
-    read_pending_keys,
-    read_reviewed,
-)
+from slowwave.store.ledger import Decision, decide_pending, read_pending, read_reviewed
 from slowwave.store.memories import read_memories
 from slowwave.store.records import Memory
 
@@ -63,16 +57,16 @@ def withdraw_outdated(
     changed. A stale proposal may be made again. Raises `StoreError`.
     """
     with open_reading(path) as file:
-        found = read_earlier(file, tenants)
-    if preflight is None or not found.outdated:
-        return found
+        earlier = read_earlier(file, tenants)
+    if preflight is None or not earlier.outdated:
+        return earlier
     preflight.check_and_back_up()
     with open_writing(path) as file, file.transaction():
         # An agent may have changed the file since.
-        found = read_earlier(file, tenants)
-        for pending in found.outdated:
+        earlier = read_earlier(file, tenants)
+        for pending in earlier.outdated:
             decide_pending(file, pending.id, "stale", now, pending.stale)
-    return found
+    return earlier
 
 
 def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposal]:
@@ -81,42 +75,40 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposa
     Damaged proposals are included, as stale: they can be declined. decided: include proposals that
     a person has decided about. Raises `StoreError`.
     """
-    found = read_pending(opened)
+    decisions = read_pending(opened)
     if decided:
-        known = {decision.key for decision in found}
+        pending_keys = {decision.key for decision in decisions}
         reviewed = {decision.key: decision for decision in read_reviewed(opened)}
-        found += [decision for key, decision in reviewed.items() if key not in known]
-    return load_proposals(opened, found)
+        decisions += [decision for key, decision in reviewed.items() if key not in pending_keys]
+    return load_proposals(opened, decisions)
 
 
 def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:
     """Return the proposals of these decisions in the order in which they can be applied."""
-    found = [(decision, kept_from_decision(decision)) for decision in decisions]
-    known = read_sources(opened, (kept for _, kept in found))
+    loaded = [(decision, kept_from_decision(decision)) for decision in decisions]
+    memory_by_id = read_sources(opened, (result for _, result in loaded))
     queue = []
-    for decision, kept in found:
-        sources = kept.proposal.sources
-        memories = {memory_id: known[memory_id] for memory_id in sources if memory_id in known}
-        stale = find_stale(kept, memories) if decision.state == "pending" else None
-        queue.append(PendingProposal(decision, kept, memories, stale))
+    for decision, result in loaded:
+        sources = result.proposal.sources
+        memories = {
+            memory_id: memory_by_id[memory_id] for memory_id in sources if memory_id in memory_by_id
+        }
+        stale = find_stale(result, memories) if decision.state == "pending" else None
+        queue.append(PendingProposal(decision, result, memories, stale))
     return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.kept.place))
 
 
 def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:
     """Return the memories of these proposals that still exist, by id."""
-    ids = {memory_id for kept in proposals for memory_id in kept.proposal.sources}
+    ids = {memory_id for result in proposals for memory_id in result.proposal.sources}
     return {memory.id: memory for memory in read_memories(file, sorted(ids))}
 
 
 def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
     """Return the pending proposals of these tenants, sorted into applicable and outdated."""
-    changed = read_pending_keys(file, tenants)
-    suspects = [
-        decision
-        for decision in read_pending(file)
-        if decision.key in changed
-        and (changed[decision.key] or kept_from_decision(decision).fault is not None)
-    ]
-    found = load_proposals(file, suspects)
-    outdated = tuple(pending for pending in found if pending.stale is not None)
-    return EarlierProposals(len(changed) - len(outdated), outdated)
+    decisions = read_pending(file)
+    proposals = load_proposals(
+        file, (decision for decision in decisions if not tenants or decision.tenant in tenants)
+    )
+    outdated = tuple(pending for pending in proposals if pending.stale is not None)
+    return EarlierProposals(len(proposals) - len(outdated), outdated)

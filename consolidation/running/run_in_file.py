@@ -203,7 +203,7 @@ class RunInFile:
                     delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
                     mentions = [(memory_id, names) for memory_id, _, names in part]
                     keep_entities(file, tenant, mentions, run_id)
-                    keep_scans(file, [(memory_id, of) for memory_id, of, _ in part], run_id)
+                    keep_scans(file, [(memory_id, hash_) for memory_id, hash_, _ in part], run_id)
 
     def has_begun(self) -> bool:
         """Look up whether the run began, which an interruption may have hidden."""
@@ -220,8 +220,8 @@ class RunInFile:
         if not self.has_begun():
             return {}
         with open_reading(self.path) as file:
-            found = ((key, read_decision(file, self.record.run_id, key)) for key in keys)
-            return {key: decision for key, decision in found if decision is not None}
+            decisions = ((key, read_decision(file, self.record.run_id, key)) for key in keys)
+            return {key: decision for key, decision in decisions if decision is not None}
 
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""
@@ -235,8 +235,8 @@ class RunInFile:
         with file.transaction():
             before = Counter(read_change_counts(file))
             yield
-            made = Counter(read_change_counts(file)) - before
-        self.changes += made
+            changes = Counter(read_change_counts(file)) - before
+        self.changes += changes
 
     @contextmanager
     def writing(self) -> Iterator[MemoryFile]:

@@ -24,25 +24,25 @@ def expected_counts(
     """Return the counts after all proposals are applied."""
     by_tenant = {view.tenant: view for view in views}
     layers = Counter(before.layers)
-    old: list[str] = []
-    new: list[str] = []
+    old_texts: list[str] = []
+    new_texts: list[str] = []
     for proposal in proposals:
         view = by_tenant[proposal.tenant]
         _count_layers(layers, proposal, view)
-        for texts, more in zip((old, new), _texts(proposal, view.memory), strict=True):
-            texts += more
+        for texts, added in zip((old_texts, new_texts), _texts(proposal, view.memory), strict=True):
+            texts += added
     superseded = before.superseded + sum(len(proposal.leaving) for proposal in proposals)
-    return changed_counts(before, layers, superseded, old, new)
+    return changed_counts(before, layers, superseded, old_texts, new_texts)
 
 
 def changed_counts(
     before: Counts, layers: Mapping[str, int], superseded: int, old: list[str], new: list[str]
 ) -> Counts:
     """Return the counts with other layers, and without the old texts, but with the new ones."""
-    counted: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
+    counts: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
     characters = before.characters + sum(map(len, new)) - sum(map(len, old))
     tokens = before.tokens + _tokens(new) - _tokens(old)
-    return Counts(sum(counted.values()), superseded, counted, characters, tokens)
+    return Counts(sum(counts.values()), superseded, counts, characters, tokens)
 
 
 def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:

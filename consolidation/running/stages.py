@@ -43,8 +43,6 @@ from .survey import Survey, save_findings, survey_file
 if TYPE_CHECKING:
     from slowwave.consolidation.snapshot.tenant_view import TenantView
 
-_EARLIER_HINT = "Memories expired or conversations were read before that: see 'slowwave log FILE'."
-
 
 class EndedEarly(Exception):
     """The night ended before its plan was executed, after something was written."""
@@ -87,7 +85,7 @@ class Stages:
                 if not night.dry_run:
                     raise
                 self._interruption.close()
-                raise InterruptedEarly(kept=False) from None
+                raise InterruptedEarly from None
 
     def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""
@@ -145,11 +143,11 @@ class Stages:
 
     def execute(self, survey: Survey) -> ExecutionResult:
         """Execute the plan, after a backup if memories will be purged."""
-        night, run, cache = self._night, self._run, survey.found.cache
+        night, run, cache = self._night, self._run, survey.findings.cache
 
         def plan_again(answered: Sequence[Window]) -> tuple[Plan, Sequence[TenantView]]:
-            again = survey_file(night, run, cache, answered=answered)
-            return again.plan, again.snapshot.views
+            second_survey = survey_file(night, run, cache, answered=answered)
+            return second_survey.plan, second_survey.snapshot.views
 
         with self._guarded():
             if survey.purgeable is not None and survey.purgeable.ids and not night.dry_run:
@@ -181,12 +179,9 @@ class Stages:
             executed.broken_off,
             earlier=self._earlier,
         )
-        try:
-            with self._interruption.limited():
-                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
-        except (OutOfTime, StoreError):
-            # What was applied is reported.
-            outcome = replace(outcome, end_is_kept=False)
+        # What was applied is reported even so; the ledger shows the run as interrupted.
+        with suppress(OutOfTime, StoreError), self._interruption.limited():
+            self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
         return self._with_earlier(outcome)
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
@@ -213,7 +208,6 @@ class Stages:
             outcome,
             after=count_now(night.path, read_tenants(night)),
             interrupted=archived.interrupted,
-            end_is_kept=outcome.end_is_kept and archived.end_is_kept,
             backup=self._preflight.backup,
         )
 
@@ -239,17 +233,12 @@ class Stages:
                 raise
             # What was done before is reported.
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
-        return replace(
-            outcome,
-            purged=purged,
-            after=count_now(night.path, tenants),
-            end_is_kept=outcome.end_is_kept and purged.end_is_kept,
-        )
+        return replace(outcome, purged=purged, after=count_now(night.path, tenants))
 
-    def save_findings(self, outcome: Outcome, found: Findings) -> Outcome:
+    def save_findings(self, outcome: Outcome, findings: Findings) -> Outcome:
         """Save the findings for the next night."""
         night = self._night
-        outcome = save_findings(night, found, outcome, self._run, self._interruption)
+        outcome = save_findings(night, findings, outcome, self._run, self._interruption)
         return replace(outcome, backup=self._preflight.backup)
 
     def _new_run(self) -> RunInFile:
@@ -285,12 +274,10 @@ class Stages:
             except KeyboardInterrupt:
                 self._interruption.close()
                 with self._interruption.limited():
-                    kept = self._run.has_begun()
+                    # The interruption may have come within the beginning of the run.
+                    self._run.has_begun()
                     self._run.end("interrupted", None, {})
-                early = InterruptedEarly(kept)
-                if self._has_earlier:
-                    early.hint = " ".join(filter(None, (early.hint, _EARLIER_HINT)))
-                raise early from None
+                raise InterruptedEarly from None
         except Exception as error:
             self._interruption.close()
             with suppress(StoreError):
@@ -303,21 +290,19 @@ class Stages:
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:
         """Return the outcome of a night that ended before its survey."""
         now = count_now(self._night.path, read_tenants(self._night))
-        is_interrupt = error is None
-        return self._with_earlier(
-            Outcome(Plan(), (), now, now, Usage(), interrupted=is_interrupt, broken_off=error)
+        outcome = Outcome(
+            Plan(), (), now, now, Usage(), interrupted=error is None, broken_off=error
         )
+        return self._with_earlier(outcome)
 
     def _with_earlier(self, outcome: Outcome) -> Outcome:
-        expired = self._expired
         return replace(
             outcome,
             usage=outcome.usage + self._queued_parts.usage,
             queued_parts=self._queued_parts,
-            expired=expired,
+            expired=self._expired,
             scores=self._scores,
             before=self._before or outcome.before,
-            end_is_kept=outcome.end_is_kept and (expired is None or expired.end_is_kept),
             backup=self._preflight.backup,
             migrated_from=self._preflight.migrated_from,
         )

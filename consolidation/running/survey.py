@@ -44,7 +44,7 @@ class Survey:
     snapshot: Snapshot
     # The plan of all tenants.
     plan: Plan
-    found: Findings
+    findings: Findings
     # What a purge would delete; None if none is requested.
     purgeable: Purgeable | None = None
 
@@ -67,7 +67,7 @@ def survey_file(
     idle = _find_idle(night, marks, leaving)
     if cache is None:
         refuse_without_room(night.path, options.tenants, idle, night.workers)
-    gone = frozenset(memory.id for memory in leaving)
+    leaving_ids = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
         options,
@@ -77,31 +77,31 @@ def survey_file(
         night.progress,
         idle,
         cache,
-        gone,
+        leaving_ids,
     )
-    chosen = replace(options.of_plan(night.writer.key), answered=tuple(answered))
+    planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
     # A model decides on near texts.
-    compares = options.consolidate and chosen.model_key is None
+    compares = options.consolidate and planning.model_key is None
     compute_missing(snapshot, night.embedder, keeper, night.progress, compares)
     if not options.reconsider:
-        chosen = replace(
-            chosen,
+        planning = replace(
+            planning,
             remembered=snapshot.remembered,
             pending=snapshot.pending,
             asked=snapshot.asked,
         )
-    plans = _plan_tenants(snapshot.views, chosen, night.progress) if options.consolidate else {}
-    known = idle | plans
-    plan = _join_plans(known[tenant] for tenant in snapshot.tenants if tenant in known)
+    plans = _plan_tenants(snapshot.views, planning, night.progress) if options.consolidate else {}
+    plan_of = idle | plans
+    plan = _join_plans(plan_of[tenant] for tenant in snapshot.tenants if tenant in plan_of)
     if options.approved is not None:
-        approved = (found for found in plan.proposals if found.id in options.approved)
+        approved = (item for item in plan.proposals if item.id in options.approved)
         plan = replace(plan, proposals=tuple(approved), windows=())
-    found = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
+    findings = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:
         with open_reading(night.path) as file:
             purgeable = find_purgeable(file, snapshot.tenants, night.now)
-    return Survey(snapshot, plan, found, purgeable)
+    return Survey(snapshot, plan, findings, purgeable)
 
 
 def _join_plans(plans: Iterable[Plan]) -> Plan:
@@ -125,13 +125,13 @@ def _find_idle(
     night: NightInputs, marks: IdleMarks, leaving: Sequence[LeavingMemory]
 ) -> dict[str, Plan]:
     """Return the plans of the idle tenants, which are not read again."""
-    known, options = marks.look_up(night.options.tenants), night.options
+    idle_plans, options = marks.look_up(night.options.tenants), night.options
     if not options.consolidate:
-        return dict.fromkeys(known, Plan())
+        return dict.fromkeys(idle_plans, Plan())
     if options.full or options.reconsider:
         return {}
     changing = {memory.memory.tenant for memory in leaving}
-    return {tenant: plan for tenant, plan in known.items() if plan and tenant not in changing}
+    return {tenant: plan for tenant, plan in idle_plans.items() if plan and tenant not in changing}
 
 
 def _plan_tenants(
@@ -175,7 +175,7 @@ def save_findings(
     marks, cache = idle_marks(night), first.cache
     applied = {result.proposal.id for result in outcome.results if result.state == "applied"}
     is_known = len(first.rests) == len(first.graphs) and all(
-        rest.applied.issubset(applied) for rest in first.rests
+        remainder.applied.issubset(applied) for remainder in first.rests
     )
     try:
         with interruption.limited():
@@ -186,12 +186,12 @@ def save_findings(
             if not any(retired) and (is_known or outcome.run_id is None):
                 marks.save_idle_marks(first, applied, run.changes)
                 return outcome
-        again = start_in_thread(lambda: survey_file(night, cache=cache).found)
-        found = _wait_for(again, interruption)
-        if found is not None:
+        second_survey = start_in_thread(lambda: survey_file(night, cache=cache).findings)
+        new_findings = _wait_for(second_survey, interruption)
+        if new_findings is not None:
             with interruption.limited():
-                marks.save(found)
-                marks.save_idle_marks(found, (), {})
+                marks.save(new_findings)
+                marks.save_idle_marks(new_findings, (), {})
     except SlowwaveError as error:
         return replace(outcome, why_unsaved=error.message)
     except OutOfTime:
@@ -199,9 +199,9 @@ def save_findings(
     return outcome
 
 
-def _wait_for(found: Future[Findings], interruption: Interruption) -> Findings | None:
+def _wait_for(survey: Future[Findings], interruption: Interruption) -> Findings | None:
     """Wait for the findings of a survey; None if interrupted."""
     while not interruption.asked:
-        if wait([found], _POLL_S).done:
-            return found.result()
+        if wait([survey], _POLL_S).done:
+            return survey.result()
     return None

@@ -14,11 +14,7 @@ class InterruptedEarly(KeyboardInterrupt):
     """The run was interrupted before it executed its plan."""
 
     message = "Interrupted before anything was consolidated."
-
-    def __init__(self, kept: bool) -> None:
-        """Take whether the file has kept vectors or names of this run."""
-        super().__init__()
-        self.hint = "The vectors and names found so far are kept." if kept else ""
+    hint = "For what was written before, see 'slowwave log FILE'."
 
 
 class OutOfTime(BaseException):

@@ -33,14 +33,14 @@ def without_secrets(text: str, address: str | None = None) -> str:
     Secrets are found in any case, and escaped as in JSON, URLs, HTML or HTTP headers. They are
     replaced by the name of their variable.
     """
-    named = {
+    masks = {
         spelling: f"${name}" for name, value in _in_environment() for spelling in _spell(value)
     }
-    named |= {spelling: _HIDDEN for value in _in_address(address) for spelling in _spell(value)}
+    masks |= {spelling: _HIDDEN for value in _in_address(address) for spelling in _spell(value)}
     # The longest first: a secret may be a part of another.
-    for spelling in sorted(named, key=len, reverse=True):
+    for spelling in sorted(masks, key=len, reverse=True):
         if _escaped_pattern(spelling[:_PREFIX]).search(text):
-            name = named[spelling].replace("\\", r"\\")
+            name = masks[spelling].replace("\\", r"\\")
             text = _escaped_pattern(spelling).sub(name, text)
     return _KEY_IN_QUERY.sub(rf"\1{_HIDDEN}", _USER_IN_URL.sub(f"{_HIDDEN}@", text))
 

@@ -75,9 +75,9 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> Ite
             pool.submit(function, item) for item in islice(remaining, 2 * workers)
         )
         while begun:
-            done = begun.popleft().result()
+            result = begun.popleft().result()
             begun.extend(pool.submit(function, item) for item in islice(remaining, 1))
-            yield done
+            yield result
 
 
 @cache

@@ -64,14 +64,14 @@ def find_text_faults(text: str, sources: Sequence[Source]) -> list[str]:
 def find_dropped(proposal: Proposal, sources: Sequence[Source]) -> Iterator[tuple[str, str]]:
     """Yield the facts that a merge without a new text drops, as (memory id, sentence)."""
     if proposal.keeps_text and proposal.operation == "merge":
-        kept = [
+        staying = [
             replace(source, observed_at=UNDATED)
             for source in sources
             if source.id not in proposal.leaving
         ]
         for source in sources:
             if source.id in proposal.leaving:
-                for fact in find_unsupported(source.text, kept):
+                for fact in find_unsupported(source.text, staying):
                     yield source.id, f'lost: "{fact.words}" ({fact.kind}) is not in the text'
 
 
@@ -149,10 +149,10 @@ def _are_connected(sources: Sequence[Source]) -> bool:
     names = [set(names_of(source.text)) for source in sources]
     reached = {0}
     pairs = [
-        (left, right)
-        for left, right in combinations(range(len(sources)), 2)
-        if not names[left].isdisjoint(names[right])
-        or float(sources[left].vector @ sources[right].vector) >= WIDE_SIMILARITY
+        (first, second)
+        for first, second in combinations(range(len(sources)), 2)
+        if not names[first].isdisjoint(names[second])
+        or float(sources[first].vector @ sources[second].vector) >= WIDE_SIMILARITY
     ]
     for _ in sources:
         reached |= {end for pair in pairs if not reached.isdisjoint(pair) for end in pair}
@@ -161,9 +161,9 @@ def _are_connected(sources: Sequence[Source]) -> bool:
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:
     """Yield the links, headings and fenced blocks of a text, each with its kind."""
-    for found in _PART.finditer(text):
+    for match in _PART.finditer(text):
         # The last group that took part; within a fence that is its mark.
-        yield _plain(found[0]).lstrip("# "), found.lastgroup or ""
+        yield _plain(match[0]).lstrip("# "), match.lastgroup or ""
 
 
 def _plain(text: str) -> str:

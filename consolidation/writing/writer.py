@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage, Window
 from slowwave.store.file import MemoryFile
@@ -36,9 +35,9 @@ class AnswerStore:
     # Returns an answer without the secrets that it was not shown, before it is used.
     _masked: Callable[[str, str], str] = lambda answer, _: answer
 
-    def masked(self, answer: str, asked: Sequence[Mapping[str, str]]) -> str:
-        """Return an answer as it may be kept. asked: the messages of its question."""
-        return self._masked(answer, "\n".join(message["content"] for message in asked))
+    def masked(self, answer: str, messages: Sequence[Mapping[str, str]]) -> str:
+        """Return an answer as it may be kept. messages: the messages of its question."""
+        return self._masked(answer, "\n".join(message["content"] for message in messages))
 
     def find(self, key: str) -> Answer | None:
         """Return the kept answer to a question."""
@@ -50,36 +49,31 @@ class AnswerStore:
             keep_answers(self._file, answers, timestamp(self._now))
 
 
-class Writer(Protocol):
-    """Turns windows into results."""
+class Writer:
+    """Turns windows into results. A subclass asks a model; these defaults are without one."""
 
-    @property
-    def name(self) -> str:
-        """`extractive`, `model`, or `agent`; the last two read conversations."""
-
-    @property
-    def model(self) -> str | None:
-        """The model's name; None without one."""
-
-    @property
-    def checker(self) -> str | None:
-        """The name of the model that checks the drafts; None without one."""
+    # `extractive`, `model` or `agent`; the last two read conversations.
+    name: str = "extractive"
+    # The names of the model, and of the one that checks its drafts.
+    model: str | None = None
+    checker: str | None = None
+    # The hash of the model and its prompts.
+    key: str | None = None
 
     @property
     def refused(self) -> str | None:
         """Why the model was not called again; None if no call was refused."""
+        return None
 
     @property
     def overspent(self) -> str | None:
         """The usage that exceeds a limit, and the limit; None if none is exceeded."""
+        return None
 
     @property
     def unfinished(self) -> Usage:
         """The usage of questions whose results were not yielded, since the run was interrupted."""
-
-    @property
-    def key(self) -> str | None:
-        """The hash of the model and its prompts; None without one."""
+        return Usage()
 
     def make_ready(self) -> None:
         """Load what writing needs. Raises `ModelError` if the model cannot be asked."""
@@ -91,24 +85,8 @@ class Writer(Protocol):
 
         Each window follows its proposals. A single failure raises nothing.
         """
-
-
-class BuiltInWriter:
-    """No model: only the plan's own proposals are written."""
-
-    name = "extractive"
-    model = None
-    checker = None
-    refused = None
-    overspent = None
-    unfinished = Usage()
-    key = None
-
-    def make_ready(self) -> None:
-        """Do nothing."""
-
-    def write(
-        self, jobs: Sequence[Job], answers: AnswerStore
-    ) -> Iterator[Sequence[Result | AskedWindow]]:
-        """Yield nothing: without a model a plan has no windows."""
         yield from ()
+
+
+class BuiltInWriter(Writer):
+    """No model: only the plan's own proposals are written."""

@@ -370,7 +370,11 @@ def test_stale_proposals_are_listed_last(waiting: Path, cli: Cli) -> None:
 
 
 @pytest.mark.parametrize("applied", [0, 1])
-def test_a_failed_write_keeps_what_was_applied(waiting: Path, cli: Cli, applied: int) -> None:
+def test_a_failed_write_keeps_what_was_applied(
+    waiting: Path, cli: Cli, applied: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A transaction for each proposal.
+    monkeypatch.setattr("slowwave.consolidation.running.apply._MAX_SOURCES", 1)
     before, pending = active(waiting), [item["operation"] for item in queue(cli, waiting)]
     refused = f"WHEN NEW.operation = '{pending[applied]}' BEGIN SELECT RAISE(ABORT, 'no room'); END"
     execute(waiting, f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals {refused}")

@@ -392,14 +392,14 @@ def test_a_missing_embedding_model_keeps_the_expiry(lived: Path, cli: Cli, tmp_p
         assert cli(*arguments).code == 1
 
 
-def test_an_unrecorded_end_of_an_expiry_is_reported(lived: Path, cli: Cli) -> None:
+def test_an_expiry_is_reported_although_its_end_cannot_be_recorded(lived: Path, cli: Cli) -> None:
     execute(
         lived,
         "CREATE TRIGGER full BEFORE UPDATE OF outcome ON runs "
         "BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     ended = cli("maintain", lived, "--phase", "expire", "--json")
-    ended.ends(0, "The end of the run could not be recorded")
+    ended.ends(0)
     assert [item["id"] for item in ended.json["expire"]["expired"]] == ["ended", "scratch"]
 
 

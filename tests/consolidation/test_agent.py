@@ -17,7 +17,7 @@ from places import ROOT
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.file import maintenance_lock
 
 WIKI = ["The wiki listens on 81.", "The wiki listens on 81"]
@@ -275,14 +275,17 @@ def test_proposals_of_a_plan_are_applied_or_declined(memory: AgentMemory, tmp_pa
         assert declined == [{"key": second.id, "why": "They are two."}]
 
 
-def test_a_proposal_with_a_changed_source_is_stale(memory: AgentMemory, tmp_path: Path) -> None:
+def test_a_proposal_with_a_changed_source_is_no_longer_found(
+    memory: AgentMemory, tmp_path: Path
+) -> None:
     with memory:
         for text in TWINS:
             memory.add(text)
         (planned,) = memory.consolidate(dry_run=True).results
         execute(tmp_path / "memory.db", "UPDATE memories SET content = 'Plants need light.'")
-        with pytest.raises(StoreError, match="stale"):
+        with pytest.raises(NotFound) as refused:
             memory.apply(planned.proposal.id)
+    assert "A memory may have changed" in refused.value.hint
 
 
 def test_the_program_in_the_documentation_runs(

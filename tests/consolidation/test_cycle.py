@@ -97,7 +97,11 @@ def test_vectors_of_another_model_are_refused(agent: Agent) -> None:
         agent.sleep()
 
 
-def test_a_failure_keeps_earlier_proposals(memory_file: Path, embedder: SentenceEmbedder) -> None:
+def test_a_failure_keeps_earlier_proposals(
+    memory_file: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A transaction for each proposal.
+    monkeypatch.setattr("slowwave.consolidation.running.apply._MAX_SOURCES", 1)
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
         fill(memory_file, daily([line, f"{line}."], f"twin-{number}"))

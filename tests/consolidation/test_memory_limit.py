@@ -41,16 +41,15 @@ def test_only_tenants_that_are_read_need_memory(memory_file: Path) -> None:
     # Shared with so many that nothing is left.
     crowd = 10**9
     with pytest.raises(NoRoom, match="The tenant 'large' has 20,001 active"):
-        refuse_without_room(memory_file, workers=crowd)
-    refuse_without_room(memory_file, chosen=["default"], workers=crowd)
-    refuse_without_room(memory_file, idle={"large"}, workers=crowd)
+        refuse_without_room(memory_file, (), (), crowd)
+    refuse_without_room(memory_file, ["default"], (), crowd)
+    refuse_without_room(memory_file, (), {"large"}, crowd)
 
 
 def test_the_file_cache_of_a_container_is_free(tmp_path: Path) -> None:
-    names = ("memory.max", "memory.current", "inactive_file")
     (tmp_path / "memory.current").write_text("950\n")
     (tmp_path / "memory.stat").write_text("anon 150\ninactive_file 800\n")
     (tmp_path / "memory.max").write_text("1000\n")
-    assert free_in_group(tmp_path, *names) == 850
+    assert free_in_group(tmp_path) == 850
     (tmp_path / "memory.max").write_text("max\n")
-    assert free_in_group(tmp_path, *names) is None
+    assert free_in_group(tmp_path) is None

@@ -44,10 +44,10 @@ def short_ids(sources: Sequence[Source]) -> dict[str, str]:
 
 def ask_to_write(sources: Sequence[Source], derived: frozenset[str]) -> Messages:
     """Return the messages that ask to write. derived: ids of derived memories."""
-    shown = fenced("memories", list(_memory_lines(sources, derived)))
+    content = fenced("memories", list(_memory_lines(sources, derived)))
     if any(source.is_note for source in sources):
-        shown += f"\n{prompt('notes')}"
-    return _messages("write", shown)
+        content += f"\n{prompt('notes')}"
+    return _messages("write", content)
 
 
 def ask_to_repair(
@@ -69,8 +69,8 @@ def ask_to_check(drafts: Sequence[DraftToCheck]) -> Messages:
 def ask_to_reformat(answer: str, fault: str) -> Messages:
     """Return an unreadable answer, and the request to answer again."""
     listed = fenced("faults", [json_line(fault)])
-    again = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
-    return [{"role": "assistant", "content": answer}, {"role": "user", "content": again}]
+    request = f"That answer cannot be read:\n{listed}\nAnswer again, with one JSON object."
+    return [{"role": "assistant", "content": answer}, {"role": "user", "content": request}]
 
 
 def json_line(value: Any) -> str:
@@ -84,8 +84,8 @@ def fenced(name: str, lines: Sequence[str]) -> str:
     return f"<{name}>\n{inside}\n</{name}>"
 
 
-def _messages(name: Prompt, shown: str) -> Messages:
-    return [{"role": "system", "content": prompt(name)}, {"role": "user", "content": shown}]
+def _messages(name: Prompt, content: str) -> Messages:
+    return [{"role": "system", "content": prompt(name)}, {"role": "user", "content": content}]
 
 
 def _memory_lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterator[str]:

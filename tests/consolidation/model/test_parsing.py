@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from slowwave.consolidation.model.parsing import breaks_off, parse_answer
+from slowwave.consolidation.model.answer_forms import breaks_off, parse_answer
 from slowwave.consolidation.model.unanswered import UnreadableAnswer
 
 

@@ -28,7 +28,6 @@ from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, 
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.prompts import DraftToCheck
-from slowwave.consolidation.model.recording import Recordings
 from slowwave.consolidation.model.usage_limits import PendingCall
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
@@ -208,8 +207,8 @@ def test_a_question_has_nothing_but_memories_of_the_file(agent: Agent) -> None:
     assert not any(memory[name] in sent for memory in given for name in ("id", "session"))
 
 
-@dataclass(frozen=True)
-class Watched(Recordings):
+@dataclass
+class WatchedEndpoint(Endpoint):
     """Notes what each call was estimated to take."""
 
     noted: list[Estimate] = field(default_factory=list)
@@ -217,16 +216,6 @@ class Watched(Recordings):
     def ask(self, call: PendingCall) -> Answer:
         self.noted.append(call.estimate)
         return super().ask(call)
-
-
-@dataclass(frozen=True)
-class WatchedEndpoint(Endpoint):
-    """Opens a model of which is noted what it is asked."""
-
-    noted: list[Estimate] = field(default_factory=list)
-
-    def open(self) -> Any:
-        return Watched(served=super().open(), noted=self.noted)
 
 
 def altered(asked: Asked) -> dict[str, Any]:

@@ -1,0 +1,107 @@
+"""Choose the model that a name or a function names, and the writer that asks it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from slowwave.consolidation.errors import ModelError
+from slowwave.consolidation.runtime.redaction import without_secrets
+from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
+from slowwave.store.conversations.messages import replace_half_pairs
+from slowwave.store.model_answers import Answer
+
+from .cli_model import PREFIX, ProgramModel
+from .interface import Model, Terms
+from .litellm_client import one_line
+from .litellm_model import Endpoint
+from .model_writer import ModelWriter
+from .unanswered import CallFailed
+from .usage_limits import PendingCall
+
+# Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
+AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
+# What a Python program may pass as a model: its name, or a function.
+ModelLike = str | AnswersMessages | Model
+
+
+@dataclass(frozen=True)
+class FunctionModel:
+    """A model behind a Python function."""
+
+    function: AnswersMessages
+    # A function may not be thread-safe.
+    concurrency: int = field(default=1, init=False)
+    answered_as: str | None = field(default=None, init=False)
+
+    @property
+    def model(self) -> str:
+        """The function's name; answers are kept by it."""
+        function = self.function
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+        return f"python:{name}"
+
+    @property
+    def terms(self) -> Terms:
+        """No price, and no limit: a function cannot be stopped."""
+        return Terms(lambda prompt, answer: None, lambda tokens: tokens, math.inf)
+
+    def open(self) -> FunctionModel:
+        """Return itself."""
+        return self
+
+    def ask(self, call: PendingCall) -> Answer:
+        """Call the function. Raises `CallFailed`, and what `permit` raises."""
+        call.permit()
+        try:
+            text = self.function(call.question.messages, call.question.schema)
+        except Exception as error:  # the function is not ours
+            call.lose()
+            message = one_line(without_secrets(str(error)))
+            raise CallFailed(f"{type(error).__name__}: {message}".removesuffix(": ")) from error
+        if not isinstance(text, str):
+            raise CallFailed(f"the function returned a {type(text).__name__}, not text")
+        text = without_secrets(replace_half_pairs(text))
+        if not text.strip():
+            raise CallFailed("the model's answer is empty")
+        return Answer(text, call.estimate.prompt, count_tokens(text), None)
+
+
+def model_of(model: ModelLike, api_base: str | None = None) -> Model:
+    """Return the model that is meant. Raises `ModelError` for anything else.
+
+    model: litellm's name, or that of a program (`cli:claude`), or a function.
+    """
+    if isinstance(model, str):
+        return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
+    if isinstance(model, Endpoint | ProgramModel | FunctionModel):
+        return model
+    if callable(model):
+        return FunctionModel(model)
+    raise ModelError(
+        f"An object of type {type(model).__name__} is not a model.",
+        "Pass a name, or a function of messages and a schema.",
+    )
+
+
+def chosen_writer(
+    model: ModelLike | None, checker: ModelLike | None, writer: Writer | None = None
+) -> Writer:
+    """Return the writer, or one that asks the model, or else the built-in one.
+
+    checker: who checks the drafts; by default the model, "none" for nobody. Raises `ModelError`.
+    """
+    if model is None and checker is None:
+        return writer or BuiltInWriter()
+    if model is None or writer is not None:
+        raise ModelError("Pass a model, perhaps with a checker, or a writer.")
+    writing = model_of(model)
+    checked_by: Model | Literal["same", "none"] = "same"
+    if checker == "none":
+        checked_by = "none"
+    elif checker is not None and checker != model:
+        checked_by = model_of(checker)
+    return ModelWriter(writing, writing.concurrency, checker=checked_by)
