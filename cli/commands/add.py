@@ -86,13 +86,11 @@ def add(
             add_memories(opened, [memory])
     secrets = kinds_of_secrets(memory.content)
     output.result(
-        {
-            "command": "add",
-            "file": str(file),
-            "id": memory.id,
-            "similar": [similar_as_json(similar) for similar in near],
-            "secrets": list(secrets),
-        }
+        "add",
+        file=str(file),
+        id=memory.id,
+        similar=list(map(similar_as_json, near)),
+        secrets=list(secrets),
     )
     if secrets:
         output.note(secrets_as_text(secrets))

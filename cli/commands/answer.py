@@ -18,7 +18,6 @@ from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import read_answer_lines
 from slowwave.cli.nights.rounds import Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
 
@@ -63,8 +62,8 @@ def answer(
         raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
     done = Rounds(place, asked, output, wiki).answer(given)
     for number, why in invalid:
-        output.note(clean(f"Skipped line {number}: {why}."))
+        output.note(f"Skipped line {number}: {why}.")
     skipped = [{"line": number, "reason": why} for number, why in invalid]
-    output.result({"command": "answer", "file": str(file), **done.found, "skipped": skipped})
+    output.result("answer", file=str(file), **done.found, skipped=skipped)
     output.show(*done.shown)
     raise typer.Exit(done.code or (Code.PARTLY if invalid else Code.DONE))

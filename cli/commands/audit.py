@@ -50,5 +50,5 @@ def audit(
     )
     with place.reading() as memory_file:
         found = audit_file(memory_file, options, datetime.now(UTC))
-        output.result({"command": "audit", "file": str(file), **audit_as_json(found, file)})
+        output.result("audit", file=str(file), **audit_as_json(found, file))
         output.show(*audit_as_text(found, file, memory_file))

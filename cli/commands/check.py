@@ -26,8 +26,7 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
-    result = {"command": "check", "file": str(file), "whole": not health.problems}
-    output.result(result | asdict(health))
+    output.result("check", file=str(file), whole=not health.problems, **asdict(health))
     if not health.problems:
         counts = ", ".join(
             (

@@ -50,8 +50,7 @@ def list_conflicts(
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
             found = current_conflicts(opened, tuple(tenant or ()), now)
-        result = {"command": "conflicts", "file": str(file)}
-        output.result({**result, "conflicts": conflicts_as_json(found)})
+        output.result("conflicts", file=str(file), conflicts=conflicts_as_json(found))
         text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
         output.show(text)
     if found:

@@ -14,7 +14,7 @@ from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
 from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import FORMAT, Output, clean
+from slowwave.cli.terminal.output import FORMAT, Output
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
 from slowwave.cli.views.questions import left_as_text, open_question_as_json
@@ -57,9 +57,10 @@ def dream(
                 print_line(of_file | ended.found)
             output.show(*ended.shown)
         elif ended.given.read is not None:
-            output.note("\n".join(queued_parts_as_text(ended.given.read, file)))
+            for paragraph in queued_parts_as_text(ended.given.read, file):
+                output.note(*paragraph.split("\n"))
     if left.questions:
-        output.note(clean(f"The input ended. {left_as_text(left, place.named)}"))
+        output.note(f"The input ended. {left_as_text(left, place.named)}")
     raise typer.Exit(code)
 
 
@@ -84,6 +85,6 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             key, text = question.id, line.decode()
         done = rounds.answer({key: text})
         for stale in done.given.stale:
-            output.note(clean(f"Question {stale} is no longer open; its answer was ignored."))
+            output.note(f"Question {stale} is no longer open; its answer was ignored.")
         left, faults = done.given.left, done.given.faults
         yield done

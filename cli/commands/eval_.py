@@ -86,7 +86,7 @@ def eval_(
         signals.close()
     gains = differences(trials.before.by_text, trial.after.by_text)
     found = evaluation_as_json(trials, trial, gains)
-    output.result({"command": "eval", "file": str(file), **found})
+    output.result("eval", file=str(file), **found)
     output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
 

@@ -166,17 +166,15 @@ def _plan(found: Forgettable) -> Iterator[str]:
 
 def _show_plan(found: Forgettable, rewritten: Sequence[str], file: Path, output: Output) -> None:
     output.result(
-        {
-            "command": "forget",
-            "file": str(file),
-            "dry_run": True,
-            "forgotten_at": found.forgotten_at,
-            "memories": _as_json(found.memories),
-            "derived": _as_json(found.derived),
-            "active_again": _as_json(found.released),
-            "related": _as_json(found.related),
-            "rewritten": list(rewritten),
-        }
+        "forget",
+        file=str(file),
+        dry_run=True,
+        forgotten_at=found.forgotten_at,
+        memories=_as_json(found.memories),
+        derived=_as_json(found.derived),
+        active_again=_as_json(found.released),
+        related=_as_json(found.related),
+        rewritten=list(rewritten),
     )
     elsewhere = (f"to erase{_elsewhere(rewritten)}",) if rewritten else ()
     output.show("\n".join(("Dry run.", *_plan(found), *elsewhere, _IRREVERSIBLE)))
@@ -206,8 +204,7 @@ def _report(
 
     left: the columns and lines that still have it. unclean: why bytes of it may be left.
     """
-    result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
-    result |= {"clean": unclean is None, "left": list(left)}
+    result: dict[str, Any] = {"clean": unclean is None, "left": list(left)}
     if done is None:
         result |= {"run": None, "forgotten": [], "forgotten_at": found.forgotten_at}
         text = "\n".join(_plan(found))
@@ -224,13 +221,13 @@ def _report(
         }
         memories = counted(len(done.ids), "memory", "memories")
         text = f"Forgot {memories} and {counted(done.rows, 'row')} about {_them(done)}."
-    output.result(result)
+    output.result("forget", file=str(file), dry_run=False, **result)
     output.show(text)
     for note in _notes(done, found) if done else ():
-        output.note(clean(note))
+        output.note(note)
     yours = "still has the text, and slowwave does not change it: erase it yourself."
     for place in left:
-        output.note(clean(f"{place} {yours}"))
+        output.note(f"{place} {yours}")
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)

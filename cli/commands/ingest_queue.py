@@ -28,7 +28,7 @@ def show_queued(file: Path, tenants: Sequence[str], output: Output) -> None:
     with open_reading(file) as opened:
         queued = list_queued(opened, tenants)
     parts = list(map(_as_json, queued))
-    output.result({"command": "ingest", "file": str(file), "waiting": len(parts), "parts": parts})
+    output.result("ingest", file=str(file), waiting=len(parts), parts=parts)
     if not queued:
         output.show(clean(f"{file}: no conversation is queued."))
         return
@@ -48,14 +48,12 @@ def drop(
 
     dropped = drop_queued(file, which, tenants, datetime.now(UTC), dry_run)
     output.result(
-        {
-            "command": "ingest",
-            "file": str(file),
-            "dry_run": dry_run,
-            "run": dropped.run_id,
-            "dropped": list(map(_as_json, dropped.parts)),
-            "waiting": dropped.left,
-        }
+        "ingest",
+        file=str(file),
+        dry_run=dry_run,
+        run=dropped.run_id,
+        dropped=list(map(_as_json, dropped.parts)),
+        waiting=dropped.left,
     )
     output.show("\n".join(map(clean, _report(dropped, file, dry_run))))
 

@@ -45,14 +45,7 @@ def list_(
         count, memories = list_memories(
             opened, wanted, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
         )
-    output.result(
-        {
-            "command": "list",
-            "file": str(file),
-            "count": count,
-            "memories": list(map(memory_as_json, memories)),
-        }
-    )
+    output.result("list", file=str(file), count=count, memories=list(map(memory_as_json, memories)))
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "

@@ -98,13 +98,8 @@ def log(
 def _list_runs(place: Place, output: Output) -> None:
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         runs, states = read_runs(opened), count_states(opened)
-    output.result(
-        {
-            "command": "log",
-            "file": str(place.named),
-            "runs": [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs],
-        }
-    )
+    listed = [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs]
+    output.result("log", file=str(place.named), runs=listed)
     output.show(table_of_runs(runs, states) if runs else "No run has changed this file yet.")
 
 
@@ -117,9 +112,9 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
         with open_reading(memory_file) as opened:
             forgotten_at = None if night.run is None else forgotten_since(opened, night.run.id)
             active = [] if night.run is None else reactivated(opened, night.run.id)
-    result = {"command": "log", "file": str(place.named), **night.as_json()}
-    result |= {"active_again": active} if active else {}
-    output.result(result | ({"forgotten_at": forgotten_at} if forgotten_at else {}))
+    changes = {"active_again": active, "forgotten_at": forgotten_at}
+    since = {name: change for name, change in changes.items() if change}
+    output.result("log", file=str(place.named), **night.as_json(), **since)
     if night.run is None:
         return
     lines: list[str | Text] = [headline(night.run, night.states)]
@@ -168,14 +163,7 @@ def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
         run = named_or_last_run(opened, prefix)
         changes = read_changes(opened, run.id)
         states, active = count_states(opened).get(run.id, {}), reactivated(opened, run.id)
-    output.result(
-        {
-            "command": "diff",
-            "file": str(place.named),
-            "run": run.id,
-            "changes": list(map(asdict, changes)),
-        }
-    )
+    output.result("diff", file=str(place.named), run=run.id, changes=list(map(asdict, changes)))
     output.show("\n".join([headline(run, states), *_reactivated(active), *_changes(changes)]))
 
 
@@ -223,8 +211,6 @@ def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: 
             write_report(form, write(night), place.named)
     written = [str(path) for path in to.paths if path != STDOUT]
     run_id = None if night.run is None else night.run.id
-    output.result(
-        {"command": "report", "file": str(place.named), "run": run_id, "written": written}
-    )
+    output.result("report", file=str(place.named), run=run_id, written=written)
     if STDOUT not in to.paths:
         output.show(clean(f"Written: {', '.join(written)}"))

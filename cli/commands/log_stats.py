@@ -82,18 +82,16 @@ def show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         return
     ingests = IngestTotals.of(runs)
     output.result(
-        {
-            "command": "stats",
-            "file": str(place.named),
-            "tenants": tenants,
-            "active": asdict(counts),
-            "by_status": by_status,
-            "conversations_waiting": backlog.parts,
-            "conversations_waiting_since": backlog.since,
-            "ingests": ingests.as_json(),
-            "month_usd": spent,
-            "runs": [_run(run, states.get(run.id, {})) for run in runs],
-        }
+        "stats",
+        file=str(place.named),
+        tenants=tenants,
+        active=asdict(counts),
+        by_status=by_status,
+        conversations_waiting=backlog.parts,
+        conversations_waiting_since=backlog.since,
+        ingests=ingests.as_json(),
+        month_usd=spent,
+        runs=[_run(run, states.get(run.id, {})) for run in runs],
     )
     active = counted(counts.active, "active memory", "active memories")
     count = counted(len(tenants), "tenant", "tenants")

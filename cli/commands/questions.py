@@ -25,7 +25,7 @@ def questions(
     format. A question with a 'note' checks an earlier answer: answer it in a fresh context.
     """
     found = Rounds(place, asked, output).questions()
-    output.result({"command": "questions", "file": str(file), **open_questions_as_json(found)})
+    output.result("questions", file=str(file), **open_questions_as_json(found))
     if output.json:
         return
     for question in found.questions:

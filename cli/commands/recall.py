@@ -132,12 +132,12 @@ def recall(
     _note_vectors(index, output)
     head = {"file": str(file), "query": query, "words_only": index.words_only}
     if block:
-        output.result({"command": "recall", **head, "block": _block_as_json(composed)})
+        output.result("recall", **head, block=_block_as_json(composed))
         _show_block(composed, block_format, output)
     elif archived:
         _show_archived(head, hits, status, output)
     else:
-        output.result({"command": "recall", **head, "hits": list(map(_hit_as_json, hits))})
+        output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
         lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
         output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
 
@@ -279,7 +279,7 @@ def _show_archived(
         }
         for hit in hits
     ]
-    output.result({"command": "archive", "action": "search", **head, "hits": found})
+    output.result("archive", action="search", **head, hits=found)
     lines = [
         f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
         f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"

@@ -158,14 +158,12 @@ def decline(
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
-        {
-            "command": "review",
-            "file": str(place.named),
-            "action": "decline",
-            "run": None,
-            "proposals": list(map(pending_as_json, declined)),
-            **pages.as_json(),
-        }
+        "review",
+        file=str(place.named),
+        action="decline",
+        run=None,
+        proposals=list(map(pending_as_json, declined)),
+        **pages.as_json(),
     )
     output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
     they = "It" if len(declined) == 1 else "They"
@@ -200,7 +198,7 @@ def edit(
         code = _apply_chosen(place, choice, words, embedder, wiki, output)
     finally:
         if text is None and code != Code.DONE:
-            output.note("\n".join(map(clean, ["The text from the editor:", *words.splitlines()])))
+            output.note("The text from the editor:", *words.splitlines())
     raise typer.Exit(code)
 
 
@@ -217,14 +215,8 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
                 if pending.decision.state == "approved"
             }
             applied = {run_id: read_applied_approvals(opened, run_id) for run_id in approved}
-        output.result(
-            {
-                "command": "review",
-                "file": str(place.named),
-                "action": action,
-                "proposals": list(map(pending_as_json, chosen)),
-            }
-        )
+        proposals = list(map(pending_as_json, chosen))
+        output.result("review", file=str(place.named), action=action, proposals=proposals)
         ids = ids_in(pending.kept.proposal.sources for pending in chosen)
         memories = read_views(memory_file, ids)
     if not chosen:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
-from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
 from slowwave.store.places import place_of
@@ -34,14 +33,8 @@ def rules(
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
-    output.result(
-        {
-            "command": "rules",
-            "file": str(file),
-            "rules": rules_as_json(found),
-            "left_out": [memory.id for memory in suspicious],
-        }
-    )
+    left_out = [memory.id for memory in suspicious]
+    output.result("rules", file=str(file), rules=rules_as_json(found), left_out=left_out)
     if found:
         output.show(rules_as_text(found, form, file))
     else:
@@ -51,10 +44,10 @@ def rules(
         )
         if place.is_memory_file:
             note += " To add one yourself: slowwave add FILE TEXT --layer core"
-        output.note(clean(note))
+        output.note(note)
     if suspicious:
         count = counted(len(suspicious), "memory", "memories")
-        ids = ", ".join(memory.id for memory in suspicious)
+        ids = ", ".join(left_out)
         output.note(
-            clean(f"Omitted: {count} with instructions to the reader ({ids}): slowwave audit FILE")
+            f"Omitted: {count} with instructions to the reader ({ids}): slowwave audit FILE"
         )

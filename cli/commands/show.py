@@ -99,7 +99,7 @@ def show(
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }
-    output.result({"command": "show", "file": str(file), "memory": fields})
+    output.result("show", file=str(file), memory=fields)
     output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(fields)]))
 
 
@@ -153,8 +153,7 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
             for memory_id, group in messages.items()
             for message in group
         ]
-        named = {"command": "trace", "file": str(place.named)}
-        output.result(named | trace_as_json(trace) | {"messages": said_in})
+        output.result("trace", file=str(place.named), **trace_as_json(trace), messages=said_in)
     else:
         output.show(_tree_of(trace, messages))
 

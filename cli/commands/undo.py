@@ -123,18 +123,16 @@ def undo(
         raise typer.Exit(pages.report(output, Code.DONE))
     chosen = done.chosen
     output.result(
-        {
-            "command": "undo",
-            "file": str(file),
-            "dry_run": rehearse,
-            "run": chosen.run_id,
-            "runs": [run.id for run in chosen.runs],
-            "proposals": done.keys,
-            "waiting": done.waiting,
-            "stale": done.stale,
-            "forgotten_at": chosen.forgotten_at,
-            **pages.as_json(),
-        }
+        "undo",
+        file=str(file),
+        dry_run=rehearse,
+        run=chosen.run_id,
+        runs=[run.id for run in chosen.runs],
+        proposals=done.keys,
+        waiting=done.waiting,
+        stale=done.stale,
+        forgotten_at=chosen.forgotten_at,
+        **pages.as_json(),
     )
     if rehearse:
         output.show(clean(f"Dry run: nothing prevents undoing {_named(chosen)}."))
@@ -142,7 +140,7 @@ def undo(
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
     for note in (*sorted(notes), *_next_steps(done)):
-        output.note(clean(note))
+        output.note(note)
     raise typer.Exit(pages.report(output, Code.DONE))
 
 
@@ -177,8 +175,8 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
 
 
 def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
-    result = {"command": "restore", "file": str(place.named), "id": memory.id}
-    output.result(result | ({"dry_run": True} if rehearse else {}))
+    rehearsed = {"dry_run": True} if rehearse else {}
+    output.result("restore", file=str(place.named), id=memory.id, **rehearsed)
     would = "Dry run: would make active again" if rehearse else "Active again"
     output.show(clean(f"{would}: {memory.id} {memory.content}"))
 

@@ -122,10 +122,11 @@ class Output:
     json: bool
     quiet: bool
 
-    def result(self, value: dict[str, Any]) -> None:
+    def result(self, command: str, **fields: Any) -> None:
         """Write the result as one JSON object; only with --json."""
         if self.json:
-            text = jsonlib.dumps({"format": FORMAT, **value}, ensure_ascii=False, indent=2)
+            value = {"format": FORMAT, "command": command, **fields}
+            text = jsonlib.dumps(value, ensure_ascii=False, indent=2)
             with writing_to_stdout():
                 sys.stdout.write(f"{harmless_json(text)}\n")
 
@@ -140,9 +141,9 @@ class Output:
                     is_text = isinstance(part, str | Text)
                     console.print(part, markup=False, highlight=False, soft_wrap=is_text)
 
-    def note(self, text: str) -> None:
+    def note(self, *lines: str) -> None:
         """Write a note to stderr; with --quiet only as a log line."""
-        text = with_file(text)
+        text = "\n".join(clean(with_file(line)) for line in lines)
         if writes_log_lines():
             log_line("info", "note", message=text)
         elif not self.quiet:

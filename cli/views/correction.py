@@ -41,10 +41,10 @@ def make_correction(
         refuse_changes(place, wiki)
     done = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
-    named = {"command": command, "file": str(place.named), "dry_run": rehearse}
     # A rehearsal's run is in no file.
     found = correction_as_json(done) | ({"run": None} if rehearse else {})
-    output.result({**named, **found, **pages.as_json()})
+    named = {"file": str(place.named), "dry_run": rehearse}
+    output.result(command, **named, **found, **pages.as_json())
     if found["secrets"]:
         output.note(secrets_as_text(found["secrets"]))
     output.show(correction_as_text(done, place.named, rehearse))

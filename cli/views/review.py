@@ -95,8 +95,8 @@ def report_decided(
     """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
     pages = write_after_change(wiki, place)
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    result = {"command": command, "file": str(place.named), "run": decided.run_id}
-    output.result(result | {"proposals": proposals} | fields | pages.as_json())
+    named = {"file": str(place.named), "run": decided.run_id}
+    output.result(command, **named, proposals=proposals, **fields, **pages.as_json())
     output.show(decided_as_text(place.named, decided))
     return pages.report(output, exit_code(decided))
 

@@ -76,21 +76,15 @@ class WikiOfRun:
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page")
-        output.show(
-            clean(
-                f"{self.folder}: {pages} written, {written.unchanged:,} unchanged, "
-                f"{written.removed:,} removed."
-            )
-        )
+        rest = f"{written.unchanged:,} unchanged, {written.removed:,} removed."
+        output.show(clean(f"{self.folder}: {pages} written, {rest}"))
         if written.kept:
             named = ", ".join(written.kept[:_MAX_NAMED])
             left = len(written.kept) - _MAX_NAMED
             more = f" and {left} more" if left > 0 else ""
             output.note(
-                clean(
-                    "Not overwritten, because slowwave did not write them or they were edited: "
-                    f"{named}{more}"
-                )
+                "Not overwritten, because slowwave did not write them or they were edited: "
+                f"{named}{more}"
             )
 
 
