@@ -9,8 +9,10 @@ from slowwave.store.records import UNDATED
 
 from .output import clean, shortened
 
+# How many of a kind a report shows people; --json has all of them.
+MAX_LISTED = 10
 # Enough characters of a text to recognize a memory.
-MAX_SHOWN = 200
+_MAX_CHARACTERS = 200
 _MAX_NAMED = 5
 
 
@@ -25,6 +27,11 @@ def named(names: Sequence[str]) -> str:
     return clean(", ".join(names[:_MAX_NAMED]) + more)
 
 
+def unlisted(count: int) -> list[str]:
+    """Return a line that counts what exceeds `MAX_LISTED`; nothing if everything is shown."""
+    return [f"  ... {count - MAX_LISTED:,} more with --json"] if count > MAX_LISTED else []
+
+
 def day_of(observed_at: str) -> str:
     """Return the day of a time; nothing if the time is unknown."""
     return "" if observed_at == UNDATED else clean(observed_at[:10])
@@ -35,6 +42,6 @@ def time_of(observed_at: str) -> str | None:
     return None if observed_at == UNDATED else observed_at
 
 
-def shortened_for_stdout(text: str, limit: int = MAX_SHOWN) -> str:
+def shortened_for_stdout(text: str, limit: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line: on a terminal its beginning, in a pipe or a file all of it."""
     return shortened(text, limit) if sys.stdout.isatty() else clean(text)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, unlisted
 
 from .ingest import STATES
 from .memory import read_views
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow, Dense, Result
     from slowwave.consolidation.running.outcome import Outcome, QueuedPartsResult
     from slowwave.store.intake import Backlog
-
-# How many reasons, and how many memories that stay verbatim, are shown.
-_MAX_SHOWN = 5
 
 
 def question_as_json(asked: AskedWindow) -> dict[str, Any]:
@@ -66,11 +63,9 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
     for why, count in unanswered.most_common():
         lines.append(f"  ! {counted(count, 'question')}: {why}")
     turned_down = Counter(why for question in asked for why in question.turned_down)
-    for why, count in turned_down.most_common(_MAX_SHOWN):
+    for why, count in turned_down.most_common(MAX_LISTED):
         lines.append(f"  ! {counted(count, 'group')} rejected: {why}")
-    if len(turned_down) > _MAX_SHOWN:
-        lines.append("  ...; --json lists all of them")
-    return ["\n".join(map(clean, lines))]
+    return ["\n".join(map(clean, [*lines, *unlisted(len(turned_down))]))]
 
 
 def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
@@ -109,10 +104,8 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
         "model, and merged only with identical texts."
     ]
-    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
-    if len(dense) > _MAX_SHOWN:
-        lines.append("  ...; --json lists all of them")
-    return ["\n".join(lines)]
+    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:MAX_LISTED]]
+    return ["\n".join([*lines, *unlisted(len(dense))])]
 
 
 def queued_parts_as_json(parts: QueuedPartsResult) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, shortened
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout, unlisted
 
 from .memory import dated, ids_in, read_views
 from .table import table_of
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 
     from slowwave.consolidation.reports.audit import Audit, Finding, FindingKind
 
-# How many findings of a kind are shown to people, and how many characters of a reason.
-_MAX_SHOWN = 5
-_MAX_CHARACTERS = 120
 _TITLES: dict[FindingKind, str] = {
     "orders": "Possible prompt injections; no run reads them",
     "blank": "Without letters or digits",
@@ -95,7 +92,7 @@ def _section(
 ) -> str:
     """Return the findings of a kind, with each command below what it cleans up."""
     lines = [f"{_TITLES[kind]}: {len(findings):,}"]
-    shown = findings[:_MAX_SHOWN]
+    shown = findings[:MAX_LISTED]
     memories = read_views(path, ids_in(finding.memories for finding in shown))
     for cleaning, group in groupby(shown, key=command):
         for finding in group:
@@ -103,12 +100,10 @@ def _section(
             lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in found]
             # The instruction that a memory contains has been shown with it.
             if not any(memory and finding.why in memory.content for _, memory in found):
-                why = shortened(finding.why, _MAX_CHARACTERS)
+                why = shortened_for_stdout(finding.why)
                 lines.append(f"    {why}" if found else f"  {clean(finding.tenant)}: {why}")
         lines.append(f"    {clean(cleaning)}")
-    if len(shown) < len(findings):
-        lines.append(f"  ... {len(findings) - len(shown):,} more with --json")
-    return "\n".join(lines)
+    return "\n".join([*lines, *unlisted(len(findings))])
 
 
 def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:

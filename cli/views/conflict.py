@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout
 from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
 from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
 
-# How many of each kind a report shows, unless it shows all.
-MAX_SHOWN = 10
 # Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
 _DIFFERS = {
     "value": "values differ",
@@ -154,7 +152,7 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
         "tokens": round(FOLLOW_UPS * read) + round(FOLLOW_UPS * written),
         "likeliest": [
             {"sources": [left, right], "similarity": similarity}
-            for left, right, similarity in pairs[:MAX_SHOWN]
+            for left, right, similarity in pairs[:MAX_LISTED]
         ],
     }
 

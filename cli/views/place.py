@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
+from slowwave.cli.terminal.wording import (
+    MAX_LISTED,
+    counted,
+    named,
+    shortened_for_stdout,
+    unlisted,
+)
 from slowwave.consolidation.proposals import Result
 from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 from .memory import ids_in, read_views
-
-# How many repeated statements are shown.
-_MAX_REPEATED = 10
-_MAX_CHARACTERS = 100
 
 
 def place_as_json(
@@ -98,12 +100,10 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     if not repeated:
         return
     lines = [f"{counted(len(repeated), 'statement')} in more than one place:"]
-    for statement in repeated[:_MAX_REPEATED]:
-        text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
+    for statement in repeated[:MAX_LISTED]:
+        text = shortened_for_stdout(statement.text)
         lines.append(f"  {text} ({clean(', '.join(statement.places))})")
-    if len(repeated) > _MAX_REPEATED:
-        lines.append("  ...; --json lists all of them")
-    yield "\n".join(lines)
+    yield "\n".join([*lines, *unlisted(len(repeated))])
 
 
 def _budget(
