@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +31,6 @@ from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.places import Place
 from slowwave.store.purge import OPTION, forgotten_since
-from slowwave.store.records import timestamp
 
 from .log_stats import StatsOptions, show_stats
 
@@ -191,21 +189,16 @@ def _changes(changes: Sequence[TextChange]) -> Iterator[str]:
 
 
 def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: Output) -> None:
-    """Write what a run did as an HTML page that needs no network, as Markdown, or as both.
-
-    Conflicts are the current ones, if finding them takes only seconds. Raises `StoreError`.
-    """
+    """Write what a run did as HTML, as Markdown, or as both. Raises `StoreError`."""
     if to.paths.count(STDOUT) > 1 or (output.json and STDOUT in to.paths):
         raise typer.BadParameter("Only one of --html, --md and --json can write to stdout.")
     for path in to.paths:
         refuse_unwritable(path)
-    from slowwave.cli.views.markdown import as_markdown
-    from slowwave.cli.views.night import read_night, with_current_conflicts
-    from slowwave.cli.views.page import as_page
+    from slowwave.cli.views.night import read_night
+    from slowwave.cli.views.report import as_markdown, as_page
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
-        night = with_current_conflicts(night, memory_file, timestamp(datetime.now(UTC)))
     for form, write in ((to.html, as_page), (to.md, as_markdown)):
         if form is not None:
             write_report(form, write(night), place.named)

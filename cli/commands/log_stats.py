@@ -10,14 +10,13 @@ import typer
 
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.options import TenantsOption, per_call
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, table_of
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.asked import parts_queued, since
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.run import recorded, table_of_runs
-from slowwave.cli.views.table import table_of
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
 from slowwave.store.ledger import Run, count_states, read_pending, read_runs

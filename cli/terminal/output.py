@@ -6,7 +6,7 @@ import codecs
 import json as jsonlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -21,6 +21,7 @@ from .log_lines import discard, log_line, writes_log_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
     from slowwave.store.undo.obstacles import Obstacle
 
@@ -218,3 +219,23 @@ def console_for(stream: Any) -> Console:
 
     width = None if stream.isatty() else _WIDTH
     return _Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
+
+
+def table_of(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = (), wrap: int = 0
+) -> Table:
+    """Return rows under titles, so narrow that they fit 80 columns.
+
+    numbers: titles of columns of numbers, which follow the rest. wrap: the first column that may be
+    wrapped.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for place, title in enumerate(titles):
+        table.add_column(title, no_wrap=place < wrap)
+    for title in numbers:
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(*map(clean, row))
+    return table

@@ -99,7 +99,7 @@ def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
 
 def as_lineage_page(file: str, trace: Trace) -> str:
     """Return the page of a memory: its text, what it was made from and what it became."""
-    from .page import render
+    from .report import render
 
     titled = (("Made from", trace.sources), ("Made into", trace.derived))
     return render(

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.store.changes import TextChange
 
-# In a file with more active memories, a report does not look for conflicts.
-_MAX_COMPARED = 2_000
-
 
 @dataclass(frozen=True)
 class NightView:
@@ -47,9 +44,8 @@ class NightView:
     proposals: Sequence[ProposalView]
     # The rows of the ledger, of a run; in the order of its proposals.
     decisions: Sequence[Decision] = ()
-    # None: there are too many memories to look for conflicts.
+    # None: a past run; the file does not record what it left unchanged.
     conflicts: Pairs | None = None
-    # None: a past run; the file does not record what it kept apart.
     apart: Pairs | None = None
     remarks: Sequence[str] = ()
     # Whether the run is all that changed the file; if not, the remarks contain the rest.
@@ -163,20 +159,6 @@ def _view_unwritten(
         usage=asdict(outcome.usage),
         proposals=[view_result(result, memories) for result in outcome.results],
     )
-
-
-def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
-    """Return a night with the current conflicts of the file. Raises `StoreError`.
-
-    Looking for them takes a millisecond or two per memory; in a large file it is left to the user.
-    """
-    if (night.after or {}).get("active", 0) > _MAX_COMPARED:
-        return night
-    from slowwave.consolidation.planning.conflicts import current_conflicts
-
-    with open_reading(path) as file:
-        found = current_conflicts(file, (), now)
-    return replace(night, conflicts=view_pairs(found, path))
 
 
 def _counts(part: Mapping[str, Any]) -> dict[str, Any] | None:

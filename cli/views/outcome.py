@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, table_of
 from slowwave.cli.terminal.wording import (
     MAX_LISTED,
     counted,
@@ -40,7 +40,6 @@ from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .place import place_as_json, place_as_text
 from .proposal import LEGEND, join_lines, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
-from .table import table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -41,8 +41,7 @@ def is_page(path: Path) -> bool:
 
 def report_of(night: NightView, path: Path) -> str:
     """Return a report in the form that the name of its file requests."""
-    from .markdown import as_markdown
-    from .page import as_page
+    from .report import as_markdown, as_page
 
     return as_page(night) if is_page(path) else as_markdown(night)
 

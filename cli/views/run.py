@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, table_of
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.ageing import PHASE
 from slowwave.store.errors import NotFound
@@ -17,7 +17,6 @@ from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.purge import OPTION
 
 from .costs import usd_of
-from .table import table_of
 
 if TYPE_CHECKING:
     from rich.table import Table

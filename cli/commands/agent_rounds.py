@@ -1,28 +1,103 @@
-"""slowwave dream: a night whose questions are answered on stdin, one at a time."""
+"""slowwave questions, answer and dream: an agent is the model of a night."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from slowwave.cli.arguments.night_options import AskedOptions
-from slowwave.cli.arguments.options import EnabledOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import (
+    EnabledOption,
+    FileArgument,
+    OutputOptions,
+    SkipInvalidOption,
+)
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.nights.answer_lines import parse_answer_line, print_line
+from slowwave.cli.nights.answer_lines import parse_answer_line, print_line, read_answer_lines
 from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
-from slowwave.cli.views.questions import left_as_text, open_question_as_json
+from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.places import Place
 
+from .import_ import reading
+
 if TYPE_CHECKING:
     from slowwave.consolidation.agent.rounds import OpenQuestions
+
+
+@on_place
+def questions(
+    file: FileArgument,
+    place: Place,
+    *,
+    asked: AskedOptions,
+    output: OutputOptions,
+) -> None:
+    """Print the questions a run would ask now, one JSON object per line. Read-only.
+
+    An agent answers them with 'slowwave answer'. 'messages' is the prompt, 'schema' the answer
+    format. A question with a 'note' checks an earlier answer: answer it in a fresh context.
+    """
+    found = Rounds(place, asked, output).questions()
+    output.result("questions", file=str(file), **open_questions_as_json(found))
+    if output.json:
+        return
+    for question in found.questions:
+        print_line(open_question_as_json(question))
+    output.note(left_as_text(found, place.named))
+
+
+@on_place
+def answer(
+    context: typer.Context,
+    file: FileArgument,
+    place: Place,
+    answers: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="ANSWERS.jsonl|-",
+            help="Answers, one JSON object per line; - for stdin. Default: use the answers stored "
+            "so far.",
+            readable=False,
+        ),
+    ] = None,
+    *,
+    asked: AskedOptions,
+    skip_invalid: SkipInvalidOption = False,
+    wiki: WikiOption = None,
+    enabled: EnabledOption = True,
+    output: OutputOptions,
+) -> None:
+    """Store answers to 'slowwave questions', and consolidate once every question is answered.
+
+    A line is {"id": ..., "answer": ...}: the id of the question, and the answer as an object or as
+    text. The format of each is checked immediately; the order does not matter. Nothing is applied
+    before all questions are answered, and then only what passes the checks. The run can be undone
+    like any other.
+    """
+    refuse_or_end(context, place, wiki, enabled, output)
+    given: dict[str, str] = {}
+    invalid: list[tuple[int, str]] = []
+    if answers is not None:
+        with reading(answers, "Nothing was stored.") as lines:
+            given, invalid = read_answer_lines(lines, skip_invalid)
+    if invalid and not given:
+        raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
+    done = Rounds(place, asked, output, wiki).answer(given)
+    for number, why in invalid:
+        output.note(f"Skipped line {number}: {why}.")
+    skipped = [{"line": number, "reason": why} for number, why in invalid]
+    output.result("answer", file=str(file), **done.found, skipped=skipped)
+    output.show(*done.shown)
+    raise typer.Exit(done.code or (Code.PARTLY if invalid else Code.DONE))
 
 
 @on_place
