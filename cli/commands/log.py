@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,23 +14,20 @@ from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptio
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.cli.views.asked import parts_queued
 from slowwave.cli.views.proposal import LEGEND, join_lines
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
     describe_forgotten,
+    effects_of,
     headline,
     named_or_last_run,
     run_as_json,
     table_of_runs,
 )
-from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.file import open_reading
-from slowwave.store.intake import DROPPED, UNREAD
-from slowwave.store.journal_form import FORGOTTEN
-from slowwave.store.ledger import Run, count_states, read_runs
+from slowwave.store.ledger import count_states, read_runs
 from slowwave.store.places import Place
-from slowwave.store.purge import OPTION, forgotten_since
+from slowwave.store.purge import forgotten_since
 
 from .log_stats import StatsOptions, show_stats
 
@@ -105,53 +102,23 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     from slowwave.cli.views.night import read_night
     from slowwave.store.changes import reactivated
 
-    with place.reading() as memory_file:
-        night = read_night(memory_file, place.named, prefix)
-        with open_reading(memory_file) as opened:
-            forgotten_at = None if night.run is None else forgotten_since(opened, night.run.id)
-            active = [] if night.run is None else reactivated(opened, night.run.id)
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        run = named_or_last_run(opened, prefix)
+        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
+        night = read_night(memory_file, place.named, run.id)
     changes = {"active_again": active, "forgotten_at": forgotten_at}
     since = {name: change for name, change in changes.items() if change}
     output.result("log", file=str(place.named), **night.as_json(), **since)
-    if night.run is None:
-        return
-    lines: list[str | Text] = [headline(night.run, night.states)]
-    lines.append("\n".join(_effects(night.run, len(night.proposals))))
+    lines: list[str | Text] = [headline(run, night.states)]
+    lines += effects_of(run)
+    if night.proposals or len(lines) == 1:
+        lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
     if forgotten_at is not None:
         lines.append(describe_forgotten(forgotten_at))
     lines += _reactivated(active)
     for proposal in night.proposals:
         lines += proposal.lines()
     output.show(join_lines(lines))
-
-
-def _effects(run: Run, proposals: int) -> Iterator[str]:
-    report = run.report or {}
-    if run.options.get(OPTION):
-        if "purged" in report:
-            yield f"{counted(report['purged'], 'memory', 'memories')} purged."
-    elif FORGOTTEN in run.options:
-        yield f"{counted(report.get('forgotten', 0), 'memory', 'memories')} forgotten."
-        if isinstance(why := run.options[FORGOTTEN], str):
-            yield clean(f"Reason: {why}")
-    elif PHASE in run.options:
-        for status in STATUS_AFTER.values():
-            if status in report:
-                yield f"{counted(report[status], 'memory', 'memories')} {status}."
-    elif DROPPED in run.options:
-        parts = counted(report.get(DROPPED, 0), "part", "parts")
-        named = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations queued for a model, dropped: {named}."
-    else:
-        yield from _reading_notes(report)
-        yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
-
-
-def _reading_notes(report: Mapping[str, Any]) -> Iterator[str]:
-    if unread := report.get(UNREAD):
-        yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
-    for reason in report.get("reasons", ()):
-        yield clean(f"{reason['conversation']}: {reason['reasoning']}")
 
 
 def _show_diff(place: Place, prefix: str | None, output: Output) -> None:

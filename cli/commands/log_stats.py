@@ -11,8 +11,8 @@ import typer
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.options import TenantsOption, per_call
 from slowwave.cli.terminal.output import Output, clean, table_of
-from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.asked import parts_queued, since
+from slowwave.cli.terminal.wording import counted, parts_queued
+from slowwave.cli.views.asked import since
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.metrics import Metrics

@@ -21,6 +21,11 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
+def parts_queued(count: int) -> str:
+    """Return how many conversation parts are queued."""
+    return counted(count, "conversation part is queued", "conversation parts are queued")
+
+
 def named(names: Sequence[str]) -> str:
     """Return the first of some names on one line, and whether there are others."""
     more = " and others" if len(names) > _MAX_NAMED else ""

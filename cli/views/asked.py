@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, unlisted
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued, unlisted
 
 from .ingest import STATES
 from .memory import read_views
@@ -133,11 +133,6 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
     then = "a real run" if parts.is_due else "a run with --model"
     queued = parts_queued(parts.waiting)
     return [f"{queued} for a model, {since(parts.backlog)}: {then} reads what is queued first."]
-
-
-def parts_queued(count: int) -> str:
-    """Return how many conversation parts are queued."""
-    return counted(count, "conversation part is queued", "conversation parts are queued")
 
 
 def since(backlog: Backlog) -> str:

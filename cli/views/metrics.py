@@ -84,26 +84,14 @@ class Metrics:
         self._set("purged_memories", "Memories that a purge deleted.", purged, file)
         parts = outcome.queued_parts
         for state, number in (("read", parts.read), ("waiting", parts.waiting)):
-            description = "Conversation parts that were read, and that are queued for a model."
-            self._set("conversation_parts", description, number, file, state=state)
+            self._set("conversation_parts", "Parts read, and queued.", number, file, state=state)
         for state in STATES:
             number = parts.states.get(state, 0)
-            self._set(
-                "conversation_texts",
-                "Texts of conversation parts, by state.",
-                number,
-                file,
-                state=state,
-            )
+            self._set("conversation_texts", "Texts of parts by state.", number, file, state=state)
         usage = outcome.usage
         self._set("model_calls", "Model requests.", usage.calls, file)
         unanswered = len(unanswered_windows(outcome)) + parts.unread
-        self._set(
-            "model_questions_unanswered",
-            "Questions that the model did not answer.",
-            unanswered,
-            file,
-        )
+        self._set("model_questions_unanswered", "Unanswered questions.", unanswered, file)
         for kind in ("prompt", "completion"):
             tokens = getattr(usage, f"{kind}_tokens")
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, table_of
-from slowwave.cli.terminal.wording import counted
-from slowwave.store.ageing import PHASE
+from slowwave.cli.terminal.wording import counted, parts_queued
+from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.errors import NotFound
-from slowwave.store.intake import DROPPED, INGESTED
+from slowwave.store.intake import DROPPED, INGESTED, UNREAD
 from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED, Run, read_latest_by_prefix, read_run, read_runs
 from slowwave.store.prefixes import MIN_PREFIX
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from slowwave.store.file import MemoryFile
 
-# How much of an id names a run, unless another run began in the same millisecond.
+# How much of an id names a run: two runs do not begin in the same millisecond.
 _SHORT = 13
 # How a person or an agent decided, by what the options of a run record.
 _DECIDED = {
@@ -76,28 +76,22 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
 
 def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
     """Return runs, one per line. states: the number of proposals by state, by run id."""
-    short = {run.id[:_SHORT] for run in runs}
-    length = _SHORT if len(short) == len(runs) else None
-    tenants = {run.id: _tenants_of(run) for run in runs}
     # Runs of other tenants count other memories.
-    has_tenants = any(tenants.values())
-    costs = {run.id: _cost_of(run) for run in runs}
-    has_costs = any(costs.values())
+    optional = {"cost": list(map(_cost_of, runs)), "tenant": list(map(_tenants_of, runs))}
+    optional = {title: cells for title, cells in optional.items() if any(cells)}
     rows = (
         (
-            run.id[:length],
+            run.id[:_SHORT],
             started(run),
             _ending(run, states.get(run.id, {})),
             *(_change_of(run, name) or "?" for name in ("active", "tokens")),
             _writer_of(run),
-            *([costs[run.id]] if has_costs else []),
-            *([tenants[run.id] or "all"] if has_tenants else []),
+            *cells,
         )
-        for run in runs
+        for run, *cells in zip(runs, *optional.values(), strict=True)
     )
-    titles = ["run", "started", "outcome", "memories", "tokens", "writer"]
-    titles += ["cost"] if has_costs else []
-    return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
+    titles = ["run", "started", "outcome", "memories", "tokens", "writer", *optional]
+    return table_of(titles, rows, wrap=2)
 
 
 def _tenants_of(run: Run) -> str:
@@ -123,6 +117,24 @@ def describe_forgotten(at: str) -> str:
         f"Memories that this run changed were forgotten on {at[:10]}; those changes cannot be "
         "undone."
     )
+
+
+def effects_of(run: Run) -> Iterator[str]:
+    """Yield what a run did besides applying proposals."""
+    report = run.report or {}
+    for what in ("purged", "forgotten", *STATUS_AFTER.values()):
+        if what in report:
+            yield f"{counted(int(number_in(report, what)), 'memory', 'memories')} {what}."
+    if isinstance(why := run.options.get(FORGOTTEN), str):
+        yield clean(f"Reason: {why}")
+    if DROPPED in run.options:
+        parts = counted(int(number_in(report, DROPPED)), "part")
+        named = clean(", ".join(map(str, run.options[DROPPED])))
+        yield f"{parts} of conversations queued for a model, dropped: {named}."
+    if unread := report.get(UNREAD):
+        yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
+    for reason in report.get("reasons", ()):
+        yield clean(f"{reason['conversation']}: {reason['reasoning']}")
 
 
 def _change_of(run: Run, name: str) -> str:
