@@ -14,7 +14,7 @@ from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptio
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.cli.views.proposal import LEGEND, join_lines
+from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
     describe_forgotten,
@@ -32,8 +32,6 @@ from slowwave.store.purge import forgotten_since
 from .log_stats import StatsOptions, show_stats
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from slowwave.store.changes import TextChange
 
 
@@ -109,7 +107,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     changes = {"active_again": active, "forgotten_at": forgotten_at}
     since = {name: change for name, change in changes.items() if change}
     output.result("log", file=str(place.named), **night.as_json(), **since)
-    lines: list[str | Text] = [headline(run, night.states)]
+    lines = [headline(run, night.states)]
     lines += effects_of(run)
     if night.proposals or len(lines) == 1:
         lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
@@ -118,7 +116,7 @@ def _show_run(place: Place, prefix: str, output: Output) -> None:
     lines += _reactivated(active)
     for proposal in night.proposals:
         lines += proposal.lines()
-    output.show(join_lines(lines))
+    output.show("\n".join(lines))
 
 
 def _show_diff(place: Place, prefix: str | None, output: Output) -> None:

@@ -30,7 +30,7 @@ from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import LEGEND, join_lines, view_pending
+from slowwave.cli.views.proposal import LEGEND, view_pending
 from slowwave.cli.views.review import (
     describe_decision,
     pending_as_json,
@@ -48,8 +48,6 @@ from slowwave.store.places import Place
 from .apply import apply
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from slowwave.consolidation.running.review_queue import PendingProposal
 
 WhichArgument = Annotated[
@@ -222,12 +220,12 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     if not chosen:
         output.show(clean(f"{place.named}: no pending proposals."))
         return
-    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    lines = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for pending in chosen:
         done = applied.get(pending.decision.run_id, {}).get(pending.id)
         lines += view_pending(pending, memories, done).lines(verbose=action == "show")
         lines += pending_details(pending, memories, done) if action == "show" else ()
-    output.show(join_lines([*lines, "", *_what_can_be_done(chosen)]))
+    output.show("\n".join([*lines, "", *_what_can_be_done(chosen)]))
 
 
 def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import DROPPED
-from slowwave.store.ledger import Decision, read_pending, read_run
+from slowwave.store.ledger import Decision, read_pending
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undoable import (
@@ -45,9 +45,6 @@ class _Undone:
     waiting: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
-    # How many of them runs had planned, and the models that were asked.
-    planned: int
-    models: list[str]
 
 
 @on_place
@@ -167,11 +164,7 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     pending = {proposal.key for proposal in read_pending(opened)}
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    planned = _planned(chosen)
-    runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
-    models = {str(run.options["model"]) for run in runs if run.options.get("model")}
-    stale = [key for key in waiting if key in outdated]
-    return _Undone(chosen, keys, waiting, stale, len(planned), sorted(models))
+    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
 def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
@@ -201,12 +194,10 @@ def _next_steps(done: _Undone) -> Iterator[str]:
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "The same traces are not compressed again."
-    elif done.planned > waiting:
-        they = "The rest" if waiting else "It" if done.planned == 1 else "They"
-        # The key of a proposal is of the model that was asked.
-        by = f" by {', '.join(done.models)}" if done.models else ""
+    elif (planned := len(_planned(chosen))) > waiting:
+        they = "The rest" if waiting else "It" if planned == 1 else "They"
         yield (
-            f"{they} will not be proposed again{by}, unless you run: "
+            f"{they} will not be proposed again, unless you run: "
             "slowwave maintain FILE --reconsider"
         )
     if chosen.aged:

@@ -134,13 +134,10 @@ class Output:
     def show(self, *parts: RenderableType) -> None:
         """Write the result for people; not with --json or --quiet."""
         if not self.json and not self.quiet:
-            from rich.text import Text
-
             console = console_for(sys.stdout)
             with writing_to_stdout():
                 for part in parts:
-                    is_text = isinstance(part, str | Text)
-                    console.print(part, markup=False, highlight=False, soft_wrap=is_text)
+                    console.print(part, soft_wrap=isinstance(part, str))
 
     def note(self, *lines: str) -> None:
         """Write a note to stderr; with --quiet only as a log line."""
@@ -149,7 +146,7 @@ class Output:
             log_line("info", "note", message=text)
         elif not self.quiet:
             with _writing_to_stderr():
-                console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
+                console_for(sys.stderr).print(text, soft_wrap=True)
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""

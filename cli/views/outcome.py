@@ -38,13 +38,12 @@ from .costs import usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .place import place_as_json, place_as_text
-from .proposal import LEGEND, join_lines, proposal_as_json, view_result
+from .proposal import LEGEND, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-    from rich.text import Text
 
     from slowwave.consolidation.proposals import Plan, Result
     from slowwave.consolidation.running.outcome import Outcome
@@ -192,14 +191,14 @@ def _counts(before: Counts, after: Counts) -> Table:
     return table_of([""], rows, ["active", "superseded", *before.layers])
 
 
-def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
+def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> str:
     memories = read_views(path, ids_in(result.proposal.sources for result in results))
     operations = Counter(result.proposal.operation for result in results)
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
-    lines: list[str | Text] = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
+    lines = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
     for result in results:
         lines += view_result(result, memories).lines(verbose)
-    return join_lines(lines)
+    return "\n".join(lines)
 
 
 def _held_back(plan: Plan, file: Path) -> list[str]:

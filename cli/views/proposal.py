@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import time_of
 from slowwave.consolidation.proposals import Proposal, Result, Savings
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.store.kept_form import KEPT
 
-from .memory import MemoryView, authors_of, dated, missing, sort_by_time, text_of, view_memories
+from .memory import MemoryView, authors_of, dated, missing, sort_by_time, view_memories
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
     from slowwave.store.records import Claim
 
 LEGEND = "Marks: - superseded, * kept, = result."
-# On a terminal: words that only the superseded texts have, and words that only the result has.
-_GOING, _NEW = "underline", "bold"
 _EFFECTIVE = ("planned", "applied", "approved")
 # A draft that passed its checks and is not applied: its text is shown.
 _DISCARDED = ("declined", "stale")
@@ -98,31 +92,22 @@ class ProposalView:
             return missing(memory_id, before) if before else missing(memory_id)
         return replace(memory, content=before) if before else memory
 
-    def lines(self, verbose: bool = False) -> Iterator[str | Text]:
-        """Yield it line by line; on a terminal with marks on the words that differ.
-
-        verbose: with the similarity of its sources, and its trust.
-        """
-        proposal, sources = self.proposal, self.sources
-        worth = "; ".join(["", *self._numbers(verbose)])
-        head, result = self._result_line()
+    def lines(self, verbose: bool = False) -> Iterator[str]:
+        """Yield it line by line. verbose: with the similarity of its sources, and its trust."""
+        proposal = self.proposal
+        about = "; ".join([proposal.reason, *self._numbers(verbose)])
         yield ""
-        yield clean(
-            f"{proposal.operation} {proposal.id[:8]} ({self.state}): {proposal.reason}{worth}"
-        )
-        going, spans = self._differences(sources, result)
-        for goes, memory in sources:
-            if goes and going:
-                yield _marked(f"  - {memory.head}", going.pop(0), _GOING)
-            else:
-                yield f"  {'-' if goes else '*'} {dated(memory)}"
+        yield clean(f"{proposal.operation} {proposal.id[:8]} ({self.state}): {about}")
+        for goes, memory in self.sources:
+            yield f"  {'-' if goes else '*'} {dated(memory)}"
         if self.why:
             yield clean(f"  ! {self.why}")
+        result = self._result_line()
         if self.state in _DISCARDED:
-            yield clean(f"    would have been: {head}{result}")
+            yield f"    would have been: {result}"
         if self.effect == "discarded":
             return
-        yield _marked(f"  = {head}", spans, _NEW) if spans else f"  = {head}{result}"
+        yield f"  = {result}"
         for author in self.authors:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
@@ -137,20 +122,11 @@ class ProposalView:
             if self.worth is not None and self.worth.trust is not None:
                 yield f"trust {self.worth.trust:g}"
 
-    def _result_line(self) -> tuple[str, str]:
-        """Return the day and file of the result, if it is a source, and its text on one line."""
-        if not self.proposal.keeps_text:
-            return "", clean(self.draft or "")
-        survivor = self.memories.get(self.proposal.survivor or "")
-        return "" if survivor is None else survivor.head, text_of(survivor)
-
-    def _differences(
-        self, sources: Sequence[tuple[bool, MemoryView]], result: str
-    ) -> tuple[list[list[Span]], list[Span]]:
-        """Return what goes and the result, differences marked; nothing where no mark shows."""
-        if self.effect == "discarded" or not sys.stdout.isatty():
-            return [], []
-        return mark_differences([text_of(memory) for goes, memory in sources if goes], result)
+    def _result_line(self) -> str:
+        """Return the result on one line, with the day and file of a result that is a source."""
+        if self.proposal.keeps_text:
+            return dated(self.memories.get(self.proposal.survivor or ""))
+        return clean(self.draft or "")
 
 
 def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None) -> ProposalView:
@@ -325,16 +301,3 @@ def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     if isinstance(kept, dict):
         kept.pop(VECTOR, None)
     return {**proposal_as_json(view), "id": row.pop("key"), **row}
-
-
-def join_lines(lines: Iterable[str | Text]) -> Text:
-    """Return lines as one text, with their marks."""
-    from rich.text import Text
-
-    return Text("\n").join(line if isinstance(line, Text) else Text(line) for line in lines)
-
-
-def _marked(start: str, spans: Iterable[Span], style: str) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(start, *((span.text, style if span.differs else "") for span in spans))

@@ -145,18 +145,11 @@ def earlier_as_text(pending: int, file: Path) -> list[str]:
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:
     """Return which pending proposals can no longer be applied; nothing if there is none."""
-    changed = [pending for pending in outdated if pending.kept.fault is None]
-    damaged = [pending for pending in outdated if pending.kept.fault is not None]
-    lines = []
-    for found, cause in (
-        (changed, "memories have changed"),
-        (damaged, "its row in the file is damaged"),
-    ):
-        if found:
-            count = counted(len(found), "pending proposal was", "pending proposals were")
-            if dry_run:
-                count = f"{counted(len(found), 'pending proposal')} would be"
-            first, more = found[0], len(found) - 1
-            rest = f" and {more:,} more" if more else ""
-            lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")
-    return list(map(clean, lines))
+    if not outdated:
+        return []
+    count = counted(len(outdated), "pending proposal was", "pending proposals were")
+    if dry_run:
+        count = f"{counted(len(outdated), 'pending proposal')} would be"
+    first, more = outdated[0], len(outdated) - 1
+    rest = f" and {more:,} more" if more else ""
+    return [clean(f"{count} withdrawn: {first.id[:8]} ({first.stale}){rest}.")]
