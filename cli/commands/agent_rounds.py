@@ -46,13 +46,13 @@ def questions(
     An agent answers them with 'slowwave answer'. 'messages' is the prompt, 'schema' the answer
     format. A question with a 'note' checks an earlier answer: answer it in a fresh context.
     """
-    found = Rounds(place, asked, output).questions()
-    output.result("questions", file=str(file), **open_questions_as_json(found))
+    open_questions = Rounds(place, asked, output).questions()
+    output.result("questions", file=str(file), **open_questions_as_json(open_questions))
     if output.json:
         return
-    for question in found.questions:
+    for question in open_questions.questions:
         print_line(open_question_as_json(question))
-    output.note(left_as_text(found, place.named))
+    output.note(left_as_text(open_questions, place.named))
 
 
 @on_place
@@ -84,20 +84,20 @@ def answer(
     like any other.
     """
     refuse_or_end(context, place, wiki, enabled, output)
-    given: dict[str, str] = {}
+    answers_by_id: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
         with reading(answers, "Nothing was stored.") as lines:
-            given, invalid = read_answer_lines(lines, skip_invalid)
-    if invalid and not given:
+            answers_by_id, invalid = read_answer_lines(lines, skip_invalid)
+    if invalid and not answers_by_id:
         raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
-    done = Rounds(place, asked, output, wiki).answer(given)
-    for number, why in invalid:
-        output.note(f"Skipped line {number}: {why}.")
-    skipped = [{"line": number, "reason": why} for number, why in invalid]
-    output.result("answer", file=str(file), **done.found, skipped=skipped)
-    output.show(*done.shown)
-    raise typer.Exit(done.code or (Code.PARTLY if invalid else Code.DONE))
+    ended = Rounds(place, asked, output, wiki).answer(answers_by_id)
+    for number, reason in invalid:
+        output.note(f"Skipped line {number}: {reason}.")
+    skipped = [{"line": number, "reason": reason} for number, reason in invalid]
+    output.result("answer", file=str(file), **ended.found, skipped=skipped)
+    output.show(*ended.shown)
+    raise typer.Exit(ended.code or (Code.PARTLY if invalid else Code.DONE))
 
 
 @on_place
@@ -122,9 +122,10 @@ def dream(
     refuse_or_end(context, place, wiki, enabled, output)
     rounds = Rounds(place, asked, output, wiki)
     rounds.migrate()
-    left, code = rounds.questions(), int(Code.DONE)
-    for ended in _rounds(rounds, left, output) if left.questions else [rounds.answer({})]:
-        left = ended.given.left
+    open_questions, code = rounds.questions(), int(Code.DONE)
+    is_open = bool(open_questions.questions)
+    for ended in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
+        open_questions = ended.given.left
         if ended.given.outcome is not None:
             code = ended.code
             if output.json:
@@ -134,16 +135,16 @@ def dream(
         elif ended.given.read is not None:
             for paragraph in queued_parts_as_text(ended.given.read, file):
                 output.note(*paragraph.split("\n"))
-    if left.questions:
-        output.note(f"The input ended. {left_as_text(left, place.named)}")
+    if open_questions.questions:
+        output.note(f"The input ended. {left_as_text(open_questions, place.named)}")
     raise typer.Exit(code)
 
 
-def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Round]:
+def _rounds(rounds: Rounds, open_questions: OpenQuestions, output: Output) -> Iterator[Round]:
     """Ask the open questions one at a time, and yield each round, until the input ends."""
     faults: Mapping[str, str] = {}
-    while left.questions:
-        question = left.questions[0]
+    while open_questions.questions:
+        question = open_questions.questions[0]
         fault = faults.get(question.id)
         print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
         # A run that has ended does not raise at a signal; a command that waits does.
@@ -158,8 +159,8 @@ def _rounds(rounds: Rounds, left: OpenQuestions, output: Output) -> Iterator[Rou
             continue
         except ValueError:  # it answers what was asked
             key, text = question.id, line.decode()
-        done = rounds.answer({key: text})
-        for stale in done.given.stale:
+        ended = rounds.answer({key: text})
+        for stale in ended.given.stale:
             output.note(f"Question {stale} is no longer open; its answer was ignored.")
-        left, faults = done.given.left, done.given.faults
-        yield done
+        open_questions, faults = ended.given.left, ended.given.faults
+        yield ended

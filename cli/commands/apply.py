@@ -74,8 +74,10 @@ def apply(
         def do(opened: MemoryFile) -> ReviewResult:
             declined = [] if reconsider else list(find_declined(opened, planned))
             ids = {result.proposal.id for result in declined}
-            left = [kept for kept in planned if kept.proposal.id not in ids]
-            decided = apply_approved(opened, left, model, now, "plan", progress, is_trusted=False)
+            undeclined = [kept for kept in planned if kept.proposal.id not in ids]
+            decided = apply_approved(
+                opened, undeclined, model, now, "plan", progress, is_trusted=False
+            )
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

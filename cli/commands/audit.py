@@ -84,14 +84,14 @@ def audit(
         duration_of(within) or timedelta(),
     )
     with place.reading() as memory_file:
-        found = audit_file(memory_file, options, datetime.now(UTC))
-        output.result("audit", file=str(file), **_as_json(found, file))
-        output.show(*_as_text(found, file, memory_file))
+        report = audit_file(memory_file, options, datetime.now(UTC))
+        output.result("audit", file=str(file), **_as_json(report, file))
+        output.show(*_as_text(report, file, memory_file))
 
 
-def _as_json(found: Audit, file: Path) -> dict[str, Any]:
+def _as_json(report: Audit, file: Path) -> dict[str, Any]:
     """Return the findings, each with its command, and what the file does not record."""
-    command = _commands(found, file)
+    command = _commands(report, file)
     return {
         "findings": [
             {
@@ -101,35 +101,35 @@ def _as_json(found: Audit, file: Path) -> dict[str, Any]:
                 "why": finding.why,
                 "command": command(finding),
             }
-            for finding in found.findings
+            for finding in report.findings
         ],
-        "active": found.active,
-        "last_said": list(map(asdict, found.last_said)),
-        "recorded": {"accesses": found.accesses_recorded, "feedback": False},
+        "active": report.active,
+        "last_said": list(map(asdict, report.last_said)),
+        "recorded": {"accesses": report.accesses_recorded, "feedback": False},
     }
 
 
-def _as_text(found: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
+def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
     """Yield the findings by kind, how old what each kind says is, and what is not recorded.
 
     path: where the texts of memories are read.
     """
-    active = counted(sum(found.active.values()), "active memory", "active memories")
-    findings = counted(len(found.findings), "finding")
+    active = counted(sum(report.active.values()), "active memory", "active memories")
+    findings = counted(len(report.findings), "finding")
     yield clean(f"{file}: {active}, {findings}.")
-    command = _commands(found, file)
-    for kind, group in groupby(found.findings, key=lambda finding: finding.kind):
+    command = _commands(report, file)
+    for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
         yield ""
         yield _section(kind, list(group), command, path)
     yield ""
     rows = (
         (age.kind, *(f"{number:,}" for number in (age.memories, age.median, age.oldest)))
-        for age in found.last_said
+        for age in report.last_said
     )
-    if found.last_said:
+    if report.last_said:
         yield table_of(["days since last stated"], rows, ["memories", "median", "oldest"])
         yield ""
-    yield _NO_FEEDBACK if found.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
+    yield _NO_FEEDBACK if report.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
 
 
 def _section(
@@ -141,37 +141,37 @@ def _section(
     memories = read_views(path, ids_in(finding.memories for finding in shown))
     for cleaning, group in groupby(shown, key=command):
         for finding in group:
-            found = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
-            lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in found]
+            views = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
+            lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in views]
             # The instruction that a memory contains has been shown with it.
-            if not any(memory and finding.why in memory.content for _, memory in found):
-                why = shortened_for_stdout(finding.why)
-                lines.append(f"    {why}" if found else f"  {clean(finding.tenant)}: {why}")
+            if not any(memory and finding.why in memory.content for _, memory in views):
+                reason = shortened_for_stdout(finding.why)
+                lines.append(f"    {reason}" if views else f"  {clean(finding.tenant)}: {reason}")
         lines.append(f"    {clean(cleaning)}")
     return "\n".join([*lines, *unlisted(len(findings))])
 
 
-def _commands(found: Audit, file: Path) -> Callable[[Finding], str]:
+def _commands(report: Audit, file: Path) -> Callable[[Finding], str]:
     """Return a function that gives the command to clean up after a finding."""
-    named = shlex.quote(str(file))
-    faded = Counter(finding.tenant for finding in found.findings if finding.kind == "faded")
+    quoted_file = shlex.quote(str(file))
+    faded = Counter(finding.tenant for finding in report.findings if finding.kind == "faded")
 
     def command(finding: Finding) -> str:
         if finding.kind == "conflict":
-            return f"slowwave conflicts {named}"
+            return f"slowwave conflicts {quoted_file}"
         if finding.kind == "pending":
-            return f"slowwave review {named}"
+            return f"slowwave review {quoted_file}"
         if finding.kind in _PHASES:
-            return f"slowwave maintain {named} --phase {_PHASES[finding.kind]}"
+            return f"slowwave maintain {quoted_file} --phase {_PHASES[finding.kind]}"
         if finding.kind == "faded":
             tenant = finding.tenant
-            rest = max(1, found.active[tenant] - faded[tenant])
-            limit = f"slowwave maintain {named} --phase limit --tenant {shlex.quote(tenant)}"
-            return f"SLOWWAVE_MAX_ACTIVE={rest} {limit}"
+            unfaded = max(1, report.active[tenant] - faded[tenant])
+            limit = f"slowwave maintain {quoted_file} --phase limit --tenant {shlex.quote(tenant)}"
+            return f"SLOWWAVE_MAX_ACTIVE={unfaded} {limit}"
         if finding.kind in ("orders", "distrusted"):
-            return f"slowwave correct {named} {shlex.quote(finding.memories[0])} --retract"
+            return f"slowwave correct {quoted_file} {shlex.quote(finding.memories[0])} --retract"
         if finding.proposal is None:
-            return f"slowwave forget {named} {shlex.quote(finding.memories[0])}"
-        return f"slowwave undo {named} {finding.proposal[:8]}"
+            return f"slowwave forget {quoted_file} {shlex.quote(finding.memories[0])}"
+        return f"slowwave undo {quoted_file} {finding.proposal[:8]}"
 
     return command

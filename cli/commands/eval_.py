@@ -85,8 +85,8 @@ def eval_(
         trial = trials.night(options, writer, signals)
         signals.close()
     gains = differences(trials.before.by_text, trial.after.by_text)
-    found = evaluation_as_json(trials, trial, gains)
-    output.result("eval", file=str(file), **found)
+    fields = evaluation_as_json(trials, trial, gains)
+    output.result("eval", file=str(file), **fields)
     output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
 
@@ -164,9 +164,9 @@ def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Tab
     for name, label in _LABELS.items():
         gain = gains[name]
         digits = 0 if name == "tokens_at_10" else 3
-        before, *by_lineage, after, then = (
+        before, *by_lineage, after, after_by_lineage = (
             f"{getattr(column, name):.{digits}f}" for column in columns
         )
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-        table.add_row(label, before, after, interval, *by_lineage, then)
+        table.add_row(label, before, after, interval, *by_lineage, after_by_lineage)
     return table

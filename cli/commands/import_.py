@@ -80,15 +80,15 @@ def import_(
             lines,
             datetime.now(UTC),
             skip_invalid,
-            lambda done: progress.stage("importing", done, 0),
+            lambda count: progress.stage("importing", count, 0),
         )
     lines_skipped = [{"line": bad.line, "reason": bad.reason} for bad in skipped]
     output.result("import", file=str(file), imported=added, skipped=lines_skipped)
     for bad in skipped:
         output.note(f"Skipped line {bad.line}: {bad.reason}.")
     memories = counted(added, "memory", "memories")
-    rest = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
-    output.show(clean(f"Imported {memories} into {file}{rest}."))
+    ending = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
+    output.show(clean(f"Imported {memories} into {file}{ending}."))
 
 
 @contextmanager

@@ -147,13 +147,13 @@ class ConversationFiles:
 
     def read_all(self, paths: Sequence[Path]) -> list[Conversation]:
         """Return the conversations in files; note each file without any. Raises `StoreError`."""
-        found = []
+        all_conversations = []
         for path in paths:
             conversations = self.read(path)
             if not conversations:
                 self.output.note(f"{path} contains no message of a user or an assistant.")
-            found += conversations
-        return found
+            all_conversations += conversations
+        return all_conversations
 
     def read(self, path: Path) -> list[Conversation]:
         """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
@@ -163,11 +163,11 @@ class ConversationFiles:
         name = "stdin" if saved_at is None else path.name
         skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
         dates = Dates(self.said_at, saved_at)
-        found = read_conversations(raw, name, self.format, dates, skipped)
+        conversations = read_conversations(raw, name, self.format, dates, skipped)
         for line in skipped or ():
             self.output.note(f"Skipped line {line.line} of {line.file}: {line.reason}.")
         self.skipped += skipped or ()
-        return found
+        return conversations
 
 
 def _content_of(path: Path) -> tuple[bytes, str | None]:
@@ -190,9 +190,9 @@ def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
         if path.suffix not in _ENDINGS:
             continue
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             continue  # it is gone, or unreadable
         # A time in the future comes from a wrong clock: the log must not be left unread.
-        if path.is_file() and not 0 <= time.time() - found.st_mtime < interval_s:
-            yield path, (found.st_size, found.st_mtime_ns, found.st_ino)
+        if path.is_file() and not 0 <= time.time() - status.st_mtime < interval_s:
+            yield path, (status.st_size, status.st_mtime_ns, status.st_ino)

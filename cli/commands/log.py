@@ -72,8 +72,8 @@ def log(
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
-    if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
-        raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
+    if len(chosen_forms := [name for name, chosen in forms.items() if chosen]) > 1:
+        raise typer.BadParameter(f"Pass only one of {', '.join(chosen_forms)}.")
     if stats.wanted:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")

@@ -141,6 +141,6 @@ def _serve(
 
     with listening(host, http) as listener:
         port = listener.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        output.note(f"Serving at http://{shown}:{port}/mcp")
+        address = f"[{host}]" if ":" in host else host
+        output.note(f"Serving at http://{address}:{port}/mcp")
         serve_http(server, listener, host, token)

@@ -114,17 +114,17 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
-    wanted, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
+    filters, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     # The index has only the memories of the tenants, and shared facts.
-    of_any_tenant = replace(wanted, tenants=())
+    of_any_tenant = replace(filters, tenants=())
     search_query = SearchQuery(
         query, limit or NO_LIMIT, of_any_tenant, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
     with place.reading() as path, shown_progress(output.quiet) as progress:
-        index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
+        index, status = _indexed(path, filters.tenants, model, progress, shared, archived)
         if block:
             composed = compose_block(index, search_query, block_options, now)
         else:
@@ -199,8 +199,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
     subject = memory.unmentioned_subject
     yield f"{rank:>2}. {clean(subject and f'{subject}: ')}{shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
-    known = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
-    yield clean(f"    {', '.join(known)}")
+    details = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
+    yield clean(f"    {', '.join(details)}")
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]
@@ -210,8 +210,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
         parts.append(f"derived from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
-        named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
-        relation = f"newer value in {named}" if hit.later else f"contradicts {named}"
+        rival_name = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
+        relation = f"newer value in {rival_name}" if hit.later else f"contradicts {rival_name}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 
@@ -253,8 +253,8 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
     elif block.text:
         output.show("\n".join(map(clean, block.text.split("\n"))))
     elif block.unfitting:
-        found = counted(block.unfitting, "memory", "memories")
-        output.note(f"Found {found}, but nothing that fits into the budget: raise --budget.")
+        found_count = counted(block.unfitting, "memory", "memories")
+        output.note(f"Found {found_count}, but nothing that fits into the budget: raise --budget.")
     elif not block.suspicious:
         output.note("No memory was found for the question.")
 
@@ -266,7 +266,7 @@ def _show_json(value: object, output: Output) -> None:
 def _show_archived(
     head: dict[str, Any], hits: Sequence[Hit], status: dict[str, str], output: Output
 ) -> None:
-    found = [
+    hits_as_json = [
         {
             "id": hit.memory.id,
             "tenant": hit.memory.tenant,
@@ -279,7 +279,7 @@ def _show_archived(
         }
         for hit in hits
     ]
-    output.result("archive", action="search", **head, hits=found)
+    output.result("archive", action="search", **head, hits=hits_as_json)
     lines = [
         f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
         f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"

@@ -222,9 +222,9 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
         return
     lines = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
     for pending in chosen:
-        done = applied.get(pending.decision.run_id, {}).get(pending.id)
-        lines += view_pending(pending, memories, done).lines(verbose=action == "show")
-        lines += pending_details(pending, memories, done) if action == "show" else ()
+        approval = applied.get(pending.decision.run_id, {}).get(pending.id)
+        lines += view_pending(pending, memories, approval).lines(verbose=action == "show")
+        lines += pending_details(pending, memories, approval) if action == "show" else ()
     output.show("\n".join([*lines, "", *_what_can_be_done(chosen)]))
 
 
@@ -290,12 +290,12 @@ def _edited(text: str) -> str | None:
         try:
             # It is the user's own program.
             subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603
-            saved = path.read_text("utf-8").strip()
+            saved_text = path.read_text("utf-8").strip()
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise StoreError(
                 f"The editor '{editor}' failed: {error}.", "Specify the text with --text."
             ) from error
-    return None if saved == text.strip() else saved
+    return None if saved_text == text.strip() else saved_text
 
 
 app = group_of(

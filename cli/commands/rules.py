@@ -45,11 +45,11 @@ def rules(
     place = place_of(file, None, None)
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
-        found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
+        core_rules, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
     left_out = [memory.id for memory in suspicious]
-    output.result("rules", file=str(file), rules=_as_json(found), left_out=left_out)
-    if found:
-        output.show(_as_text(found, form, file))
+    output.result("rules", file=str(file), rules=_as_json(core_rules), left_out=left_out)
+    if core_rules:
+        output.show(_as_text(core_rules, form, file))
     else:
         note = (
             f"{file} contains no rules: no active memory is in the core layer. A run with a model "

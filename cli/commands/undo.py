@@ -113,21 +113,21 @@ def undo(
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         return _undo(opened, which, since_run)
 
-    done = place.rehearse(do) if rehearse else place.change(do)
+    undone = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
-    if isinstance(done, Memory):
-        _show_restored(done, place, rehearse, output)
+    if isinstance(undone, Memory):
+        _show_restored(undone, place, rehearse, output)
         raise typer.Exit(pages.report(output, Code.DONE))
-    chosen = done.chosen
+    chosen = undone.chosen
     output.result(
         "undo",
         file=str(file),
         dry_run=rehearse,
         run=chosen.run_id,
         runs=[run.id for run in chosen.runs],
-        proposals=done.keys,
-        waiting=done.waiting,
-        stale=done.stale,
+        proposals=undone.keys,
+        waiting=undone.waiting,
+        stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
         **pages.as_json(),
     )
@@ -136,7 +136,7 @@ def undo(
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*sorted(notes), *_next_steps(done)):
+    for note in (*sorted(notes), *_next_steps(undone)):
         output.note(note)
     raise typer.Exit(pages.report(output, Code.DONE))
 
@@ -174,9 +174,9 @@ def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output)
     output.show(clean(f"{would}: {memory.id} {memory.content}"))
 
 
-def _next_steps(done: _Undone) -> Iterator[str]:
+def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
-    chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
+    chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
@@ -213,8 +213,8 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        gone = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
-        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", gone)
+        hint = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
+        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", hint)
     return chosen
 
 
@@ -224,7 +224,7 @@ def _planned(chosen: Undoable) -> list[Decision]:
 
 
 def _named(chosen: Undoable) -> str:
-    of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
+    runs = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if planned := len(_planned(chosen)):
         parts.append(counted(planned, "proposal"))
@@ -239,4 +239,4 @@ def _named(chosen: Undoable) -> str:
         did = "dropping" if is_dropped else "queuing"
         is_read = chosen.messages and not is_dropped
         parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
-    return f"{' and '.join(parts)} of {of} {chosen.run_id}"
+    return f"{' and '.join(parts)} of {runs} {chosen.run_id}"

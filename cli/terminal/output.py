@@ -48,7 +48,8 @@ class _Escapes(dict[int, str]):
         """Return a text as it may be sent to a terminal."""
         if strange := misplaced(text):
             text = "".join(
-                self._escape(letter) if at in strange else letter for at, letter in enumerate(text)
+                self._escape(letter) if index in strange else letter
+                for index, letter in enumerate(text)
             )
         return text.translate(self)
 
@@ -166,8 +167,8 @@ class Output:
             if len(obstacles) > 1:  # the message names it if there is only one
                 lines += [f"- {clean(obstacle.why)}" for obstacle in obstacles[:_MAX_OBSTACLES]]
             if len(obstacles) > _MAX_OBSTACLES:
-                more = len(obstacles) - _MAX_OBSTACLES
-                lines.append(f"- and {more} more: --json shows all.")
+                hidden_count = len(obstacles) - _MAX_OBSTACLES
+                lines.append(f"- and {hidden_count} more: --json shows all.")
             if hint:
                 lines.append(clean(hint))
         with _writing_to_stderr():

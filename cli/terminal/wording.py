@@ -28,8 +28,8 @@ def parts_queued(count: int) -> str:
 
 def named(names: Sequence[str]) -> str:
     """Return the first of some names on one line, and whether there are others."""
-    more = " and others" if len(names) > _MAX_NAMED else ""
-    return clean(", ".join(names[:_MAX_NAMED]) + more)
+    ending = " and others" if len(names) > _MAX_NAMED else ""
+    return clean(", ".join(names[:_MAX_NAMED]) + ending)
 
 
 def unlisted(count: int) -> list[str]:

@@ -48,9 +48,9 @@ class Pairs:
     count: int
 
 
-def view_pairs(found: Sequence[Conflict | Refusal], path: Path) -> Pairs:
+def view_pairs(pairs: Sequence[Conflict | Refusal], path: Path) -> Pairs:
     """Return the first pairs, each as the reason why it is one and its memories."""
-    shown = found[:MAX_PAIRS]
+    shown = pairs[:MAX_PAIRS]
     memories = read_views(path, ids_in(pair.sources for pair in shown))
     return Pairs(
         [
@@ -60,7 +60,7 @@ def view_pairs(found: Sequence[Conflict | Refusal], path: Path) -> Pairs:
             )
             for pair in shown
         ],
-        len(found),
+        len(pairs),
     )
 
 
@@ -81,17 +81,17 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
 
 
 def conflicts_as_text(
-    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, left: str = ""
+    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, outcome: str = ""
 ) -> str:
     """Return conflicts by group: its id, its memories by time, and how they differ.
 
-    limit: of groups, and of values and memories in each; None shows all. left: what a run did
+    limit: of groups, and of values and memories in each; None shows all. outcome: what a run did
     with them.
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
     number = counted(len(groups), "conflict")
-    lines = [f"{number} between {count:,} memories{left}."]
+    lines = [f"{number} between {count:,} memories{outcome}."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -114,10 +114,10 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
     Texts are not repeated: if they are the values, only the reason is returned.
     """
     against: dict[tuple[str, str, str], dict[str, None]] = {}
-    known: set[frozenset[str]] = set()
+    seen_values: set[frozenset[str]] = set()
     for conflict in group:
-        if frozenset(conflict.values) not in known:
-            known.add(frozenset(conflict.values))
+        if frozenset(conflict.values) not in seen_values:
+            seen_values.add(frozenset(conflict.values))
             earlier, later = conflict.values
             against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
     lines = (
@@ -127,11 +127,11 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
     return list(dict.fromkeys(map(clean, lines)))
 
 
-def _up_to(limit: int | None, lines: Sequence[str], what: str) -> list[str]:
+def _up_to(limit: int | None, lines: Sequence[str], noun: str) -> list[str]:
     """Return lines up to a limit, and how many `what` there are."""
     if limit is None or len(lines) <= limit:
         return list(lines)
-    return [*lines[:limit], f"... and {len(lines) - limit:,} {what}"]
+    return [*lines[:limit], f"... and {len(lines) - limit:,} {noun}"]
 
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
@@ -159,12 +159,12 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
 
 def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     """Return what a model would be asked, with the nearest pairs that may be duplicates."""
-    found = undecided_as_json(undecided)
-    left = counted(found["memories"], "similar memory", "similar memories")
-    shown = [pair for pair in found["likeliest"] if pair["similarity"] >= NEAR_SIMILARITY]
+    summary = undecided_as_json(undecided)
+    similar_memories = counted(summary["memories"], "similar memory", "similar memories")
+    shown = [pair for pair in summary["likeliest"] if pair["similarity"] >= NEAR_SIMILARITY]
     likeliest = " Pairs that it would see, most similar first:" if shown else ""
     questions = counted(len(undecided), "question")
-    lines = [f"Left for a model (--model NAME): {left} in {questions}.{likeliest}"]
+    lines = [f"Left for a model (--model NAME): {similar_memories} in {questions}.{likeliest}"]
     memories = read_views(path, ids_in(pair["sources"] for pair in shown))
     for pair in shown:
         lines.append(f"  similarity {pair['similarity']:.2f}:")

@@ -33,11 +33,13 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
-    def set_end(self, file: Path, at: float, seconds: float, code: int, closed: str | None) -> None:
-        """Set how a run ended. at: seconds since 1970. closed: the gate that prevented it."""
+    def set_end(
+        self, file: Path, ended_at: float, seconds: float, code: int, closed: str | None
+    ) -> None:
+        """Set how a run ended. ended_at: seconds since 1970. closed: the gate that prevented it."""
         for gate in _GATES:
             self._set("gate_closed", "1: it prevented the run.", gate == closed, file, gate=gate)
-        self._set("run_timestamp_seconds", "When the last run ended.", at, file)
+        self._set("run_timestamp_seconds", "When the last run ended.", ended_at, file)
         self._set("run_duration_seconds", "How long the last run took.", seconds, file)
         self._set("run_exit_code", "The exit code of the last run.", code, file)
 
@@ -65,9 +67,9 @@ class Metrics:
         self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
         self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
 
-    def set_start(self, file: Path, at: float) -> None:
-        """Set when the last run started. at: seconds since 1970."""
-        self._set("run_started_timestamp_seconds", "When the last run started.", at, file)
+    def set_start(self, file: Path, started_at: float) -> None:
+        """Set when the last run started. started_at: seconds since 1970."""
+        self._set("run_started_timestamp_seconds", "When the last run started.", started_at, file)
 
     def set_outcome(self, file: Path, outcome: Outcome) -> None:
         """Set what a run did."""

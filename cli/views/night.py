@@ -77,10 +77,10 @@ class NightView:
         }
 
 
-def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
+def read_night(path: Path, named_file: Path, prefix: str | None) -> NightView:
     """Return a past run, the last one if none is named.
 
-    named: the file as the user names it. Raises `StoreError`.
+    named_file: the file as the user names it. Raises `StoreError`.
     """
     from slowwave.store.changes import read_changes
 
@@ -94,7 +94,7 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
         claims = read_run_claims(file, run.id)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
     return NightView(
-        file=str(named),
+        file=str(named_file),
         run=run,
         dry_run=False,
         outcome=run.outcome,
@@ -116,22 +116,24 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
     )
 
 
-def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> NightView:
+def view_night(
+    outcome: Outcome, path: Path, named_file: Path, dry_run: bool, writer: str
+) -> NightView:
     """Return a night that has just ended, with what it left unchanged. Raises `StoreError`.
 
-    named: the file as the user names it.
+    named_file: the file as the user names it.
     """
     if outcome.run_id is not None:
-        night = read_night(path, named, outcome.run_id)
+        night = read_night(path, named_file, outcome.run_id)
     else:
-        night = _view_unwritten(outcome, path, named, dry_run, writer)
+        night = _view_unwritten(outcome, path, named_file, dry_run, writer)
     expired = outcome.expired is not None and outcome.expired.run_id is not None
     has_earlier_run = expired or bool(outcome.queued_parts.runs)
     return replace(
         night,
         conflicts=view_pairs(outcome.conflicts, path),
         apart=view_pairs(outcome.apart, path),
-        remarks=remarks(outcome, named, dry_run, path),
+        remarks=remarks(outcome, named_file, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),
         after=asdict(outcome.after),
@@ -140,7 +142,7 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
 
 
 def _view_unwritten(
-    outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
+    outcome: Outcome, path: Path, named_file: Path, dry_run: bool, writer: str
 ) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
     ended = "nothing to do" if outcome.last_run is None else "nothing more to do"
@@ -149,7 +151,7 @@ def _view_unwritten(
     if outcome.results or (dry_run and outcome.has_work):
         ended = "planned"
     return NightView(
-        file=str(named),
+        file=str(named_file),
         run=None,
         dry_run=dry_run,
         outcome=ended,

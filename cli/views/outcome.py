@@ -164,8 +164,8 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
     is_unasked = any(question.state == "planned" for question in outcome.asked)
-    rest = ", besides what a model finds" if is_unasked else ""
-    return clean(f"{file}{would}: {memories}, {tokens}{rest}")
+    ending = ", besides what a model finds" if is_unasked else ""
+    return clean(f"{file}{would}: {memories}, {tokens}{ending}")
 
 
 def _has_other_changes(outcome: Outcome) -> bool:
@@ -184,9 +184,9 @@ def _counts(before: Counts, after: Counts) -> Table:
     rows = (
         (
             name,
-            *(f"{number:,}" for number in (found.active, found.superseded, *found.layers.values())),
+            *map("{:,}".format, (counts.active, counts.superseded, *counts.layers.values())),
         )
-        for name, found in (("before", before), ("after", after))
+        for name, counts in (("before", before), ("after", after))
     )
     return table_of([""], rows, ["active", "superseded", *before.layers])
 

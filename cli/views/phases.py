@@ -49,7 +49,7 @@ def phases_as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
+def _aged_as_json(aged: AgeingResult, status: str) -> dict[str, Any]:
     leaving = [
         {
             "id": leaving.id,
@@ -61,7 +61,7 @@ def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
         }
         for leaving in aged.leaving
     ]
-    return {"run": aged.run_id, what: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
+    return {"run": aged.run_id, status: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
 
 
 def aged_as_text(
@@ -103,8 +103,8 @@ def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
             "above the limit" if leaving.score is not None else f"by {leaving.why}"
             for leaving in aged.leaving
         )
-        named = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
-        return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({named})."
+        reason_counts = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
+        return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({reason_counts})."
     if verb == "expire":
         return "No memory has expired."
     return "Nothing can be archived." if aged.choice.above else "No tenant is above its limit."
@@ -142,7 +142,7 @@ def purged_as_text(purged: PurgeResult, dry_run: bool, path: Path) -> list[str]:
         lines += unlisted(len(purged.ids))
     if purged.why:
         lines.append(f"The purge is incomplete: {purged.why.rstrip('.')}.")
-    if kept := {name: count for name, count in asdict(purged.kept).items() if count}:
-        reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
+    if needed := {name: count for name, count in asdict(purged.kept).items() if count}:
+        reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in needed.items())
         lines.append(f"Superseded long ago, but still needed: {reasons}. --json lists them.")
     return ["\n".join(map(clean, lines))] if lines else []

@@ -85,20 +85,20 @@ def model_failure(
 
     None if it answered everything, or if an interruption or an error of the file is the reason.
     """
-    asked = unanswered_windows(outcome)
+    windows = unanswered_windows(outcome)
     parts = outcome.queued_parts
-    if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
+    if outcome.interrupted or outcome.broken_off is not None or not (windows or parts.unread):
         return None
-    left = [counted(len(asked), "question")] if asked else []
+    unanswered = [counted(len(windows), "question")] if windows else []
     if parts.unread:
-        left.append(counted(parts.unread, "conversation part"))
-    states = {window.state for window in asked}
-    problem = f"{file}: {' and '.join(left)} not answered."
+        unanswered.append(counted(parts.unread, "conversation part"))
+    states = {window.state for window in windows}
+    problem = f"{file}: {' and '.join(unanswered)} not answered."
     if writer.refused is not None:
         problem = f"{_refusal(writer).rstrip('.')}. {problem}"
     else:
-        why = outcome.why or "no reason was given"
-        problem = f"{problem} First error: {why.rstrip('.')}."
+        reason = outcome.why or "no reason was given"
+        problem = f"{problem} First error: {reason.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
@@ -123,7 +123,7 @@ def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
     counts = [f"{count} {state}" for state in _WRONG if (count := outcome.states[state])]
     rejections = (result.why for result in outcome.results if result.state == "rejected")
-    why = outcome.why or next(filter(None, rejections), "")
-    first = f", first: {why.rstrip('.')}." if why else "."
-    more = f"See: slowwave log FILE {outcome.run_id}" if outcome.run_id else ""
-    return f"{file}: {', '.join(counts) or 'not everything was done'}{first}", more
+    reason = outcome.why or next(filter(None, rejections), "")
+    first_reason = f", first: {reason.rstrip('.')}." if reason else "."
+    hint = f"See: slowwave log FILE {outcome.run_id}" if outcome.run_id else ""
+    return f"{file}: {', '.join(counts) or 'not everything was done'}{first_reason}", hint

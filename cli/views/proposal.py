@@ -98,8 +98,8 @@ class ProposalView:
         about = "; ".join([proposal.reason, *self._numbers(verbose)])
         yield ""
         yield clean(f"{proposal.operation} {proposal.id[:8]} ({self.state}): {about}")
-        for goes, memory in self.sources:
-            yield f"  {'-' if goes else '*'} {dated(memory)}"
+        for is_leaving, memory in self.sources:
+            yield f"  {'-' if is_leaving else '*'} {dated(memory)}"
         if self.why:
             yield clean(f"  ! {self.why}")
         result = self._result_line()
@@ -170,21 +170,21 @@ def view_decision(
     changes, claims: of the proposal in this run. applied: the decision that applied it, if a
     person approved it.
     """
-    kept, state = kept_from_decision(decision), decision.state
-    proposal, done = kept.proposal, applied or decision
+    kept_proposal, state = kept_from_decision(decision), decision.state
+    proposal, done = kept_proposal.proposal, applied or decision
     before = {change.memory: change.before for change in changes if change.before is not None}
-    going: Collection[str] = {change.memory for change in changes if change.after is None}
+    leaving: Collection[str] = {change.memory for change in changes if change.after is None}
     why = why_queued(decision, applied)
     if state in ("pending", "approved"):
         # This run changed nothing; the one that applies it does.
-        going, claims = proposal.leaving, claims or proposal.draft.claims
+        leaving, claims = proposal.leaving, claims or proposal.draft.claims
         before = _unchanged_survivor(proposal, state, memories)
-        why = kept.fault if kept.fault and state == "pending" else why
+        why = kept_proposal.fault if kept_proposal.fault and state == "pending" else why
     return ProposalView(
         proposal,
         state,
         why,
-        going,
+        leaving,
         done.draft or proposal.draft.text or None,
         () if is_reworded(decision, applied) else claims,
         memories,
@@ -204,8 +204,8 @@ def view_pending(
 
     memories: by default those that are still in the file. applied: as in `view_decision`.
     """
-    known = view_memories(pending.memories.values()) if memories is None else memories
-    view = view_decision(pending.decision, known, applied=applied)
+    known_memories = view_memories(pending.memories.values()) if memories is None else memories
+    view = view_decision(pending.decision, known_memories, applied=applied)
     if pending.stale:
         return replace(view, state="stale", why=pending.stale, going=())
     is_known = pending.memories.keys() >= set(view.proposal.sources)
@@ -280,7 +280,7 @@ def proposal_as_json(view: ProposalView) -> dict[str, Any]:
 
 def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
     """Return the sources of a proposal with their texts; null if they are not in the file."""
-    found = [(memory_id, view.memories.get(memory_id)) for memory_id in view.proposal.sources]
+    sources = [(memory_id, view.memories.get(memory_id)) for memory_id in view.proposal.sources]
     return [
         {
             "id": memory_id,
@@ -289,7 +289,7 @@ def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
             "status": memory.status if memory else None,
             "goes": memory_id in view.proposal.leaving,
         }
-        for memory_id, memory in found
+        for memory_id, memory in sources
     ]
 
 
@@ -297,7 +297,7 @@ def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     """Return a proposal as format 1, with the row of the ledger."""
     row = asdict(decision)
     # The vector of a pending draft: hundreds of numbers that tell a reader nothing.
-    kept = row["numbers"].get(KEPT)
-    if isinstance(kept, dict):
-        kept.pop(VECTOR, None)
+    kept_fields = row["numbers"].get(KEPT)
+    if isinstance(kept_fields, dict):
+        kept_fields.pop(VECTOR, None)
     return {**proposal_as_json(view), "id": row.pop("key"), **row}

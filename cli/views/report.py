@@ -81,9 +81,9 @@ def as_markdown(night: NightView) -> str:
         undo=_command("undo", night.file, night.run.id) if night.run else "",
         proposals=_fitting(blocks, _MAX_OF_PROPOSALS),
         pairs=[
-            (title, found.count, _fitting(_pair_blocks(found), _MAX_OF_PAIRS))
-            for title, found in pairs.items()
-            if found is not None
+            (title, group.count, _fitting(_pair_blocks(group), _MAX_OF_PAIRS))
+            for title, group in pairs.items()
+            if group is not None
         ],
     )
 
@@ -129,12 +129,12 @@ def _with_differences(proposal: ProposalView) -> dict[str, Any]:
     """Return a proposal with the words marked that differ in its sources and its result."""
     result, sources = proposal.result or "", proposal.sources
     texts = [_lines(memory.content) for _, memory in sources]
-    marked, new = mark_differences(texts if result else [], _lines(result))
+    marked, result_spans = mark_differences(texts if result else [], _lines(result))
     spans = marked or [[] for _ in sources]
     return {
         "item": proposal,
-        "sources": [(*source, found) for source, found in zip(sources, spans, strict=True)],
-        "result": new,
+        "sources": [(*source, marks) for source, marks in zip(sources, spans, strict=True)],
+        "result": result_spans,
     }
 
 
@@ -157,8 +157,8 @@ def _proposal_block(view: ProposalView, file: str) -> str:
         *_wrapped("  ", proposal.reason),
         *_wrapped("! ", view.why or ""),
     ]
-    for goes, memory in view.sources:
-        lines += _wrapped("- " if goes else "  ", f"{memory.head}{memory.content}")
+    for is_leaving, memory in view.sources:
+        lines += _wrapped("- " if is_leaving else "  ", f"{memory.head}{memory.content}")
     lines += _wrapped("+ " if view.effect == "effective" else "! ", view.result or "")
     for author in view.authors:
         lines += _wrapped("  ", author)
@@ -171,8 +171,8 @@ def _proposal_block(view: ProposalView, file: str) -> str:
 
 
 def _pair_blocks(pairs: Pairs) -> Iterable[str]:
-    for why, memories in pairs.shown:
-        lines = _wrapped("", why)
+    for reason, memories in pairs.shown:
+        lines = _wrapped("", reason)
         for memory in memories:
             lines += _wrapped("  ", f"{memory.head}{memory.content}")
         yield "\n".join(lines)
@@ -191,8 +191,8 @@ def _fenced(text: str, language: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _command(verb: str, file: str, which: str) -> str:
-    return _code(f"slowwave {verb} {shlex.quote(file)} {shlex.quote(which)}")
+def _command(verb: str, file: str, target_id: str) -> str:
+    return _code(f"slowwave {verb} {shlex.quote(file)} {shlex.quote(target_id)}")
 
 
 def _code(text: str) -> str:

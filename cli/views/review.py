@@ -45,8 +45,8 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     short = decision.key[:8]
     # An applied decision records why it was queued.
     is_done = decision.state in ("approved", "applied")
-    why = f" ({decision.why})" if decision.why and not is_done else ""
-    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{why}."
+    reason = f" ({decision.why})" if decision.why and not is_done else ""
+    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{reason}."
     return sentence, hint.format(id=short)
 
 
@@ -95,8 +95,8 @@ def report_decided(
     """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
     pages = write_after_change(wiki, place)
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    named = {"file": str(place.named), "run": decided.run_id}
-    output.result(command, **named, proposals=proposals, **fields, **pages.as_json())
+    of_file = {"file": str(place.named), "run": decided.run_id}
+    output.result(command, **of_file, proposals=proposals, **fields, **pages.as_json())
     output.show(decided_as_text(place.named, decided))
     return pages.report(output, exit_code(decided))
 
@@ -121,8 +121,8 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
         lines.append(f"{counts}. Nothing was changed.")
     else:
         is_single = states["applied"] == 1
-        which = results[0].proposal.id[:8] if is_single else decided.run_id
-        undo = f"slowwave undo {shlex.quote(str(file))} {which}"
+        undoable_id = results[0].proposal.id[:8] if is_single else decided.run_id
+        undo = f"slowwave undo {shlex.quote(str(file))} {undoable_id}"
         lines.append(f"{counts}. Undo it with: {undo}")
     return "\n".join(map(clean, lines))
 
@@ -150,6 +150,6 @@ def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> lis
     count = counted(len(outdated), "pending proposal was", "pending proposals were")
     if dry_run:
         count = f"{counted(len(outdated), 'pending proposal')} would be"
-    first, more = outdated[0], len(outdated) - 1
-    rest = f" and {more:,} more" if more else ""
-    return [clean(f"{count} withdrawn: {first.id[:8]} ({first.stale}){rest}.")]
+    first, rest_count = outdated[0], len(outdated) - 1
+    ending = f" and {rest_count:,} more" if rest_count else ""
+    return [clean(f"{count} withdrawn: {first.id[:8]} ({first.stale}){ending}.")]

@@ -61,9 +61,9 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
         try:
             return read_run(file, prefix)
         except NotFound as error:
-            found = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
-            if found:
-                error.hint = f"It is a proposal: slowwave log FILE {found[0].run_id}"
+            proposals = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
+            if proposals:
+                error.hint = f"It is a proposal: slowwave log FILE {proposals[0].run_id}"
             raise
     runs = read_runs(file)
     if not runs:
@@ -111,11 +111,11 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
-def describe_forgotten(at: str) -> str:
-    """Describe that memories of a run were forgotten. at: when."""
+def describe_forgotten(forgotten_at: str) -> str:
+    """Describe that memories of a run were forgotten. forgotten_at: when."""
     return (
-        f"Memories that this run changed were forgotten on {at[:10]}; those changes cannot be "
-        "undone."
+        f"Memories that this run changed were forgotten on {forgotten_at[:10]}; those changes "
+        "cannot be undone."
     )
 
 
@@ -146,19 +146,19 @@ def _change_of(run: Run, name: str) -> str:
 
 def _ending(run: Run, states: Mapping[str, int]) -> str:
     """Return how a run ended, how much was undone since, and why it did not do everything."""
-    why = (run.report or {}).get("why")
+    reason = (run.report or {}).get("why")
     if run.outcome == "interrupted" and run.finished_at is None:
-        why = "it was killed, or could not record its end"
+        reason = "it was killed, or could not record its end"
     outcome, undone = run.outcome, states.get("undone", 0)
     if undone and outcome != "undone":
         outcome += f", {undone:,} of {undone + states.get('applied', 0):,} undone"
-    return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
+    return f"{outcome}: {reason.rstrip('.')}" if isinstance(reason, str) else outcome
 
 
 def _cost_of(run: Run) -> str:
     """Return the calls of a run and their cost; empty if it made none, or recorded none."""
-    used = recorded(run, "model")
-    calls, usd = int(number_in(used, "calls")), used.get("cost_usd")
+    usage = recorded(run, "model")
+    calls, usd = int(number_in(usage, "calls")), usage.get("cost_usd")
     if not calls:
         return ""
     cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"

@@ -76,15 +76,15 @@ class WikiOfRun:
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page")
-        rest = f"{written.unchanged:,} unchanged, {written.removed:,} removed."
-        output.show(clean(f"{self.folder}: {pages} written, {rest}"))
+        unwritten = f"{written.unchanged:,} unchanged, {written.removed:,} removed."
+        output.show(clean(f"{self.folder}: {pages} written, {unwritten}"))
         if written.kept:
-            named = ", ".join(written.kept[:_MAX_NAMED])
-            left = len(written.kept) - _MAX_NAMED
-            more = f" and {left} more" if left > 0 else ""
+            first_names = ", ".join(written.kept[:_MAX_NAMED])
+            unnamed_count = len(written.kept) - _MAX_NAMED
+            ending = f" and {unnamed_count} more" if unnamed_count > 0 else ""
             output.note(
                 "Not overwritten, because slowwave did not write them or they were edited: "
-                f"{named}{more}"
+                f"{first_names}{ending}"
             )
 
 
