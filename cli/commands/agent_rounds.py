@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,14 +18,14 @@ from slowwave.cli.arguments.options import (
     SkipInvalidOption,
 )
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.nights.answer_lines import parse_answer_line, print_line, read_answer_lines
 from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import FORMAT, Output
+from slowwave.cli.terminal.output import FORMAT, Output, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
 from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
 from slowwave.cli.views.wiki import WikiOption
+from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
 from .import_ import reading
@@ -51,7 +52,7 @@ def questions(
     if output.json:
         return
     for question in open_questions.questions:
-        print_line(open_question_as_json(question))
+        _print_line(open_question_as_json(question))
     output.note(left_as_text(open_questions, place.named))
 
 
@@ -88,7 +89,7 @@ def answer(
     invalid: list[tuple[int, str]] = []
     if answers is not None:
         with reading(answers, "Nothing was stored.") as lines:
-            answers_by_id, invalid = read_answer_lines(lines, skip_invalid)
+            answers_by_id, invalid = _read_answer_lines(lines, skip_invalid)
     if invalid and not answers_by_id:
         raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
     ended = Rounds(place, asked, output, wiki).answer(answers_by_id)
@@ -130,7 +131,7 @@ def dream(
             code = ended.code
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(file)}
-                print_line(of_file | ended.found)
+                _print_line(of_file | ended.found)
             output.show(*ended.shown)
         elif ended.given.read is not None:
             for paragraph in queued_parts_as_text(ended.given.read, file):
@@ -146,14 +147,14 @@ def _rounds(rounds: Rounds, open_questions: OpenQuestions, output: Output) -> It
     while open_questions.questions:
         question = open_questions.questions[0]
         fault = faults.get(question.id)
-        print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
+        _print_line(open_question_as_json(question) | ({"fault": fault} if fault else {}))
         # A run that has ended does not raise at a signal; a command that waits does.
         signals_of_this_command().open()
         line = next((line for line in sys.stdin.buffer if line.strip()), None)
         if line is None:
             return
         try:
-            key, text = parse_answer_line(line)
+            key, text = _parse_answer_line(line)
         except UnicodeError:
             faults = {question.id: "the answer is not UTF-8"}
             continue
@@ -164,3 +165,56 @@ def _rounds(rounds: Rounds, open_questions: OpenQuestions, output: Output) -> It
             output.note(f"Question {stale} is no longer open; its answer was ignored.")
         open_questions, faults = ended.given.left, ended.given.faults
         yield ended
+
+
+def _print_line(value: Mapping[str, Any]) -> None:
+    """Print an object as a line of JSON."""
+    with writing_to_stdout():
+        sys.stdout.write(f"{harmless_json(json.dumps(value, ensure_ascii=False))}\n")
+
+
+def _read_answer_lines(
+    lines: Iterable[bytes], skip_invalid: bool
+) -> tuple[dict[str, str], list[tuple[int, str]]]:
+    """Return answers by the ids of their questions, and (number, why) of invalid lines.
+
+    Of two answers to a question, the last counts: it may be a repair. Raises `InvalidLine` at the
+    first invalid line, unless `skip_invalid`.
+    """
+    answers: dict[str, str] = {}
+    invalid: list[tuple[int, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            key, text = _parse_answer_line(line)
+        except ValueError as error:
+            why = "it is not UTF-8" if isinstance(error, UnicodeError) else str(error)
+            if not skip_invalid:
+                raise InvalidLine(
+                    f"Line {number} is not an answer: {why}. Nothing was stored.",
+                    "Correct the line, or pass --skip-invalid to keep the others.",
+                ) from error
+            invalid.append((number, why))
+        else:
+            answers[key] = text
+    return answers, invalid
+
+
+def _parse_answer_line(line: bytes) -> tuple[str, str]:
+    """Return the id of a question and the text of its answer. Raises `ValueError`.
+
+    That is a `UnicodeError` if the line is not UTF-8.
+    """
+    try:
+        value = json.loads(line.decode("utf-8-sig"))
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError("it is not JSON, or it is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    key, answer = value.get("id"), value.get("answer")
+    if not isinstance(key, str):
+        raise ValueError("it has no question id")
+    if not isinstance(answer, str | dict | list):
+        raise ValueError('it has no "answer" (an object, or its JSON text)')
+    return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)

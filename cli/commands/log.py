@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions, per_call
+from slowwave.cli.arguments.options import (
+    FileArgument,
+    HtmlOption,
+    OutputOptions,
+    TenantsOption,
+    per_call,
+)
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.terminal.output import Output, clean, table_of
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
+from slowwave.cli.views.asked import backlog_age
+from slowwave.cli.views.costs import usd_of
+from slowwave.cli.views.ingest import IngestTotals
+from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
@@ -21,17 +33,20 @@ from slowwave.cli.views.run import (
     effects_of,
     headline,
     named_or_last_run,
+    recorded,
     run_as_json,
     table_of_runs,
 )
 from slowwave.store.file import open_reading
-from slowwave.store.ledger import count_states, read_runs
+from slowwave.store.intake import read_backlog
+from slowwave.store.ledger import Run, count_states, read_pending, read_runs
+from slowwave.store.memories import Counts, count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
 from slowwave.store.purge import forgotten_since
 
-from .log_stats import StatsOptions, show_stats
-
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from slowwave.store.changes import TextChange
 
 
@@ -48,6 +63,28 @@ class ReportOptions:
     def paths(self) -> list[Path]:
         """The paths that were named."""
         return [path for path in (self.html, self.md) if path is not None]
+
+
+@dataclass(frozen=True)
+class StatsOptions:
+    """Whether the file is counted, and of which tenants."""
+
+    stats: Annotated[
+        bool,
+        per_call(
+            "--stats",
+            help="Count memories and tokens by status and layer, and how each run changed them.",
+        ),
+    ] = False
+    tenant: TenantsOption = None
+    prometheus: Annotated[
+        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
+    ] = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the file is counted, in any form."""
+        return self.stats or self.prometheus
 
 
 @on_place
@@ -77,7 +114,7 @@ def log(
     if stats.wanted:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
-        show_stats(place, stats, output)
+        _show_stats(place, stats, output)
     elif diff:
         _show_diff(place, run, output)
     elif report.paths:
@@ -172,3 +209,102 @@ def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: 
     output.result("report", file=str(place.named), run=run_id, written=written)
     if STDOUT not in to.paths:
         output.show(clean(f"Written: {', '.join(written)}"))
+
+
+def _show_stats(place: Place, options: StatsOptions, output: Output) -> None:
+    """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
+    tenant = options.tenant or ()
+    from slowwave.consolidation.text.token_count import count_tokens
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        tenants = select_tenants(opened, tenant)
+        by_status = count_by_status(opened, tenants)
+        counts = count_memories(opened, tenants, count_tokens)
+        states = count_states(opened)
+        backlog = read_backlog(opened, tenant)
+        pending = len(read_pending(opened))
+        spent = spent_in_month(opened, datetime.now(UTC))
+        runs = [
+            run
+            for run in read_runs(opened)
+            # A run counts its own tenants: only runs of the same tenants can be compared.
+            if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
+        ]
+    if options.prometheus:
+        if output.json:
+            raise typer.BadParameter("Pass only one of --prometheus and --json.")
+        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
+        return
+    ingests = IngestTotals.of(runs)
+    output.result(
+        "stats",
+        file=str(place.named),
+        tenants=tenants,
+        active=asdict(counts),
+        by_status=by_status,
+        conversations_waiting=backlog.parts,
+        conversations_waiting_since=backlog.since,
+        ingests=ingests.as_json(),
+        month_usd=spent,
+        runs=[_run(run, states.get(run.id, {})) for run in runs],
+    )
+    active = counted(counts.active, "active memory", "active memories")
+    count = counted(len(tenants), "tenant", "tenants")
+    output.show(clean(f"{place.named}: {active}, {counts.tokens:,} tokens, {count}."))
+    if backlog.parts:
+        output.show(f"{parts_queued(backlog.parts)} for a model {backlog_age(backlog)}.")
+    if ingests.runs:
+        output.show(ingests.as_text())
+    if spent:
+        output.show(f"Models have cost {usd_of(spent)} this month, for all tenants.")
+    if by_status:
+        output.show("", _by_status(by_status))
+    if runs:
+        output.show("", table_of_runs(runs[-MAX_LISTED:], states))
+    if len(runs) > MAX_LISTED:
+        output.show(f"The last {MAX_LISTED} of {len(runs):,} runs; --json has them all.")
+
+
+def _as_metrics(
+    file: Path,
+    counts: Counts,
+    by_status: Mapping[str, Mapping[str, int]],
+    parts: int,
+    pending: int,
+    runs: Sequence[Run],
+) -> str:
+    from prometheus_client import generate_latest
+
+    metrics = Metrics()
+    metrics.set_pending(file, pending)
+    metrics.set_size(file, counts, by_status, parts)
+    metrics.set_ingests(file, IngestTotals.of(runs))
+    if runs:
+        metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
+    return generate_latest(metrics.registry).decode().rstrip("\n")
+
+
+def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
+    """Return the memories and tokens before and after a run; None if it did not record them."""
+    counts = {when: recorded(run, when) for when in ("before", "after")}
+    return {
+        "run": run.id,
+        "started_at": run.started_at,
+        "outcome": run.outcome,
+        "states": states,
+        "tenants": run.options.get("tenant") or [],
+        **{
+            f"{name}_{when}": part.get(name)
+            for name in ("active", "tokens")
+            for when, part in counts.items()
+        },
+    }
+
+
+def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
+    layers = next(iter(by_status.values()))
+    rows = (
+        (status, *(f"{number:,}" for number in (sum(counts.values()), *counts.values())))
+        for status, counts in by_status.items()
+    )
+    return table_of([""], rows, ["memories", *layers])

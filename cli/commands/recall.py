@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -129,17 +129,21 @@ def recall(
             composed = compose_block(index, search_query, block_options, now)
         else:
             hits = search(index, search_query, now)
-    _note_vectors(index, output)
+    if index.words_only is not None:
+        output.note(f"Only words were searched, since embedding failed. {index.words_only}")
     head = {"file": str(file), "query": query, "words_only": index.words_only}
     if block:
         output.result("recall", **head, block=_block_as_json(composed))
         _show_block(composed, block_format, output)
-    elif archived:
-        _show_archived(head, hits, status, output)
+        return
+    if archived:
+        found = [_archived_as_json(hit, status[hit.memory.id]) for hit in hits]
+        output.result("archive", action="search", **head, hits=found)
     else:
         output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
-        lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
-        output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
+    lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
+    where = " in the archive" if archived else ""
+    output.show("\n".join(lines) or clean(f"{file}: nothing was found{where}."))
 
 
 def _indexed(
@@ -163,11 +167,6 @@ def _indexed(
     else:
         recallable = read_recallable_of(path, tenants, model.name, shared)
     return RecallIndex(recallable, model, progress, words_suffice=True), status
-
-
-def _note_vectors(index: RecallIndex, output: Output) -> None:
-    if index.words_only is not None:
-        output.note(f"Only words were searched, since embedding failed. {index.words_only}")
 
 
 def _worth(text: str) -> tuple[str, float]:
@@ -194,11 +193,13 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _lines(rank: int, hit: Hit) -> Iterator[str]:
+def _lines(rank: int, hit: Hit, status: Mapping[str, str]) -> Iterator[str]:
+    """Yield a hit and the reason for it. status: of archived memories, by id."""
     memory = hit.memory
     subject = memory.unmentioned_subject
     yield f"{rank:>2}. {clean(subject and f'{subject}: ')}{shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
+    layer = status.get(memory.id, layer)
     details = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
     yield clean(f"    {', '.join(details)}")
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
@@ -263,26 +264,15 @@ def _show_json(value: object, output: Output) -> None:
     output.show(harmless_json(jsonlib.dumps(value, ensure_ascii=False)))
 
 
-def _show_archived(
-    head: dict[str, Any], hits: Sequence[Hit], status: dict[str, str], output: Output
-) -> None:
-    hits_as_json = [
-        {
-            "id": hit.memory.id,
-            "tenant": hit.memory.tenant,
-            "content": hit.memory.content,
-            "kind": hit.memory.kind,
-            "layer": hit.memory.layer,
-            "status": status[hit.memory.id],
-            "observed_at": time_of(hit.memory.observed_at),
-            "relevance": round(hit.relevance, 4),
-        }
-        for hit in hits
-    ]
-    output.result("archive", action="search", **head, hits=hits_as_json)
-    lines = [
-        f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
-        f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"
-        for hit in hits
-    ]
-    output.show("\n".join(lines) or clean(f"{head['file']}: nothing was found in the archive."))
+def _archived_as_json(hit: Hit, status: str) -> dict[str, Any]:
+    memory = hit.memory
+    return {
+        "id": memory.id,
+        "tenant": memory.tenant,
+        "content": memory.content,
+        "kind": memory.kind,
+        "layer": memory.layer,
+        "status": status,
+        "observed_at": time_of(memory.observed_at),
+        "relevance": round(hit.relevance, 4),
+    }

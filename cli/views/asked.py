@@ -134,14 +134,12 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
     if not parts.waiting:
         return []
+    when = backlog_age(parts.backlog)
     next_step = "a real run" if parts.is_due else "a run with --model"
-    queued = parts_queued(parts.waiting)
-    return [
-        f"{queued} for a model, {since(parts.backlog)}: {next_step} reads what is queued first."
-    ]
+    return [f"{parts_queued(parts.waiting)} for a model, {when}: {next_step} reads them first."]
 
 
-def since(backlog: Backlog) -> str:
+def backlog_age(backlog: Backlog) -> str:
     """Return since when something is queued, and how often a model was asked about it."""
     tries = ""
     if backlog.tries:
@@ -163,7 +161,7 @@ def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
     yield f"{count_read} read{calls}{outcome}."
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
-        yield f"  ! {count} still queued, {since(parts.backlog)}: {parts.why}"
+        yield f"  ! {count} still queued, {backlog_age(parts.backlog)}: {parts.why}"
         yield f"  List or drop queued parts: slowwave ingest {quoted_file} --waiting"
     for run in parts.runs if parts.read else ():
         yield f"Undo it with: slowwave undo {quoted_file} {run}"
