@@ -18,7 +18,7 @@ from slowwave.cli.terminal.exits import OF_VERDICT, Code
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.ingest import ingest_as_json, ingest_as_text
+from slowwave.cli.views.ingest import as_json, as_text
 from slowwave.cli.views.problems import report_problems
 from slowwave.cli.views.wiki import write_after_run
 from slowwave.store.errors import FileHeld, StoreError, file_errors
@@ -116,13 +116,11 @@ class IngestRun:
             "ingest",
             file=str(self.file),
             dry_run=self.dry_run,
-            **ingest_as_json(outcome, writer),
+            **as_json(outcome, writer),
             skipped=list(map(asdict, self.files.skipped)),
             **pages.as_json(),
         )
-        self.output.show(
-            *ingest_as_text(outcome, self.file, self.options.tenant, self.dry_run, writer)
-        )
+        self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
         # A part that failed is queued: that is partly done, and reported by each run.
         verdict = "partial" if outcome.verdict == "failed" else outcome.verdict
         code: int = signals_of_this_command().code or OF_VERDICT[verdict]

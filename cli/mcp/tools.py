@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import BaseModel, Field
 
 from slowwave.cli.views.correction import correction_as_json, similar_as_json
-from slowwave.cli.views.ingest import conversation_as_json, ingest_as_json
+from slowwave.cli.views.ingest import as_json, conversation_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.conversing import EVERY
@@ -207,7 +207,7 @@ class Tools:
         return {
             "conversation": conversation_as_json(kept.cut),
             "unread_turns": kept.turns,
-            "read": None if outcome is None else ingest_as_json(outcome, self._writer_of()),
+            "read": None if outcome is None else as_json(outcome, self._writer_of()),
             "tries_to_command": suspicious(texts),
         }
 

@@ -31,7 +31,7 @@ STATES = {
 }
 
 
-def ingest_as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
+def as_json(outcome: IngestOutcome, writer: Writer) -> dict[str, Any]:
     """Return an outcome as format 1."""
     return {
         "run": outcome.run_id,
@@ -155,7 +155,7 @@ def command_to_read(file: Path, tenant: str) -> str:
     return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
 
 
-def ingest_as_text(
+def as_text(
     outcome: IngestOutcome, file: Path, tenant: str, dry_run: bool, writer: Writer
 ) -> list[str]:
     """Return an outcome for people, line by line."""

@@ -113,14 +113,14 @@ def _budget(
         return
     # Otherwise its agent changed it meanwhile.
     is_own = has_applied or bool(after.shortened)
-    usage = f"has {after.used:,}"
+    used = f"has {after.used:,}"
     if is_own and before.unit == after.unit and before.used != after.used:
-        usage = f"now has {after.used:,} ({before.used:,} before)"
+        used = f"now has {after.used:,} ({before.used:,} before)"
         if dry_run:
-            usage = f"has {before.used:,} ({after.used:,} after this plan)"
-    target = "" if after.target is None else f" and should have at most {after.target:,}"
-    limit = f"The agent loads at most {after.most:,} {after.unit} of {after.file}"
-    lines = [f"{limit}, which {usage}{target}."]
+            used = f"has {before.used:,} ({after.used:,} after this plan)"
+    aim = "" if after.target is None else f" and should have at most {after.target:,}"
+    loads = f"The agent loads at most {after.most:,} {after.unit} of {after.file}"
+    lines = [f"{loads}, which {used}{aim}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
