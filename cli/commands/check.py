@@ -31,14 +31,14 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
         counts = ", ".join(
             (
                 counted(health.memories, "memory", "memories"),
-                counted(health.embeddings, "embedding", "embeddings"),
-                counted(health.edges, "lineage edge", "lineage edges"),
+                counted(health.embeddings, "embedding"),
+                counted(health.edges, "lineage edge"),
             )
         )
         output.show(clean(f"{file} is intact: schema version {health.schema_version}, {counts}."))
         return
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
-    problems = counted(len(health.problems), "problem", "problems")
+    problems = counted(len(health.problems), "problem")
     output.error(f"{file} is not intact: {problems}.", SAVE, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)

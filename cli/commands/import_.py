@@ -87,7 +87,7 @@ def import_(
     for bad in skipped:
         output.note(f"Skipped line {bad.line}: {bad.reason}.")
     memories = counted(added, "memory", "memories")
-    ending = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
+    ending = f", skipped {counted(len(skipped), 'line')}" if skipped else ""
     output.show(clean(f"Imported {memories} into {file}{ending}."))
 
 

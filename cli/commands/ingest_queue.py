@@ -66,7 +66,7 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
         return
     for part in dropped.parts:
         yield from _lines(part)
-    count = counted(len(dropped.parts), "part", "parts")
+    count = counted(len(dropped.parts), "part")
     verb, when = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
     yield f"{verb} {count}; only --again reads them. {_queued(dropped.left)}{when}."
     if dropped.run_id is not None:
@@ -74,7 +74,7 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
 
 
 def _queued(count: int) -> str:
-    return f"Queued: {counted(count, 'part', 'parts')}"
+    return f"Queued: {counted(count, 'part')}"
 
 
 def _lines(part: QueuedPart) -> Iterator[str]:

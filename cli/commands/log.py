@@ -249,7 +249,7 @@ def _show_stats(place: Place, options: StatsOptions, output: Output) -> None:
         runs=[_run(run, states.get(run.id, {})) for run in runs],
     )
     active = counted(counts.active, "active memory", "active memories")
-    count = counted(len(tenants), "tenant", "tenants")
+    count = counted(len(tenants), "tenant")
     output.show(clean(f"{place.named}: {active}, {counts.tokens:,} tokens, {count}."))
     if backlog.parts:
         output.show(f"{parts_queued(backlog.parts)} for a model {backlog_age(backlog)}.")

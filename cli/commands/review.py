@@ -163,7 +163,7 @@ def decline(
         proposals=list(map(pending_as_json, declined)),
         **pages.as_json(),
     )
-    output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
+    output.show(f"Declined {counted(len(declined), 'proposal')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
@@ -220,7 +220,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     if not chosen:
         output.show(clean(f"{place.named}: no pending proposals."))
         return
-    lines = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    lines = [f"{counted(len(chosen), 'proposal')}. {LEGEND}"]
     for pending in chosen:
         approval = applied.get(pending.decision.run_id, {}).get(pending.id)
         lines += view_pending(pending, memories, approval).lines(verbose=action == "show")

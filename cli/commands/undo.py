@@ -233,8 +233,8 @@ def _named(chosen: Undoable) -> str:
     if chosen.aged:
         parts.append(f"the expiry or archiving of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
-        read = counted(chosen.messages, "message", "messages")
-        queued = counted(chosen.parts, "conversation part", "conversation parts")
+        read = counted(chosen.messages, "message")
+        queued = counted(chosen.parts, "conversation part")
         is_dropped = all(DROPPED in run.options for run in chosen.runs)
         did = "dropping" if is_dropped else "queuing"
         is_read = chosen.messages and not is_dropped

@@ -18,14 +18,11 @@ from slowwave.cli.arguments.options import worker_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, named
 from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
-
-# How many pages are named that were not changed.
-_MAX_NAMED = 5
 
 WikiOption = Annotated[
     Path | None,
@@ -79,12 +76,9 @@ class WikiOfRun:
         unwritten = f"{written.unchanged:,} unchanged, {written.removed:,} removed."
         output.show(clean(f"{self.folder}: {pages} written, {unwritten}"))
         if written.kept:
-            first_names = ", ".join(written.kept[:_MAX_NAMED])
-            unnamed_count = len(written.kept) - _MAX_NAMED
-            ending = f" and {unnamed_count} more" if unnamed_count > 0 else ""
             output.note(
                 "Not overwritten, because slowwave did not write them or they were edited: "
-                f"{first_names}{ending}"
+                f"{named(written.kept)}"
             )
 
 
