@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, table_of
-from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, parts_queued
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
@@ -46,8 +46,6 @@ from slowwave.store.purge import forgotten_since
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from slowwave.store.changes import TextChange
 
 
 @dataclass(frozen=True)
@@ -97,7 +95,7 @@ def log(
     ] = None,
     *,
     diff: Annotated[
-        bool, per_call("--diff", help="Show the texts that a run removed (-) and wrote (+).")
+        bool, per_call("--diff", help="Show what a run removed (-), kept (*) and wrote (=).")
     ] = False,
     report: ReportOptions,
     stats: StatsOptions,
@@ -115,14 +113,12 @@ def log(
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
         _show_stats(place, stats, output)
-    elif diff:
-        _show_diff(place, run, output)
     elif report.paths:
         _write_reports(place, run, report, output)
-    elif run is None:
+    elif run is None and not diff:
         _list_runs(place, output)
     else:
-        _show_run(place, run, output)
+        _show_run(place, run, diff, output)
 
 
 def _list_runs(place: Place, output: Output) -> None:
@@ -133,61 +129,32 @@ def _list_runs(place: Place, output: Output) -> None:
     output.show(table_of_runs(runs, states) if runs else "No run has changed this file yet.")
 
 
-def _show_run(place: Place, prefix: str, output: Output) -> None:
+def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> None:
+    """Show a run with its proposals. diff: JSON has the texts that it changed instead."""
     from slowwave.cli.views.night import read_night
-    from slowwave.store.changes import reactivated
-
-    with place.reading() as memory_file, open_reading(memory_file) as opened:
-        run = named_or_last_run(opened, prefix)
-        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
-        night = read_night(memory_file, place.named, run.id)
-    changes = {"active_again": active, "forgotten_at": forgotten_at}
-    since = {name: change for name, change in changes.items() if change}
-    output.result("log", file=str(place.named), **night.as_json(), **since)
-    lines = [headline(run, night.states)]
-    lines += effects_of(run)
-    if night.proposals or len(lines) == 1:
-        lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
-    if forgotten_at is not None:
-        lines.append(describe_forgotten(forgotten_at))
-    lines += _reactivated(active)
-    for proposal in night.proposals:
-        lines += proposal.lines()
-    output.show("\n".join(lines))
-
-
-def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
     from slowwave.store.changes import reactivated, read_changes
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         run = named_or_last_run(opened, prefix)
-        changes = read_changes(opened, run.id)
-        states, active = count_states(opened).get(run.id, {}), reactivated(opened, run.id)
-    output.result("diff", file=str(place.named), run=run.id, changes=list(map(asdict, changes)))
-    output.show("\n".join([headline(run, states), *_reactivated(active), *_changes(changes)]))
-
-
-def _reactivated(active: Sequence[str]) -> Iterator[str]:
+        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
+        changes = list(map(asdict, read_changes(opened, run.id))) if diff else []
+        night = read_night(memory_file, place.named, run.id)
+    if diff:
+        output.result("diff", file=str(place.named), run=run.id, changes=changes)
+    else:
+        later = {"active_again": active, "forgotten_at": forgotten_at}
+        later = {name: change for name, change in later.items() if change}
+        output.result("log", file=str(place.named), **night.as_json(), **later)
+    lines = [headline(run, night.states), *effects_of(run)]
+    if night.proposals or len(lines) == 1:
+        lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
+    if forgotten_at is not None:
+        lines.append(describe_forgotten(forgotten_at))
     if active:
-        yield clean(f"Active again since: {', '.join(active)}.")
-
-
-def _changes(changes: Sequence[TextChange]) -> Iterator[str]:
-    """Yield the texts before and after, by proposal, ordered by observation time."""
-    by_proposal: dict[str, list[TextChange]] = {}
-    for change in changes:
-        by_proposal.setdefault(change.proposal, []).append(change)
-    for key, group in by_proposal.items():
-        state = group[0].state.replace("undone", "undone since")
-        yield from ("", f"@@ {clean(key[:12])}{f' ({state})' if state != 'applied' else ''}")
-        before = [("-", change, change.before) for change in group]
-        after = [("+", change, change.after) for change in group]
-        for mark, change, text in before + after:
-            if text is not None:
-                # The day of a purged memory is not known.
-                yield f"{mark} {clean(f'{day_of(change.observed_at)}  {text}'.strip())}"
-    if not changes:
-        yield "It changed no active memory."
+        lines.append(clean(f"Active again since: {', '.join(active)}."))
+    for proposal in night.proposals:
+        lines += proposal.lines()
+    output.show("\n".join(lines))
 
 
 def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: Output) -> None:
