@@ -49,8 +49,10 @@ def _compare(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], se
 
 
 def _spans(pieces: Sequence[str], differing: set[int]) -> list[Span]:
-    """Join adjacent pieces of the same kind."""
-    return [
-        Span("".join(pieces[index] for index in indexes), differs)
-        for differs, indexes in groupby(range(len(pieces)), differing.__contains__)
-    ]
+    """Join adjacent pieces of the same kind; no span that differs ends with a space."""
+    spans = []
+    for differs, indexes in groupby(range(len(pieces)), differing.__contains__):
+        text = "".join(pieces[index] for index in indexes)
+        words = text.rstrip() if differs else text
+        spans += [Span(words, differs), Span(text[len(words) :], False)]
+    return [span for span in spans if span.text]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, 
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
-from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
+from .memory import dated, ids_in, read_views, sort_by_time
 
 # Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
 _DIFFERS = {
@@ -34,40 +33,6 @@ _APART = {
     "letter": "code or data, which differs",
     "restored": "a person restored one of them",
 }
-
-
-# How many pairs of each kind a report shows.
-MAX_PAIRS = 200
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of one kind: the first of them, with their texts, and how many there are."""
-
-    shown: list[tuple[str, list[MemoryView]]]
-    count: int
-
-
-def view_pairs(pairs: Sequence[Conflict | Refusal], path: Path) -> Pairs:
-    """Return the first pairs, each as the reason why it is one and its memories."""
-    shown = pairs[:MAX_PAIRS]
-    memories = read_views(path, ids_in(pair.sources for pair in shown))
-    return Pairs(
-        [
-            (
-                _reason_of(pair),
-                [memories.get(memory_id) or missing(memory_id) for memory_id in pair.sources],
-            )
-            for pair in shown
-        ],
-        len(pairs),
-    )
-
-
-def _reason_of(pair: Conflict | Refusal) -> str:
-    if isinstance(pair, Refusal):
-        return _APART.get(pair.guard) or f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
-    return f"{pair.slot}: {pair.disagreement}"
 
 
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
@@ -173,11 +138,21 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     return "\n".join(lines)
 
 
-def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
-    """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
+def apart_as_text(apart: Sequence[Refusal], path: Path, limit: int | None = None) -> str:
+    """Return the pairs that look alike and were kept apart, each with what keeps it apart.
+
+    limit: of pairs; None shows all.
+    """
     lines = [f"Similar, but kept apart: {counted(len(apart), 'pair')}."]
-    memories = read_views(path, ids_in(pair.sources for pair in apart))
-    for pair in apart:
-        lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")
-        lines += [f"    {text_of(memories.get(memory_id))}" for memory_id in pair.sources]
+    shown = apart[:limit]
+    memories = read_views(path, ids_in(pair.sources for pair in shown))
+    for pair in shown:
+        differs = f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
+        lines.append(f"  {shortened_for_stdout(_APART.get(pair.guard, differs))}")
+        lines += [
+            f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
+            for memory_id in pair.sources
+        ]
+    if len(shown) < len(apart):
+        lines.append(f"  ... {len(apart) - len(shown):,} more with --json")
     return "\n".join(lines)

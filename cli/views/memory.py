@@ -118,14 +118,9 @@ def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
     }
 
 
-def text_of(memory: MemoryView | None) -> str:
-    """Return the text of a memory on one line; on a terminal, its beginning."""
-    return _MISSING if memory is None else shortened_for_stdout(memory.content)
-
-
 def dated(memory: MemoryView | None) -> str:
     """Return the head and the text of a memory on one line; on a terminal, its beginning."""
-    return _MISSING if memory is None else f"{memory.head}{text_of(memory)}"
+    return _MISSING if memory is None else f"{memory.head}{shortened_for_stdout(memory.content)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.terminal.wording import MAX_LISTED
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.file import open_reading
 from slowwave.store.ledger import Decision, Run, read_applied_approvals, read_decisions
 from slowwave.store.lineage import read_run_claims
 from slowwave.store.records import LAYERS
 
-from .conflict import Pairs, view_pairs
+from .conflict import apart_as_text, conflicts_as_text
 from .memory import ids_in, read_views
 from .outcome import remarks
 from .proposal import ProposalView, decision_as_json, view_decision, view_result
@@ -23,6 +24,9 @@ from .run import named_or_last_run, recorded, run_as_json, started
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.store.changes import TextChange
+
+# How many pairs that were kept apart a report shows.
+_MAX_PAIRS = 200
 
 
 @dataclass(frozen=True)
@@ -44,9 +48,9 @@ class NightView:
     proposals: Sequence[ProposalView]
     # The rows of the ledger, of a run; in the order of its proposals.
     decisions: Sequence[Decision] = ()
-    # None: a past run; the file does not record what it left unchanged.
-    conflicts: Pairs | None = None
-    apart: Pairs | None = None
+    # As text, empty if there are none. None: a past run; the file does not record them.
+    conflicts: str | None = None
+    apart: str | None = None
     remarks: Sequence[str] = ()
     # Whether the run is all that changed the file; if not, the remarks contain the rest.
     is_whole: bool = True
@@ -129,10 +133,11 @@ def view_night(
         night = _view_unwritten(outcome, path, named_file, dry_run, writer)
     expired = outcome.expired is not None and outcome.expired.run_id is not None
     has_earlier_run = expired or bool(outcome.queued_parts.runs)
+    apart, has_conflicts = outcome.apart, bool(outcome.conflicts)
     return replace(
         night,
-        conflicts=view_pairs(outcome.conflicts, path),
-        apart=view_pairs(outcome.apart, path),
+        conflicts=conflicts_as_text(outcome.conflicts, path, MAX_LISTED) if has_conflicts else "",
+        apart=apart_as_text(apart, path, _MAX_PAIRS) if apart else "",
         remarks=remarks(outcome, named_file, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),

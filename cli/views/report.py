@@ -22,7 +22,6 @@ from slowwave.cli.terminal.output import clean, shortened
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.records import LAYERS
 
-from .conflict import MAX_PAIRS, Pairs
 from .costs import usd_of
 from .night import NightView
 from .proposal import ProposalView
@@ -35,9 +34,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 # A browser has trouble with many more proposals.
 _MAX_PROPOSALS = 1_000
 _MAX_TITLE = 300
-# Characters of Markdown for proposals, and for pairs of a kind: common sites limit a comment to
-# 65,536.
-_MAX_OF_PROPOSALS, _MAX_OF_PAIRS = 25_000, 12_000
+# Characters of Markdown for proposals, and for each remark: common sites limit a comment to 65,536.
+_MAX_OF_PROPOSALS, _MAX_OF_REMARK = 25_000, 10_000
 # Characters of a text in Markdown, and of a line.
 _MAX_TEXT, _WIDTH = 600, 96
 
@@ -52,7 +50,6 @@ def as_page(night: NightView) -> str:
             "layers": LAYERS,
             "items": list(map(_with_differences, night.proposals[:_MAX_PROPOSALS])),
             "max_items": _MAX_PROPOSALS,
-            "max_pairs": MAX_PAIRS,
         },
     )
 
@@ -72,7 +69,6 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 def as_markdown(night: NightView) -> str:
     """Return the report of a night as Markdown, with how much it omits."""
     blocks = (_proposal_block(view, night.file) for view in night.proposals[:_MAX_PROPOSALS])
-    pairs = {"Conflicts, left unchanged": night.conflicts, "Similar, but kept apart": night.apart}
     template = _environment(escapes=False, code=_code, fenced=_fenced, usd=usd_of)
     return template.get_template("report.md").render(
         mark=MARK,
@@ -80,11 +76,6 @@ def as_markdown(night: NightView) -> str:
         states=", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items())),
         undo=_command("undo", night.file, night.run.id) if night.run else "",
         proposals=_fitting(blocks, _MAX_OF_PROPOSALS),
-        pairs=[
-            (title, group.count, _fitting(_pair_blocks(group), _MAX_OF_PAIRS))
-            for title, group in pairs.items()
-            if group is not None
-        ],
     )
 
 
@@ -162,20 +153,12 @@ def _proposal_block(view: ProposalView, file: str) -> str:
     lines += _wrapped("+ " if view.effect == "effective" else "! ", view.result or "")
     for author in view.authors:
         lines += _wrapped("  ", author)
-    parts = [_fenced("\n".join(lines), "diff")]
+    parts = [_fence("\n".join(lines), "diff")]
     if view.effect == "pending":
         parts.append(f"Approve it with {_command('review approve', file, proposal.id[:12])}")
     if view.is_applied:
         parts.append(f"Undo it with {_command('undo', file, proposal.id[:12])}")
     return "\n\n".join(parts)
-
-
-def _pair_blocks(pairs: Pairs) -> Iterable[str]:
-    for reason, memories in pairs.shown:
-        lines = _wrapped("", reason)
-        for memory in memories:
-            lines += _wrapped("  ", f"{memory.head}{memory.content}")
-        yield "\n".join(lines)
 
 
 def _wrapped(sign: str, text: str) -> list[str]:
@@ -185,8 +168,14 @@ def _wrapped(sign: str, text: str) -> list[str]:
 
 
 def _fenced(text: str, language: str) -> str:
+    """Return the beginning of a text between fences."""
+    lines = [shortened(line, _MAX_TEXT) for line in text.split("\n")]
+    shown = _fitting(lines, _MAX_OF_REMARK)
+    return _fence("\n".join([*shown, *(["..."] if len(shown) < len(lines) else [])]), language)
+
+
+def _fence(text: str, language: str) -> str:
     """Return lines between fences that are longer than any in them."""
-    text = "\n".join(shortened(line, _MAX_TEXT) for line in text.split("\n"))
     fence = "`" * max(3, _longest_ticks(text) + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 

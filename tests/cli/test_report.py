@@ -315,7 +315,10 @@ def test_only_verbose_lists_refused_pairs_that_are_left(memory_file: Path) -> No
     assert "kept apart: 2 pairs." in output
     lines = output.splitlines()
     at = lines.index("  values differ: a0 vs. b0")
-    assert lines[at + 1 : at + 3] == ["    a0 listens.", "    b0 listens."]
+    assert lines[at + 1 : at + 3] == [
+        "    2026-03-10  a0 listens. (a0)",
+        "    2026-03-10  b0 listens. (b0)",
+    ]
     # The reason does not repeat the two texts.
     assert "  their meaning depends on the day they were noted" in lines
     assert "Tuva" not in output
