@@ -45,18 +45,14 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     return [{**vars(conflict), **group_of[conflict.sources[0]]} for conflict in conflicts]
 
 
-def conflicts_as_text(
-    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, outcome: str = ""
-) -> str:
+def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
     """Return conflicts by group: its id, its memories by time, and how they differ.
 
-    limit: of groups, and of values and memories in each; None shows all. outcome: what a run did
-    with them.
+    limit: of groups, and of values and memories in each; None shows all.
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
-    number = counted(len(groups), "conflict")
-    lines = [f"{number} between {count:,} memories{outcome}."]
+    lines = [f"{counted(len(groups), 'conflict')} between {count:,} memories."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -93,7 +89,7 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
 
 
 def _up_to(limit: int | None, lines: Sequence[str], noun: str) -> list[str]:
-    """Return lines up to a limit, and how many `what` there are."""
+    """Return lines up to a limit, and how many there are beyond it."""
     if limit is None or len(lines) <= limit:
         return list(lines)
     return [*lines[:limit], f"... and {len(lines) - limit:,} {noun}"]

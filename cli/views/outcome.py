@@ -118,7 +118,7 @@ class NightReport:
             parts.append(_proposals(results, path, verbose))
         if outcome.conflicts:
             limit = None if verbose else MAX_LISTED
-            parts.append(conflicts_as_text(outcome.conflicts, path, limit, ", left unchanged"))
+            parts.append(conflicts_as_text(outcome.conflicts, path, limit))
         if plan.undecided and self.writer.model is None:
             parts.append(undecided_as_text(plan.undecided, path))
         if verbose and (apart := outcome.apart):
