@@ -98,11 +98,11 @@ def forget_(
             typer.confirm(f"Forget {count}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
-        found = find(opened)
-        if found != planned:
+        forgettable = find(opened)
+        if forgettable != planned:
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
-        now = timestamp(datetime.now(UTC))
-        return None if found.forgotten_at is not None else forget(opened, found, now, reason)
+        now, is_forgotten = timestamp(datetime.now(UTC)), forgettable.forgotten_at is not None
+        return None if is_forgotten else forget(opened, forgettable, now, reason)
 
     forgotten = place.change(do)
     # Columns and lines that still have the text, which may have been forgotten before.

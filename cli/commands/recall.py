@@ -137,13 +137,13 @@ def recall(
         _show_block(composed, block_format, output)
         return
     if archived:
-        found = [_archived_as_json(hit, status[hit.memory.id]) for hit in hits]
-        output.result("archive", action="search", **head, hits=found)
+        archived_hits = [_archived_as_json(hit, status[hit.memory.id]) for hit in hits]
+        output.result("archive", action="search", **head, hits=archived_hits)
     else:
         output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
     lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
-    where = " in the archive" if archived else ""
-    output.show("\n".join(lines) or clean(f"{file}: nothing was found{where}."))
+    scope = " in the archive" if archived else ""
+    output.show("\n".join(lines) or clean(f"{file}: nothing was found{scope}."))
 
 
 def _indexed(

@@ -126,14 +126,19 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
-            shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-            shown = ("no", "yes")[value] if isinstance(value, bool) else shown
-            shown = jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else shown
-            yield clean(f"{name:<14} {shown}")
+            yield clean(f"{name:<14} {_value_text(value)}")
     for derivation in fields["derivations"]:
         writer = derivation["model"] or derivation["writer"]
         origin = f"{derivation['operation']} by {writer}, prompt {derivation['prompt_hash'][:12]}"
         yield clean(f"{'derived':<14} {origin}, run {derivation['run_id']}")
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:

@@ -220,7 +220,7 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
 
 def _planned(chosen: Undoable) -> list[Decision]:
     """Return its proposals; what was learned, ingested or corrected compares no memories."""
-    return [done for done in chosen.applied if "mean_similarity" in done.numbers]
+    return [decision for decision in chosen.applied if "mean_similarity" in decision.numbers]
 
 
 def _named(chosen: Undoable) -> str:

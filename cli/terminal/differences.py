@@ -25,14 +25,14 @@ class Span:
 def mark_differences(sources: Sequence[str], result: str) -> tuple[list[list[Span]], list[Span]]:
     """Return each source with its words that the result lacks, and the result with its new ones."""
     result_pieces = _PIECES.findall(result)
-    new = set(range(len(result_pieces)) if sources else ())
+    new_indexes = set(range(len(result_pieces)) if sources else ())
     marked = []
     for source in sources:
         pieces = _PIECES.findall(source)
         lacking, shared = _compare(pieces, result_pieces)
-        new -= shared
+        new_indexes -= shared
         marked.append(_spans(pieces, lacking))
-    return marked, _spans(result_pieces, new)
+    return marked, _spans(result_pieces, new_indexes)
 
 
 def _compare(source: Sequence[str], result: Sequence[str]) -> tuple[set[int], set[int]]:

@@ -157,9 +157,9 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""
-        new = " new" if outcome.earlier.pending else ""
+        new_remark = " new" if outcome.earlier.pending else ""
         alone = " without a model" if outcome.plan.undecided else ""
-        return clean(f"{file}: {held}: nothing{new} to do{alone}.{computed}")
+        return clean(f"{file}: {held}: nothing{new_remark} to do{alone}.{computed}")
     would = " would change" if dry_run else ""
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"

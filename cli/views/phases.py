@@ -98,13 +98,13 @@ def aged_as_text(
 
 def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
     if aged.leaving:
-        done = f"{'to be ' if dry_run else ''}{verb}d".capitalize()
+        verdict = f"{'to be ' if dry_run else ''}{verb}d".capitalize()
         reasons = Counter(
             "above the limit" if leaving.score is not None else f"by {leaving.why}"
             for leaving in aged.leaving
         )
         reason_counts = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
-        return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({reason_counts})."
+        return f"{verdict}: {counted(len(aged.leaving), 'memory', 'memories')} ({reason_counts})."
     if verb == "expire":
         return "No memory has expired."
     return "Nothing can be archived." if aged.choice.above else "No tenant is above its limit."
@@ -128,15 +128,15 @@ def purged_as_text(purged: PurgeResult, dry_run: bool, path: Path) -> list[str]:
     """Return what was purged, or would be, and what is still needed."""
     lines = []
     if purged.ids:
-        done = "To be purged" if dry_run else "Purged"
+        verdict = "To be purged" if dry_run else "Purged"
         count = counted(len(purged.ids), "memory", "memories")
         lines.append(
-            f"{done}: {count} superseded long ago, which cannot be undone. The lineage keeps their "
-            "texts."
+            f"{verdict}: {count} superseded long ago, which cannot be undone. The lineage keeps "
+            "their texts."
         )
-        shown = purged.ids[:MAX_LISTED]
-        memories = read_views(path, shown)
-        for memory_id in shown:
+        shown_ids = purged.ids[:MAX_LISTED]
+        memories = read_views(path, shown_ids)
+        for memory_id in shown_ids:
             text = dated(memories.get(memory_id)).removesuffix(PURGED)
             lines.append(f"  - {text} ({memory_id})")
         lines += unlisted(len(purged.ids))

@@ -171,7 +171,7 @@ def view_decision(
     person approved it.
     """
     kept_proposal, state = kept_from_decision(decision), decision.state
-    proposal, done = kept_proposal.proposal, applied or decision
+    proposal, final = kept_proposal.proposal, applied or decision
     before = {change.memory: change.before for change in changes if change.before is not None}
     leaving: Collection[str] = {change.memory for change in changes if change.after is None}
     why = why_queued(decision, applied)
@@ -185,13 +185,13 @@ def view_decision(
         state,
         why,
         leaving,
-        done.draft or proposal.draft.text or None,
+        final.draft or proposal.draft.text or None,
         () if is_reworded(decision, applied) else claims,
         memories,
-        done.derived,
+        final.derived,
         _worth_of(decision, changes, memories) if state == "applied" and changes else None,
         before,
-        done.state == "applied",
+        final.state == "applied",
     )
 
 

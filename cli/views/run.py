@@ -129,8 +129,8 @@ def effects_of(run: Run) -> Iterator[str]:
         yield clean(f"Reason: {why}")
     if DROPPED in run.options:
         parts = counted(int(number_in(report, DROPPED)), "part")
-        named = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations queued for a model, dropped: {named}."
+        part_ids = clean(", ".join(map(str, run.options[DROPPED])))
+        yield f"{parts} of conversations queued for a model, dropped: {part_ids}."
     if unread := report.get(UNREAD):
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
