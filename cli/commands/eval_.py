@@ -86,7 +86,7 @@ def eval_(
         trial = trials.night(options, writer, signals)
         signals.close()
     gains = differences(trials.before.by_text, trial.after.by_text)
-    fields = evaluation_as_json(trials, trial, gains)
+    fields = _as_json(trials, trial, gains)
     output.result("eval", file=str(file), **fields)
     output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
@@ -108,9 +108,7 @@ _LABELS = {
 }
 
 
-def evaluation_as_json(
-    trials: Trials, trial: Trial, gains: Mapping[str, Difference]
-) -> dict[str, Any]:
+def _as_json(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
     from slowwave.consolidation.evaluation.measures import mean
 

@@ -47,7 +47,7 @@ def make_correction(
     output.result(command, **named, **fields, **pages.as_json())
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
-    output.show(correction_as_text(correction, place.named, rehearse))
+    output.show(_correction_as_text(correction, place.named, rehearse))
     raise typer.Exit(pages.report(output, Code.DONE))
 
 
@@ -69,7 +69,7 @@ def correction_as_json(correction: Correction) -> dict[str, Any]:
     }
 
 
-def correction_as_text(correction: Correction, file: Path, dry_run: bool) -> str:
+def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
     lines = [_BOTH_RIGHT] if correction.way == "both" else []
     if correction.memory is not None:

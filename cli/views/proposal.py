@@ -174,7 +174,7 @@ def view_decision(
     proposal, final = kept_proposal.proposal, applied or decision
     before = {change.memory: change.before for change in changes if change.before is not None}
     leaving: Collection[str] = {change.memory for change in changes if change.after is None}
-    why = why_queued(decision, applied)
+    why = _why_queued(decision, applied)
     if state in ("pending", "approved"):
         # This run changed nothing; the one that applies it does.
         leaving, claims = proposal.leaving, claims or proposal.draft.claims
@@ -216,7 +216,7 @@ def view_pending(
     return replace(view, worth=savings_of(view.proposal, pending.memories.__getitem__))
 
 
-def why_queued(decision: Decision, applied: Decision | None) -> str | None:
+def _why_queued(decision: Decision, applied: Decision | None) -> str | None:
     """Return why a proposal was queued, and of an approved one which run applied it."""
     if decision.state != "approved":
         return decision.why

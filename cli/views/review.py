@@ -97,11 +97,11 @@ def report_decided(
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
     of_file = {"file": str(place.named), "run": decided.run_id}
     output.result(command, **of_file, proposals=proposals, **fields, **pages.as_json())
-    output.show(decided_as_text(place.named, decided))
-    return pages.report(output, exit_code(decided))
+    output.show(_decided_as_text(place.named, decided))
+    return pages.report(output, _exit_code(decided))
 
 
-def decided_as_text(file: Path, decided: ReviewResult) -> str:
+def _decided_as_text(file: Path, decided: ReviewResult) -> str:
     """Return what became of proposals, and how to undo it."""
     if not decided.results:
         return clean(f"{file}: nothing to do.")
@@ -127,7 +127,7 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
     return "\n".join(map(clean, lines))
 
 
-def exit_code(decided: ReviewResult) -> Code:
+def _exit_code(decided: ReviewResult) -> Code:
     """Return the exit code of a command that applied what a person decided."""
     applied = sum(result.state == "applied" for result in decided.results)
     if applied == len(decided.results):
