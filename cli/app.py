@@ -46,7 +46,7 @@ _TRUE = frozenset({"1", "true", "t", "yes", "y", "on"})
 PANELS = {
     "Consolidate": {
         "maintain": "maintain:maintain",
-        "dream": "dream:dream",
+        "dream": "agent_rounds:dream",
         "review": "review:app",
         "conflicts": "conflicts:app",
         "log": "log:log",
@@ -64,8 +64,8 @@ PANELS = {
 # Commands that only --help-all lists.
 MORE = {
     "Consolidate": {
-        "questions": "questions:questions",
-        "answer": "answer:answer",
+        "questions": "agent_rounds:questions",
+        "answer": "agent_rounds:answer",
         "eval": "eval_:eval_",
     },
     "Read": {"rules": "rules:rules"},

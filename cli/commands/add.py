@@ -81,21 +81,19 @@ def add(
     }
     memory = memory_from_text(text, fields, datetime.now(UTC))
     with open_writing(file) as opened:
-        near = find_similar(opened, tenant, text, memory.created_at)
+        similar_memories = find_similar(opened, tenant, text, memory.created_at)
         with opened.transaction():
             add_memories(opened, [memory])
     secrets = kinds_of_secrets(memory.content)
     output.result(
-        {
-            "command": "add",
-            "file": str(file),
-            "id": memory.id,
-            "similar": [similar_as_json(similar) for similar in near],
-            "secrets": list(secrets),
-        }
+        "add",
+        file=str(file),
+        id=memory.id,
+        similar=list(map(similar_as_json, similar_memories)),
+        secrets=list(secrets),
     )
     if secrets:
         output.note(secrets_as_text(secrets))
     output.show(clean(memory.id))
-    for similar in near:
+    for similar in similar_memories:
         output.note(similar_as_text(similar))

@@ -57,10 +57,10 @@ def apply(
     refuse_changes(place, wiki)
     # Only the command line can permit this; a plan cannot.
     planned = read_plan(plan)
-    wants_protected = any(kept.proposal.include_protected for kept in planned)
+    wants_protected = any(entry.proposal.include_protected for entry in planned)
     planned = [
-        replace(kept, proposal=replace(kept.proposal, include_protected=include_protected))
-        for kept in planned
+        replace(entry, proposal=replace(entry.proposal, include_protected=include_protected))
+        for entry in planned
     ]
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
 
@@ -74,8 +74,8 @@ def apply(
         def do(opened: MemoryFile) -> ReviewResult:
             declined = [] if reconsider else list(find_declined(opened, planned))
             ids = {result.proposal.id for result in declined}
-            left = [kept for kept in planned if kept.proposal.id not in ids]
-            decided = apply_approved(opened, left, model, now, "plan", progress, is_trusted=False)
+            rest = [entry for entry in planned if entry.proposal.id not in ids]
+            decided = apply_approved(opened, rest, model, now, "plan", progress, is_trusted=False)
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

@@ -1,9 +1,15 @@
-"""slowwave audit: what rots in a memory file."""
+"""slowwave audit: what rots in a memory file, each finding with the command that cleans it up."""
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +17,37 @@ from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, checked_by
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.views.audit import audit_as_json, audit_as_text
+from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout, unlisted
+from slowwave.cli.views.memory import dated, ids_in, read_views
 from slowwave.store.places import Place
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from slowwave.consolidation.reports.audit import Audit, Finding, FindingKind
+
+_TITLES: dict[FindingKind, str] = {
+    "orders": "Possible prompt injections; no run reads them",
+    "blank": "Without letters or digits",
+    "verbatim": "Code, data or logs, which runs never shorten; forget what belongs in a file",
+    "too long": "Too long for runs and recall",
+    "distrusted": "Low trust, from feedback or their writer",
+    "doubtful source": "Derived from a source that no longer supports them",
+    "expired": "Expired, but still active",
+    "expiring": "About to expire",
+    "limit": "Tenants near max_active",
+    "faded": "Not confirmed or recalled for over a half-life of their layer",
+    "conflict": "Contradictions",
+    "pending": "Pending proposals",
+}
+# The phases that clean up.
+_PHASES = {"expired": "expire", "expiring": "expire", "limit": "limit"}
+_NO_ACCESSES = (
+    "Not recorded: which memories were recalled. Recall writes nothing, and no agent has updated "
+    "access_count or accessed_at."
+)
+_NO_FEEDBACK = "Feedback is recorded only in the trust of a memory."
 
 
 @on_place
@@ -49,6 +84,94 @@ def audit(
         duration_of(within) or timedelta(),
     )
     with place.reading() as memory_file:
-        found = audit_file(memory_file, options, datetime.now(UTC))
-        output.result({"command": "audit", "file": str(file), **audit_as_json(found, file)})
-        output.show(*audit_as_text(found, file, memory_file))
+        report = audit_file(memory_file, options, datetime.now(UTC))
+        output.result("audit", file=str(file), **_as_json(report, file))
+        output.show(*_as_text(report, file, memory_file))
+
+
+def _as_json(report: Audit, file: Path) -> dict[str, Any]:
+    """Return the findings, each with its command, and what the file does not record."""
+    command = _commands(report, file)
+    return {
+        "findings": [
+            {
+                "kind": finding.kind,
+                "tenant": finding.tenant,
+                "memories": finding.memories,
+                "why": finding.why,
+                "command": command(finding),
+            }
+            for finding in report.findings
+        ],
+        "active": report.active,
+        "last_said": list(map(asdict, report.last_said)),
+        "recorded": {"accesses": report.accesses_recorded, "feedback": False},
+    }
+
+
+def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
+    """Yield the findings by kind, how old what each kind says is, and what is not recorded.
+
+    path: where the texts of memories are read.
+    """
+    active = counted(sum(report.active.values()), "active memory", "active memories")
+    findings = counted(len(report.findings), "finding")
+    yield clean(f"{file}: {active}, {findings}.")
+    command = _commands(report, file)
+    for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
+        yield ""
+        yield _section(kind, list(group), command, path)
+    yield ""
+    rows = (
+        (age.kind, *(f"{number:,}" for number in (age.memories, age.median, age.oldest)))
+        for age in report.last_said
+    )
+    if report.last_said:
+        yield table_of(["days since last stated"], rows, ["memories", "median", "oldest"])
+        yield ""
+    yield _NO_FEEDBACK if report.accesses_recorded else f"{_NO_ACCESSES} {_NO_FEEDBACK}"
+
+
+def _section(
+    kind: FindingKind, findings: Sequence[Finding], command: Callable[[Finding], str], path: Path
+) -> str:
+    """Return the findings of a kind, with each command below what it cleans up."""
+    lines = [f"{_TITLES[kind]}: {len(findings):,}"]
+    shown = findings[:MAX_LISTED]
+    memories = read_views(path, ids_in(finding.memories for finding in shown))
+    for cleaning, group in groupby(shown, key=command):
+        for finding in group:
+            views = [(memory_id, memories.get(memory_id)) for memory_id in finding.memories]
+            lines += [f"  {dated(memory)} ({clean(memory_id)})" for memory_id, memory in views]
+            # The instruction that a memory contains has been shown with it.
+            if not any(memory and finding.why in memory.content for _, memory in views):
+                reason = shortened_for_stdout(finding.why)
+                lines.append(f"    {reason}" if views else f"  {clean(finding.tenant)}: {reason}")
+        lines.append(f"    {clean(cleaning)}")
+    return "\n".join([*lines, *unlisted(len(findings))])
+
+
+def _commands(report: Audit, file: Path) -> Callable[[Finding], str]:
+    """Return a function that gives the command to clean up after a finding."""
+    quoted_file = shlex.quote(str(file))
+    faded = Counter(finding.tenant for finding in report.findings if finding.kind == "faded")
+
+    def command(finding: Finding) -> str:
+        if finding.kind == "conflict":
+            return f"slowwave conflicts {quoted_file}"
+        if finding.kind == "pending":
+            return f"slowwave review {quoted_file}"
+        if finding.kind in _PHASES:
+            return f"slowwave maintain {quoted_file} --phase {_PHASES[finding.kind]}"
+        if finding.kind == "faded":
+            tenant = finding.tenant
+            unfaded = max(1, report.active[tenant] - faded[tenant])
+            limit = f"slowwave maintain {quoted_file} --phase limit --tenant {shlex.quote(tenant)}"
+            return f"SLOWWAVE_MAX_ACTIVE={unfaded} {limit}"
+        if finding.kind in ("orders", "distrusted"):
+            return f"slowwave correct {quoted_file} {shlex.quote(finding.memories[0])} --retract"
+        if finding.proposal is None:
+            return f"slowwave forget {quoted_file} {shlex.quote(finding.memories[0])}"
+        return f"slowwave undo {quoted_file} {finding.proposal[:8]}"
+
+    return command

@@ -26,20 +26,19 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
-    result = {"command": "check", "file": str(file), "whole": not health.problems}
-    output.result(result | asdict(health))
+    output.result("check", file=str(file), whole=not health.problems, **asdict(health))
     if not health.problems:
         counts = ", ".join(
             (
                 counted(health.memories, "memory", "memories"),
-                counted(health.embeddings, "embedding", "embeddings"),
-                counted(health.edges, "lineage edge", "lineage edges"),
+                counted(health.embeddings, "embedding"),
+                counted(health.edges, "lineage edge"),
             )
         )
         output.show(clean(f"{file} is intact: schema version {health.schema_version}, {counts}."))
         return
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
-    problems = counted(len(health.problems), "problem", "problems")
+    problems = counted(len(health.problems), "problem")
     output.error(f"{file} is not intact: {problems}.", SAVE_HINT, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)

@@ -49,12 +49,12 @@ def list_conflicts(
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
-            found = current_conflicts(opened, tuple(tenant or ()), now)
-        result = {"command": "conflicts", "file": str(file)}
-        output.result({**result, "conflicts": conflicts_as_json(found)})
-        text = conflicts_as_text(found, memory_file) if found else clean(f"{file}: no conflicts.")
-        output.show(text)
-    if found:
+            conflicts = current_conflicts(opened, tuple(tenant or ()), now)
+        output.result("conflicts", file=str(file), conflicts=conflicts_as_json(conflicts))
+        if not conflicts:
+            output.show(clean(f"{file}: no conflicts."))
+            return
+        output.show(conflicts_as_text(conflicts, memory_file))
         settle = "slowwave conflicts resolve FILE ID --keep MEMORY, or --both if both are right"
         output.note(f"Settle one with: {settle}")
 
@@ -96,13 +96,13 @@ def resolve(
         corrector = Corrector(opened, now)
         if keep is None:
             return corrector.allow([pair.sources for pair in group.conflicts])
-        kept = find_id(opened, keep)
-        if kept not in group.memories:
+        kept_id = find_id(opened, keep)
+        if kept_id not in group.memories:
             raise NotFound(
-                f"Memory {kept} is not in conflict {group.id}.",
+                f"Memory {kept_id} is not in conflict {group.id}.",
                 f"Nothing was changed. Its memories: {', '.join(sorted(group.memories))}.",
             )
-        return corrector.keep(kept, group.rivals_of(kept))
+        return corrector.keep(kept_id, group.rivals_of(kept_id))
 
     make_correction("conflicts", place, do, rehearse, wiki, output)
 

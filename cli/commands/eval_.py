@@ -21,6 +21,7 @@ from slowwave.cli.arguments.options import (
     operations_of,
 )
 from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.terminal.output import table_of
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
@@ -85,8 +86,8 @@ def eval_(
         trial = trials.night(options, writer, signals)
         signals.close()
     gains = differences(trials.before.by_text, trial.after.by_text)
-    found = evaluation_as_json(trials, trial, gains)
-    output.result({"command": "eval", "file": str(file), **found})
+    fields = _as_json(trials, trial, gains)
+    output.result("eval", file=str(file), **fields)
     output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
 
@@ -107,9 +108,7 @@ _LABELS = {
 }
 
 
-def evaluation_as_json(
-    trials: Trials, trial: Trial, gains: Mapping[str, Difference]
-) -> dict[str, Any]:
+def _as_json(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> dict[str, Any]:
     """Return an evaluation for programs, as `eval --json` shows it."""
     from slowwave.consolidation.evaluation.measures import mean
 
@@ -136,21 +135,18 @@ def _rounded(values: dict[str, float]) -> dict[str, float]:
 
 def _summary(trials: Trials, trial: Trial) -> str:
     text = (
-        f"{counted(len(trials.questions), 'question', 'questions')}; active memories: "
+        f"{counted(len(trials.questions), 'question')}; active memories: "
         f"{trials.before.memories:,} before the run, {trial.after.memories:,} after."
     )
     if trials.without_evidence:
-        skipped = counted(trials.without_evidence, "question", "questions")
+        skipped = counted(trials.without_evidence, "question")
         text += f" Skipped {skipped} whose evidence is not in the file."
     if trials.unknown:
-        text += f" {counted(trials.unknown, 'id', 'ids')} of evidence are not in the file."
+        text += f" {counted(trials.unknown, 'id')} of evidence are not in the file."
     return text
 
 
 def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Table:
-    from rich import box
-    from rich.table import Table
-
     from slowwave.consolidation.evaluation.measures import mean
 
     columns = [
@@ -158,15 +154,14 @@ def _table(trials: Trials, trial: Trial, gains: Mapping[str, Difference]) -> Tab
         for results in (trials.before, trial.after)
         for measured in (results.by_text, results.by_lineage)
     ]
-    table = Table("measure", "before", "after", "difference [95%]", box=box.SIMPLE)
-    table.add_column("by lineage: before")
-    table.add_column("after")
+    titles = ["measure", "before", "after", "difference [95%]", "by lineage: before", "after"]
+    rows = []
     for name, label in _LABELS.items():
         gain = gains[name]
         digits = 0 if name == "tokens_at_10" else 3
-        before, *by_lineage, after, then = (
+        before, *by_lineage, after, after_by_lineage = (
             f"{getattr(column, name):.{digits}f}" for column in columns
         )
         interval = f"{gain.mean:+.{digits}f} [{gain.low:+.{digits}f}, {gain.high:+.{digits}f}]"
-        table.add_row(label, before, after, interval, *by_lineage, then)
-    return table
+        rows.append((label, before, after, interval, *by_lineage, after_by_lineage))
+    return table_of(titles, rows)

@@ -92,7 +92,7 @@ def _write_wiki(place: Place, folder: Path, output: Output) -> None:
 
     with place.reading() as memory_file:
         pages = write_wiki(memory_file, folder, place.named)
-    output.result({"command": "export", "file": str(place.named), **pages.as_json()})
+    output.result("export", file=str(place.named), **pages.as_json())
     pages.report(output, Code.DONE)
 
 

@@ -83,33 +83,33 @@ def forget_(
             raise _also_in_lines(error, place.lines_with(eraser)) from None
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        shown = find(opened)
-        rewritten = find_rewritten(opened, shown) if rehearse else ()
+        planned = find(opened)
+        rewritten = find_rewritten(opened, planned) if rehearse else ()
     if rehearse:
-        _show_plan(shown, rewritten, file, output)
+        _show_plan(planned, rewritten, file, output)
         return
     if not confirmed and not sees_questions(output):
         raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
-    if shown.forgotten_at is None:
-        refuse_derived(shown, derived)
+    if planned.forgotten_at is None:
+        refuse_derived(planned, derived)
         if not confirmed:
-            output.show("\n".join(_plan(shown)))
-            count = counted(len(shown.memories) + len(shown.derived), "memory", "memories")
+            output.show("\n".join(_plan(planned)))
+            count = counted(len(planned.memories) + len(planned.derived), "memory", "memories")
             typer.confirm(f"Forget {count}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
-        found = find(opened)
-        if found != shown:
+        forgettable = find(opened)
+        if forgettable != planned:
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
-        now = timestamp(datetime.now(UTC))
-        return None if found.forgotten_at is not None else forget(opened, found, now, reason)
+        now, is_forgotten = timestamp(datetime.now(UTC)), forgettable.forgotten_at is not None
+        return None if is_forgotten else forget(opened, forgettable, now, reason)
 
-    done = place.change(do)
+    forgotten = place.change(do)
     # Columns and lines that still have the text, which may have been forgotten before.
-    own = () if done is None else done.left
-    left = (*own, *place.lines_with(eraser if done is None else done.eraser))
-    unclean = _clean(place, is_finished=not left)
-    raise typer.Exit(_report(done, shown, left, file, output, unclean))
+    places = place.lines_with(eraser if forgotten is None else forgotten.eraser)
+    places = (*(forgotten.left if forgotten else ()), *places)
+    unclean = _clean(place, is_finished=not places)
+    raise typer.Exit(_report(forgotten, planned, places, file, output, unclean))
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
@@ -142,44 +142,44 @@ def _refuse_unclear(memory: str | None, matching: str | None) -> None:
         raise typer.BadParameter("The text of --matching is blank.")
 
 
-def _plan(found: Forgettable) -> Iterator[str]:
+def _plan(forgettable: Forgettable) -> Iterator[str]:
     """Yield what a request to forget is about, one line per memory."""
     for title, memories in (
-        ("to forget", found.memories),
-        ("derived from it, only with --derived", found.derived),
-        ("will be active again", found.released),
-        ("related; stays", found.related),
+        ("to forget", forgettable.memories),
+        ("derived from it, only with --derived", forgettable.derived),
+        ("will be active again", forgettable.released),
+        ("related; stays", forgettable.related),
     ):
-        for known in memories:
-            text = shortened_for_stdout(known.content)
-            yield clean(f"{title}: {known.id} ({known.status}) {text}")
-    if found.forgotten_at is not None and found.text is not None:
+        for memory in memories:
+            text = shortened_for_stdout(memory.content)
+            yield clean(f"{title}: {memory.id} ({memory.status}) {text}")
+    if forgettable.forgotten_at is not None and forgettable.text is not None:
         yield (
             "No memory contains this text. Any remains of it in the file's free space since "
-            f"{found.forgotten_at[:10]} will be erased."
+            f"{forgettable.forgotten_at[:10]} will be erased."
         )
-    elif found.forgotten_at is not None:
-        yield f"This memory was forgotten on {found.forgotten_at[:10]}."
-    elif found.text is not None and not found.memories:
+    elif forgettable.forgotten_at is not None:
+        yield f"This memory was forgotten on {forgettable.forgotten_at[:10]}."
+    elif forgettable.text is not None and not forgettable.memories:
         yield "No memory contains the text; what runs recorded about it will be erased."
 
 
-def _show_plan(found: Forgettable, rewritten: Sequence[str], file: Path, output: Output) -> None:
+def _show_plan(
+    forgettable: Forgettable, rewritten: Sequence[str], file: Path, output: Output
+) -> None:
     output.result(
-        {
-            "command": "forget",
-            "file": str(file),
-            "dry_run": True,
-            "forgotten_at": found.forgotten_at,
-            "memories": _as_json(found.memories),
-            "derived": _as_json(found.derived),
-            "active_again": _as_json(found.released),
-            "related": _as_json(found.related),
-            "rewritten": list(rewritten),
-        }
+        "forget",
+        file=str(file),
+        dry_run=True,
+        forgotten_at=forgettable.forgotten_at,
+        memories=_as_json(forgettable.memories),
+        derived=_as_json(forgettable.derived),
+        active_again=_as_json(forgettable.released),
+        related=_as_json(forgettable.related),
+        rewritten=list(rewritten),
     )
     elsewhere = (f"to erase{_elsewhere(rewritten)}",) if rewritten else ()
-    output.show("\n".join(("Dry run.", *_plan(found), *elsewhere, _IRREVERSIBLE)))
+    output.show("\n".join(("Dry run.", *_plan(forgettable), *elsewhere, _IRREVERSIBLE)))
 
 
 def _elsewhere(rewritten: Sequence[str]) -> str:
@@ -189,70 +189,69 @@ def _elsewhere(rewritten: Sequence[str]) -> str:
 
 def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
     return [
-        {"id": known.id, "tenant": known.tenant, "status": known.status, "content": known.content}
-        for known in memories
+        {name: getattr(memory, name) for name in ("id", "tenant", "status", "content")}
+        for memory in memories
     ]
 
 
 def _report(
-    done: Forgotten | None,
-    found: Forgettable,
-    left: Sequence[str],
+    forgotten: Forgotten | None,
+    forgettable: Forgettable,
+    places: Sequence[str],
     file: Path,
     output: Output,
     unclean: StoreError | None,
 ) -> Code:
     """Report what was forgotten, without its text, and return the exit code.
 
-    left: the columns and lines that still have it. unclean: why bytes of it may be left.
+    places: the columns and lines that still have it. unclean: why bytes of it may be left.
     """
-    result: dict[str, Any] = {"command": "forget", "file": str(file), "dry_run": False}
-    result |= {"clean": unclean is None, "left": list(left)}
-    if done is None:
-        result |= {"run": None, "forgotten": [], "forgotten_at": found.forgotten_at}
-        text = "\n".join(_plan(found))
+    result: dict[str, Any] = {"clean": unclean is None, "left": list(places)}
+    if forgotten is None:
+        result |= {"run": None, "forgotten": [], "forgotten_at": forgettable.forgotten_at}
+        text = "\n".join(_plan(forgettable))
     else:
         result |= {
-            "run": done.run_id,
-            "forgotten": list(done.ids),
-            "active_again": list(done.released),
-            "related": [known.id for known in found.related],
-            "rewritten": list(done.rewritten),
-            "rows": done.rows,
-            "runs": list(done.runs),
-            "backups": list(map(str, done.backups)),
+            "run": forgotten.run_id,
+            "forgotten": list(forgotten.ids),
+            "active_again": list(forgotten.released),
+            "related": [memory.id for memory in forgettable.related],
+            "rewritten": list(forgotten.rewritten),
+            "rows": forgotten.rows,
+            "runs": list(forgotten.runs),
+            "backups": list(map(str, forgotten.backups)),
         }
-        memories = counted(len(done.ids), "memory", "memories")
-        text = f"Forgot {memories} and {counted(done.rows, 'row')} about {_them(done)}."
-    output.result(result)
+        memories = counted(len(forgotten.ids), "memory", "memories")
+        text = f"Forgot {memories} and {counted(forgotten.rows, 'row')} about {_them(forgotten)}."
+    output.result("forget", file=str(file), dry_run=False, **result)
     output.show(text)
-    for note in _notes(done, found) if done else ():
-        output.note(clean(note))
+    for note in _notes(forgotten, forgettable) if forgotten else ():
+        output.note(note)
     yours = "still has the text, and slowwave does not change it: erase it yourself."
-    for place in left:
-        output.note(clean(f"{place} {yours}"))
+    for place in places:
+        output.note(f"{place} {yours}")
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)
-    return Code.PARTLY if left or unclean else Code.DONE
+    return Code.PARTLY if places or unclean else Code.DONE
 
 
-def _notes(done: Forgotten, found: Forgettable) -> Iterator[str]:
+def _notes(forgotten: Forgotten, forgettable: Forgettable) -> Iterator[str]:
     """Yield what is left to do."""
-    if done.released:
-        yield f"Active again, as sources for the next run: {', '.join(done.released)}"
-    if found.related:
-        yield f"Related memories that were kept: {', '.join(known.id for known in found.related)}"
-    if done.rewritten:
-        yield f"Also erased{_elsewhere(done.rewritten)}."
-    for run in done.runs:
+    if forgotten.released:
+        yield f"Active again, as sources for the next run: {', '.join(forgotten.released)}"
+    if related := ", ".join(memory.id for memory in forgettable.related):
+        yield f"Related memories that were kept: {related}"
+    if forgotten.rewritten:
+        yield f"Also erased{_elsewhere(forgotten.rewritten)}."
+    for run in forgotten.runs:
         yield f"Undoing run {run} will not restore the forgotten memories."
-    for backup in done.backups:
+    for backup in forgotten.backups:
         yield (
-            f"A backup may still contain {_them(done)}: delete {shlex.quote(str(backup))}, "
+            f"A backup may still contain {_them(forgotten)}: delete {shlex.quote(str(backup))}, "
             "or run 'slowwave forget' on it."
         )
 
 
-def _them(done: Forgotten) -> str:
-    return "it" if len(done.ids) == 1 else "them"
+def _them(forgotten: Forgotten) -> str:
+    return "it" if len(forgotten.ids) == 1 else "them"

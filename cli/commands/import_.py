@@ -62,7 +62,7 @@ def import_(
         if source is not None:
             raise typer.BadParameter("--empty does not take a SOURCE.")
         create_file(file)
-        output.result({"command": "init", "file": str(file)})
+        output.result("init", file=str(file))
         output.show(clean(f"Created {file}."))
         return
     if source is None:
@@ -71,7 +71,7 @@ def import_(
     with (
         reading(source)
         if from_format is None
-        else lines_of(source, from_format, lambda note: output.note(clean(note))) as lines,
+        else lines_of(source, from_format, output.note) as lines,
         open_or_create(file) as opened,
         shown_progress(output.quiet) as progress,
     ):
@@ -80,21 +80,15 @@ def import_(
             lines,
             datetime.now(UTC),
             skip_invalid,
-            lambda done: progress.stage("importing", done, 0),
+            lambda count: progress.stage("importing", count, 0),
         )
-    output.result(
-        {
-            "command": "import",
-            "file": str(file),
-            "imported": added,
-            "skipped": [{"line": bad.line, "reason": bad.reason} for bad in skipped],
-        }
-    )
+    lines_skipped = [{"line": bad.line, "reason": bad.reason} for bad in skipped]
+    output.result("import", file=str(file), imported=added, skipped=lines_skipped)
     for bad in skipped:
-        output.note(clean(f"Skipped line {bad.line}: {bad.reason}."))
+        output.note(f"Skipped line {bad.line}: {bad.reason}.")
     memories = counted(added, "memory", "memories")
-    rest = f", skipped {counted(len(skipped), 'line', 'lines')}" if skipped else ""
-    output.show(clean(f"Imported {memories} into {file}{rest}."))
+    ending = f", skipped {counted(len(skipped), 'line')}" if skipped else ""
+    output.show(clean(f"Imported {memories} into {file}{ending}."))
 
 
 @contextmanager

@@ -242,10 +242,10 @@ def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> N
     from slowwave.store.conversations.conversation_formats import FORMATS
 
     refuse_missing(context, _NEEDS)
-    name, known = context.params["from_format"], [each.name for each in FORMATS]
-    if name is not None and name not in known:
+    name, format_names = context.params["from_format"], [each.name for each in FORMATS]
+    if name is not None and name not in format_names:
         raise typer.BadParameter(
-            f"Unknown conversation format '{name}'. Available: {', '.join(known)}."
+            f"Unknown conversation format '{name}'. Available: {', '.join(format_names)}."
         )
     arguments = ["conversations"] if has_conversations else []
     chosen = [
@@ -289,5 +289,5 @@ def _instructions(text: str | None) -> str:
     try:
         return read_text(Path(path))
     except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise typer.BadParameter(f"--instructions: cannot read {path}: {why}.") from error
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise typer.BadParameter(f"--instructions: cannot read {path}: {reason}.") from error

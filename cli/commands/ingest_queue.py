@@ -28,34 +28,32 @@ def show_queued(file: Path, tenants: Sequence[str], output: Output) -> None:
     with open_reading(file) as opened:
         queued = list_queued(opened, tenants)
     parts = list(map(_as_json, queued))
-    output.result({"command": "ingest", "file": str(file), "waiting": len(parts), "parts": parts})
+    output.result("ingest", file=str(file), waiting=len(parts), parts=parts)
     if not queued:
         output.show(clean(f"{file}: no conversation is queued."))
         return
     lines = [line for part in queued for line in _lines(part)]
     commands = dict.fromkeys(command_to_read(file, part.row.tenant) for part in queued)
     lines.append(f"{_queued(len(queued))}. Read them: {'; '.join(commands)}")
-    first = queued[0].row.id[:_MAX_ID]
-    lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first}")
+    first_id = queued[0].row.id[:_MAX_ID]
+    lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first_id}")
     output.show("\n".join(map(clean, lines)))
 
 
 def drop(
-    file: Path, which: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
+    file: Path, ids: Sequence[str], tenants: Sequence[str], dry_run: bool, output: Output
 ) -> None:
     """Drop the chosen queued parts, and report them."""
     from slowwave.consolidation.ingest.queued_parts import drop_queued
 
-    dropped = drop_queued(file, which, tenants, datetime.now(UTC), dry_run)
+    dropped = drop_queued(file, ids, tenants, datetime.now(UTC), dry_run)
     output.result(
-        {
-            "command": "ingest",
-            "file": str(file),
-            "dry_run": dry_run,
-            "run": dropped.run_id,
-            "dropped": list(map(_as_json, dropped.parts)),
-            "waiting": dropped.left,
-        }
+        "ingest",
+        file=str(file),
+        dry_run=dry_run,
+        run=dropped.run_id,
+        dropped=list(map(_as_json, dropped.parts)),
+        waiting=dropped.left,
     )
     output.show("\n".join(map(clean, _report(dropped, file, dry_run))))
 
@@ -68,25 +66,25 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
         return
     for part in dropped.parts:
         yield from _lines(part)
-    count = counted(len(dropped.parts), "part", "parts")
-    done, then = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
-    yield f"{done} {count}; only --again reads them. {_queued(dropped.left)}{then}."
+    count = counted(len(dropped.parts), "part")
+    verb, when = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
+    yield f"{verb} {count}; only --again reads them. {_queued(dropped.left)}{when}."
     if dropped.run_id is not None:
         yield f"Undo: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
 
 
 def _queued(count: int) -> str:
-    return f"Queued: {counted(count, 'part', 'parts')}"
+    return f"Queued: {counted(count, 'part')}"
 
 
 def _lines(part: QueuedPart) -> Iterator[str]:
-    row, new, tries = part.row, part.part.new, part.tries
-    messages = f", messages {new[0].place} to {new[-1].place}" if new else ""
+    row, unread, tries = part.row, part.part.new, part.tries
+    places = f", messages {unread[0].place} to {unread[-1].place}" if unread else ""
     tenant = "" if row.tenant == "default" else f" of tenant {row.tenant}"
     since = day_of(row.queued_at)
-    yield f"{row.id[:_MAX_ID]}  {row.conversation}{messages}{tenant}, since {since}"
-    if new:
-        yield f"    {shortened(new[0].message.text, _MAX_SHOWN)}"
+    yield f"{row.id[:_MAX_ID]}  {row.conversation}{places}{tenant}, since {since}"
+    if unread:
+        yield f"    {shortened(unread[0].message.text, _MAX_SHOWN)}"
     if tries is None:
         yield f"    not read yet: {row.why}"
     else:
@@ -95,15 +93,15 @@ def _lines(part: QueuedPart) -> Iterator[str]:
 
 
 def _as_json(part: QueuedPart) -> dict[str, Any]:
-    row, new, tries = part.row, part.part.new, part.tries
+    row, messages, tries = part.row, part.part.new, part.tries
     return {
         "id": row.id,
         "tenant": row.tenant,
         "conversation": row.conversation,
         "format": part.part.format,
         "session": part.part.session,
-        "messages": [message.place for message in new],
-        "begins": new[0].message.text[:_MAX_SHOWN] if new else "",
+        "messages": [message.place for message in messages],
+        "begins": messages[0].message.text[:_MAX_SHOWN] if messages else "",
         "since": row.queued_at,
         "tries": 0 if tries is None else tries.count,
         "last_tried_at": None if tries is None else tries.last_at,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from slowwave.cli.terminal.exits import OF_VERDICT, Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.ingest import as_json, as_text
@@ -85,7 +85,7 @@ class IngestRun:
         try:
             conversations = self.files.read(path)
         except StoreError as error:
-            self.output.note(clean(f"{path} is skipped: {error.message}"))
+            self.output.note(f"{path} is skipped: {error.message}")
             return True
         try:
             if conversations:
@@ -94,7 +94,7 @@ class IngestRun:
                 if outcome.run_id is not None or outcome.unread:
                     self._report(outcome, writer)
         except FileHeld as error:
-            self.output.note(clean(f"{error.message} Retrying."))
+            self.output.note(f"{error.message} Retrying.")
             return False
         return True
 
@@ -113,10 +113,12 @@ class IngestRun:
     def _report(self, outcome: IngestOutcome, writer: Writer) -> int:
         pages = write_after_run(self.wiki, self.file, self.file)
         self.output.result(
-            {"command": "ingest", "file": str(self.file), "dry_run": self.dry_run}
-            | as_json(outcome, writer)
-            | {"skipped": list(map(asdict, self.files.skipped))}
-            | pages.as_json()
+            "ingest",
+            file=str(self.file),
+            dry_run=self.dry_run,
+            **as_json(outcome, writer),
+            skipped=list(map(asdict, self.files.skipped)),
+            **pages.as_json(),
         )
         self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
         # A part that failed is queued: that is partly done, and reported by each run.
@@ -145,13 +147,13 @@ class ConversationFiles:
 
     def read_all(self, paths: Sequence[Path]) -> list[Conversation]:
         """Return the conversations in files; note each file without any. Raises `StoreError`."""
-        found = []
+        all_conversations = []
         for path in paths:
             conversations = self.read(path)
             if not conversations:
-                self.output.note(clean(f"{path} contains no message of a user or an assistant."))
-            found += conversations
-        return found
+                self.output.note(f"{path} contains no message of a user or an assistant.")
+            all_conversations += conversations
+        return all_conversations
 
     def read(self, path: Path) -> list[Conversation]:
         """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
@@ -161,11 +163,11 @@ class ConversationFiles:
         name = "stdin" if saved_at is None else path.name
         skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
         dates = Dates(self.said_at, saved_at)
-        found = read_conversations(raw, name, self.format, dates, skipped)
+        conversations = read_conversations(raw, name, self.format, dates, skipped)
         for line in skipped or ():
-            self.output.note(clean(f"Skipped line {line.line} of {line.file}: {line.reason}."))
+            self.output.note(f"Skipped line {line.line} of {line.file}: {line.reason}.")
         self.skipped += skipped or ()
-        return found
+        return conversations
 
 
 def _content_of(path: Path) -> tuple[bytes, str | None]:
@@ -188,9 +190,9 @@ def _quiet(folder: Path, interval_s: float) -> Iterator[tuple[Path, _State]]:
         if path.suffix not in _ENDINGS:
             continue
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             continue  # it is gone, or unreadable
         # A time in the future comes from a wrong clock: the log must not be left unread.
-        if path.is_file() and not 0 <= time.time() - found.st_mtime < interval_s:
-            yield path, (found.st_size, found.st_mtime_ns, found.st_ino)
+        if path.is_file() and not 0 <= time.time() - status.st_mtime < interval_s:
+            yield path, (status.st_size, status.st_mtime_ns, status.st_ino)

@@ -37,22 +37,15 @@ def list_(
     output: OutputOptions,
 ) -> None:
     """List memories, newest first: id, date, layer, file (if it has its own) and text."""
-    wanted = only.chosen()
+    filters = only.chosen()
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        if wanted.tenants:
-            select_tenants(opened, wanted.tenants)
+        if filters.tenants:
+            select_tenants(opened, filters.tenants)
         state = None if status == "any" else status
         count, memories = list_memories(
-            opened, wanted, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
+            opened, filters, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
         )
-    output.result(
-        {
-            "command": "list",
-            "file": str(file),
-            "count": count,
-            "memories": list(map(memory_as_json, memories)),
-        }
-    )
+    output.result("list", file=str(file), count=count, memories=list(map(memory_as_json, memories)))
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,36 +10,42 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import FileArgument, HtmlOption, OutputOptions, per_call
+from slowwave.cli.arguments.options import (
+    FileArgument,
+    HtmlOption,
+    OutputOptions,
+    TenantsOption,
+    per_call,
+)
 from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.wording import counted, day_of
-from slowwave.cli.views.asked import parts_queued
-from slowwave.cli.views.proposal import LEGEND, join_lines
+from slowwave.cli.terminal.output import Output, clean, table_of
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, parts_queued
+from slowwave.cli.views.asked import backlog_age
+from slowwave.cli.views.costs import usd_of
+from slowwave.cli.views.ingest import IngestTotals
+from slowwave.cli.views.metrics import Metrics
+from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
     describe_forgotten,
+    effects_of,
     headline,
     named_or_last_run,
+    recorded,
     run_as_json,
     table_of_runs,
 )
-from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.file import open_reading
-from slowwave.store.intake import DROPPED, UNREAD
-from slowwave.store.journal_form import FORGOTTEN
-from slowwave.store.ledger import Run, count_states, read_runs
+from slowwave.store.intake import read_backlog
+from slowwave.store.ledger import Run, count_states, read_pending, read_runs
+from slowwave.store.memories import Counts, count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
-from slowwave.store.purge import OPTION, forgotten_since
-from slowwave.store.records import timestamp
-
-from .log_stats import StatsOptions, show_stats
+from slowwave.store.purge import forgotten_since
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
-    from slowwave.store.changes import TextChange
+    from rich.table import Table
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,28 @@ class ReportOptions:
         return [path for path in (self.html, self.md) if path is not None]
 
 
+@dataclass(frozen=True)
+class StatsOptions:
+    """Whether the file is counted, and of which tenants."""
+
+    stats: Annotated[
+        bool,
+        per_call(
+            "--stats",
+            help="Count memories and tokens by status and layer, and how each run changed them.",
+        ),
+    ] = False
+    tenant: TenantsOption = None
+    prometheus: Annotated[
+        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
+    ] = False
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the file is counted, in any form."""
+        return self.stats or self.prometheus
+
+
 @on_place
 def log(
     context: typer.Context,
@@ -67,7 +95,7 @@ def log(
     ] = None,
     *,
     diff: Annotated[
-        bool, per_call("--diff", help="Show the texts that a run removed (-) and wrote (+).")
+        bool, per_call("--diff", help="Show what a run removed (-), kept (*) and wrote (=).")
     ] = False,
     report: ReportOptions,
     stats: StatsOptions,
@@ -79,152 +107,171 @@ def log(
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
     forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
-    if len(named := [name for name, chosen in forms.items() if chosen]) > 1:
-        raise typer.BadParameter(f"Pass only one of {', '.join(named)}.")
+    if len(chosen_forms := [name for name, chosen in forms.items() if chosen]) > 1:
+        raise typer.BadParameter(f"Pass only one of {', '.join(chosen_forms)}.")
     if stats.wanted:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
-        show_stats(place, stats, output)
-    elif diff:
-        _show_diff(place, run, output)
+        _show_stats(place, stats, output)
     elif report.paths:
         _write_reports(place, run, report, output)
-    elif run is None:
+    elif run is None and not diff:
         _list_runs(place, output)
     else:
-        _show_run(place, run, output)
+        _show_run(place, run, diff, output)
 
 
 def _list_runs(place: Place, output: Output) -> None:
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         runs, states = read_runs(opened), count_states(opened)
-    output.result(
-        {
-            "command": "log",
-            "file": str(place.named),
-            "runs": [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs],
-        }
-    )
+    listed = [run_as_json(run) | {"states": states.get(run.id, {})} for run in runs]
+    output.result("log", file=str(place.named), runs=listed)
     output.show(table_of_runs(runs, states) if runs else "No run has changed this file yet.")
 
 
-def _show_run(place: Place, prefix: str, output: Output) -> None:
+def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> None:
+    """Show a run with its proposals. diff: JSON has the texts that it changed instead."""
     from slowwave.cli.views.night import read_night
-    from slowwave.store.changes import reactivated
-
-    with place.reading() as memory_file:
-        night = read_night(memory_file, place.named, prefix)
-        with open_reading(memory_file) as opened:
-            forgotten_at = None if night.run is None else forgotten_since(opened, night.run.id)
-            active = [] if night.run is None else reactivated(opened, night.run.id)
-    result = {"command": "log", "file": str(place.named), **night.as_json()}
-    result |= {"active_again": active} if active else {}
-    output.result(result | ({"forgotten_at": forgotten_at} if forgotten_at else {}))
-    if night.run is None:
-        return
-    lines: list[str | Text] = [headline(night.run, night.states)]
-    lines.append("\n".join(_effects(night.run, len(night.proposals))))
-    if forgotten_at is not None:
-        lines.append(describe_forgotten(forgotten_at))
-    lines += _reactivated(active)
-    for proposal in night.proposals:
-        lines += proposal.lines()
-    output.show(join_lines(lines))
-
-
-def _effects(run: Run, proposals: int) -> Iterator[str]:
-    report = run.report or {}
-    if run.options.get(OPTION):
-        if "purged" in report:
-            yield f"{counted(report['purged'], 'memory', 'memories')} purged."
-    elif FORGOTTEN in run.options:
-        yield f"{counted(report.get('forgotten', 0), 'memory', 'memories')} forgotten."
-        if isinstance(why := run.options[FORGOTTEN], str):
-            yield clean(f"Reason: {why}")
-    elif PHASE in run.options:
-        for status in STATUS_AFTER.values():
-            if status in report:
-                yield f"{counted(report[status], 'memory', 'memories')} {status}."
-    elif DROPPED in run.options:
-        parts = counted(report.get(DROPPED, 0), "part", "parts")
-        named = clean(", ".join(map(str, run.options[DROPPED])))
-        yield f"{parts} of conversations queued for a model, dropped: {named}."
-    else:
-        yield from _reading_notes(report)
-        yield f"{counted(proposals, 'proposal', 'proposals')}. {LEGEND}"
-
-
-def _reading_notes(report: Mapping[str, Any]) -> Iterator[str]:
-    if unread := report.get(UNREAD):
-        yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
-    for reason in report.get("reasons", ()):
-        yield clean(f"{reason['conversation']}: {reason['reasoning']}")
-
-
-def _show_diff(place: Place, prefix: str | None, output: Output) -> None:
     from slowwave.store.changes import reactivated, read_changes
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         run = named_or_last_run(opened, prefix)
-        changes = read_changes(opened, run.id)
-        states, active = count_states(opened).get(run.id, {}), reactivated(opened, run.id)
-    output.result(
-        {
-            "command": "diff",
-            "file": str(place.named),
-            "run": run.id,
-            "changes": list(map(asdict, changes)),
-        }
-    )
-    output.show("\n".join([headline(run, states), *_reactivated(active), *_changes(changes)]))
-
-
-def _reactivated(active: Sequence[str]) -> Iterator[str]:
+        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
+        changes = list(map(asdict, read_changes(opened, run.id))) if diff else []
+        night = read_night(memory_file, place.named, run.id)
+    if diff:
+        output.result("diff", file=str(place.named), run=run.id, changes=changes)
+    else:
+        later = {"active_again": active, "forgotten_at": forgotten_at}
+        later = {name: change for name, change in later.items() if change}
+        output.result("log", file=str(place.named), **night.as_json(), **later)
+    lines = [headline(run, night.states), *effects_of(run)]
+    if night.proposals or len(lines) == 1:
+        lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
+    if forgotten_at is not None:
+        lines.append(describe_forgotten(forgotten_at))
     if active:
-        yield clean(f"Active again since: {', '.join(active)}.")
-
-
-def _changes(changes: Sequence[TextChange]) -> Iterator[str]:
-    """Yield the texts before and after, by proposal, ordered by observation time."""
-    by_proposal: dict[str, list[TextChange]] = {}
-    for change in changes:
-        by_proposal.setdefault(change.proposal, []).append(change)
-    for key, group in by_proposal.items():
-        state = group[0].state.replace("undone", "undone since")
-        yield from ("", f"@@ {clean(key[:12])}{f' ({state})' if state != 'applied' else ''}")
-        before = [("-", change, change.before) for change in group]
-        after = [("+", change, change.after) for change in group]
-        for mark, change, text in before + after:
-            if text is not None:
-                # The day of a purged memory is not known.
-                yield f"{mark} {clean(f'{day_of(change.observed_at)}  {text}'.strip())}"
-    if not changes:
-        yield "It changed no active memory."
+        lines.append(clean(f"Active again since: {', '.join(active)}."))
+    for proposal in night.proposals:
+        lines += proposal.lines()
+    output.show("\n".join(lines))
 
 
 def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: Output) -> None:
-    """Write what a run did as an HTML page that needs no network, as Markdown, or as both.
-
-    Conflicts are the current ones, if finding them takes only seconds. Raises `StoreError`.
-    """
+    """Write what a run did as HTML, as Markdown, or as both. Raises `StoreError`."""
     if to.paths.count(STDOUT) > 1 or (output.json and STDOUT in to.paths):
         raise typer.BadParameter("Only one of --html, --md and --json can write to stdout.")
     for path in to.paths:
         refuse_unwritable(path)
-    from slowwave.cli.views.markdown import as_markdown
-    from slowwave.cli.views.night import read_night, with_current_conflicts
-    from slowwave.cli.views.page import as_page
+    from slowwave.cli.views.night import read_night
+    from slowwave.cli.views.report import as_markdown, as_page
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
-        night = with_current_conflicts(night, memory_file, timestamp(datetime.now(UTC)))
     for form, write in ((to.html, as_page), (to.md, as_markdown)):
         if form is not None:
             write_report(form, write(night), place.named)
     written = [str(path) for path in to.paths if path != STDOUT]
     run_id = None if night.run is None else night.run.id
-    output.result(
-        {"command": "report", "file": str(place.named), "run": run_id, "written": written}
-    )
+    output.result("report", file=str(place.named), run=run_id, written=written)
     if STDOUT not in to.paths:
         output.show(clean(f"Written: {', '.join(written)}"))
+
+
+def _show_stats(place: Place, options: StatsOptions, output: Output) -> None:
+    """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
+    tenant = options.tenant or ()
+    from slowwave.consolidation.text.token_count import count_tokens
+
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
+        tenants = select_tenants(opened, tenant)
+        by_status = count_by_status(opened, tenants)
+        counts = count_memories(opened, tenants, count_tokens)
+        states = count_states(opened)
+        backlog = read_backlog(opened, tenant)
+        pending = len(read_pending(opened))
+        spent = spent_in_month(opened, datetime.now(UTC))
+        runs = [
+            run
+            for run in read_runs(opened)
+            # A run counts its own tenants: only runs of the same tenants can be compared.
+            if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
+        ]
+    if options.prometheus:
+        if output.json:
+            raise typer.BadParameter("Pass only one of --prometheus and --json.")
+        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
+        return
+    ingests = IngestTotals.of(runs)
+    output.result(
+        "stats",
+        file=str(place.named),
+        tenants=tenants,
+        active=asdict(counts),
+        by_status=by_status,
+        conversations_waiting=backlog.parts,
+        conversations_waiting_since=backlog.since,
+        ingests=ingests.as_json(),
+        month_usd=spent,
+        runs=[_run(run, states.get(run.id, {})) for run in runs],
+    )
+    active = counted(counts.active, "active memory", "active memories")
+    count = counted(len(tenants), "tenant")
+    output.show(clean(f"{place.named}: {active}, {counts.tokens:,} tokens, {count}."))
+    if backlog.parts:
+        output.show(f"{parts_queued(backlog.parts)} for a model {backlog_age(backlog)}.")
+    if ingests.runs:
+        output.show(ingests.as_text())
+    if spent:
+        output.show(f"Models have cost {usd_of(spent)} this month, for all tenants.")
+    if by_status:
+        output.show("", _by_status(by_status))
+    if runs:
+        output.show("", table_of_runs(runs[-MAX_LISTED:], states))
+    if len(runs) > MAX_LISTED:
+        output.show(f"The last {MAX_LISTED} of {len(runs):,} runs; --json has them all.")
+
+
+def _as_metrics(
+    file: Path,
+    counts: Counts,
+    by_status: Mapping[str, Mapping[str, int]],
+    parts: int,
+    pending: int,
+    runs: Sequence[Run],
+) -> str:
+    from prometheus_client import generate_latest
+
+    metrics = Metrics()
+    metrics.set_pending(file, pending)
+    metrics.set_size(file, counts, by_status, parts)
+    metrics.set_ingests(file, IngestTotals.of(runs))
+    if runs:
+        metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
+    return generate_latest(metrics.registry).decode().rstrip("\n")
+
+
+def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:
+    """Return the memories and tokens before and after a run; None if it did not record them."""
+    counts = {when: recorded(run, when) for when in ("before", "after")}
+    return {
+        "run": run.id,
+        "started_at": run.started_at,
+        "outcome": run.outcome,
+        "states": states,
+        "tenants": run.options.get("tenant") or [],
+        **{
+            f"{name}_{when}": part.get(name)
+            for name in ("active", "tokens")
+            for when, part in counts.items()
+        },
+    }
+
+
+def _by_status(by_status: Mapping[str, Mapping[str, int]]) -> Table:
+    layers = next(iter(by_status.values()))
+    rows = (
+        (status, *(f"{number:,}" for number in (sum(counts.values()), *counts.values())))
+        for status, counts in by_status.items()
+    )
+    return table_of([""], rows, ["memories", *layers])

@@ -103,11 +103,11 @@ def maintain(
     if not files:
         raise typer.BadParameter("Specify the memory file, or set SLOWWAVE_FILE.")
     phases = old_phases.phases(context, phase)
-    given = given_in(context) | phases
+    given_options = given_in(context) | phases
     # A config file for dry runs may set options that need one together with --no-dry-run.
     refuse_missing(context, _NEEDS)
     _refuse_unwritable(settings, plan_out, files, dry_run)
-    for note in without_effect(context, given, _NO_EFFECT_WITHOUT):
+    for note in without_effect(context, given_options, _NO_EFFECT_WITHOUT):
         output.note(note)
 
     recordings = asking.recordings(dry_run and not ask)

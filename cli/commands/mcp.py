@@ -12,7 +12,7 @@ from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint
 from slowwave.store.file import migrate_file, open_reading
@@ -141,6 +141,6 @@ def _serve(
 
     with listening(host, http) as listener:
         port = listener.getsockname()[1]
-        shown = f"[{host}]" if ":" in host else host
-        output.note(clean(f"Serving at http://{shown}:{port}/mcp"))
+        address = f"[{host}]" if ":" in host else host
+        output.note(f"Serving at http://{address}:{port}/mcp")
         serve_http(server, listener, host, token)

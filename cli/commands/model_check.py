@@ -45,15 +45,13 @@ def model_check(
     answers, price = ask_samples(writer, reader)
     failed = next((answer for answer in answers if answer.why is not None), None)
     output.result(
-        {
-            "command": "model-check",
-            "model": model,
-            "checker": None if reader is None else reader.model,
-            "ready": failed is None,
-            "why": None if failed is None else failed.why,
-            "answers": list(map(asdict, answers)),
-            "window": asdict(price),
-        }
+        "model-check",
+        model=model,
+        checker=None if reader is None else reader.model,
+        ready=failed is None,
+        why=None if failed is None else failed.why,
+        answers=list(map(asdict, answers)),
+        window=asdict(price),
     )
     output.show(*map(answer_as_text, answers), *([price_as_text(price)] if failed is None else []))
     if failed is not None:

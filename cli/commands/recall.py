@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -114,32 +114,36 @@ def recall(
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
-    wanted, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
+    filters, moment = only.chosen(), moment_of(as_of, "--as-of", time.max)
     block_options = BlockOptions(budget, dict(map(_worth, worth or ())))
     now = timestamp(datetime.now(UTC))
     # The index has only the memories of the tenants, and shared facts.
-    of_any_tenant = replace(wanted, tenants=())
+    of_any_tenant = replace(filters, tenants=())
     search_query = SearchQuery(
         query, limit or NO_LIMIT, of_any_tenant, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
     with place.reading() as path, shown_progress(output.quiet) as progress:
-        index, status = _indexed(path, wanted.tenants, model, progress, shared, archived)
+        index, status = _indexed(path, filters.tenants, model, progress, shared, archived)
         if block:
             composed = compose_block(index, search_query, block_options, now)
         else:
             hits = search(index, search_query, now)
-    _note_vectors(index, output)
+    if index.words_only is not None:
+        output.note(f"Only words were searched, since embedding failed. {index.words_only}")
     head = {"file": str(file), "query": query, "words_only": index.words_only}
     if block:
-        output.result({"command": "recall", **head, "block": _block_as_json(composed)})
+        output.result("recall", **head, block=_block_as_json(composed))
         _show_block(composed, block_format, output)
-    elif archived:
-        _show_archived(head, hits, status, output)
+        return
+    if archived:
+        archived_hits = [_archived_as_json(hit, status[hit.memory.id]) for hit in hits]
+        output.result("archive", action="search", **head, hits=archived_hits)
     else:
-        output.result({"command": "recall", **head, "hits": list(map(_hit_as_json, hits))})
-        lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit)]
-        output.show("\n".join(lines) or clean(f"{file}: nothing was found."))
+        output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
+    lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
+    scope = " in the archive" if archived else ""
+    output.show("\n".join(lines) or clean(f"{file}: nothing was found{scope}."))
 
 
 def _indexed(
@@ -163,11 +167,6 @@ def _indexed(
     else:
         recallable = read_recallable_of(path, tenants, model.name, shared)
     return RecallIndex(recallable, model, progress, words_suffice=True), status
-
-
-def _note_vectors(index: RecallIndex, output: Output) -> None:
-    if index.words_only is not None:
-        output.note(f"Only words were searched, since embedding failed. {index.words_only}")
 
 
 def _worth(text: str) -> tuple[str, float]:
@@ -194,13 +193,15 @@ def _hit_as_json(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _lines(rank: int, hit: Hit) -> Iterator[str]:
+def _lines(rank: int, hit: Hit, status: Mapping[str, str]) -> Iterator[str]:
+    """Yield a hit and the reason for it. status: of archived memories, by id."""
     memory = hit.memory
     subject = memory.unmentioned_subject
     yield f"{rank:>2}. {clean(subject and f'{subject}: ')}{shortened_for_stdout(memory.content)}"
     layer = f"shared {memory.layer}" if hit.is_shared else memory.layer
-    known = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
-    yield clean(f"    {', '.join(known)}")
+    layer = status.get(memory.id, layer)
+    details = filter(None, (layer, day_of(memory.observed_at), memory.file, memory.id))
+    yield clean(f"    {', '.join(details)}")
     words = "none of the words" if hit.by_words is None else f"{_nth(hit.by_words)} by words"
     vectors = "" if hit.by_vectors is None else f", {_nth(hit.by_vectors)} by vectors"
     parts = [f"relevance {hit.relevance + 0.0:.2f}: {words}{vectors}"]
@@ -210,8 +211,8 @@ def _lines(rank: int, hit: Hit) -> Iterator[str]:
         parts.append(f"derived from {len(hit.sources)}")
     yield f"    {'; '.join(parts)}"
     if hit.rival is not None:
-        named = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
-        relation = f"newer value in {named}" if hit.later else f"contradicts {named}"
+        rival_name = ", ".join(filter(None, (clean(hit.rival.id), day_of(hit.rival.observed_at))))
+        relation = f"newer value in {rival_name}" if hit.later else f"contradicts {rival_name}"
         yield f"    {relation}: {shortened_for_stdout(hit.rival.content)}"
 
 
@@ -253,8 +254,8 @@ def _show_block(block: ContextBlock, form: _BlockFormat, output: Output) -> None
     elif block.text:
         output.show("\n".join(map(clean, block.text.split("\n"))))
     elif block.unfitting:
-        found = counted(block.unfitting, "memory", "memories")
-        output.note(f"Found {found}, but nothing that fits into the budget: raise --budget.")
+        found_count = counted(block.unfitting, "memory", "memories")
+        output.note(f"Found {found_count}, but nothing that fits into the budget: raise --budget.")
     elif not block.suspicious:
         output.note("No memory was found for the question.")
 
@@ -263,26 +264,15 @@ def _show_json(value: object, output: Output) -> None:
     output.show(harmless_json(jsonlib.dumps(value, ensure_ascii=False)))
 
 
-def _show_archived(
-    head: dict[str, Any], hits: Sequence[Hit], status: dict[str, str], output: Output
-) -> None:
-    found = [
-        {
-            "id": hit.memory.id,
-            "tenant": hit.memory.tenant,
-            "content": hit.memory.content,
-            "kind": hit.memory.kind,
-            "layer": hit.memory.layer,
-            "status": status[hit.memory.id],
-            "observed_at": time_of(hit.memory.observed_at),
-            "relevance": round(hit.relevance, 4),
-        }
-        for hit in hits
-    ]
-    output.result({"command": "archive", "action": "search", **head, "hits": found})
-    lines = [
-        f"{clean(hit.memory.id)}  {day_of(hit.memory.observed_at):<10}  "
-        f"{status[hit.memory.id]:<8}  {shortened_for_stdout(hit.memory.content)}"
-        for hit in hits
-    ]
-    output.show("\n".join(lines) or clean(f"{head['file']}: nothing was found in the archive."))
+def _archived_as_json(hit: Hit, status: str) -> dict[str, Any]:
+    memory = hit.memory
+    return {
+        "id": memory.id,
+        "tenant": memory.tenant,
+        "content": memory.content,
+        "kind": memory.kind,
+        "layer": memory.layer,
+        "status": status,
+        "observed_at": time_of(memory.observed_at),
+        "relevance": round(hit.relevance, 4),
+    }

@@ -30,7 +30,7 @@ from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
-from slowwave.cli.views.proposal import LEGEND, join_lines, view_pending
+from slowwave.cli.views.proposal import LEGEND, view_pending
 from slowwave.cli.views.review import (
     describe_decision,
     pending_as_json,
@@ -48,8 +48,6 @@ from slowwave.store.places import Place
 from .apply import apply
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from slowwave.consolidation.running.review_queue import PendingProposal
 
 WhichArgument = Annotated[
@@ -158,16 +156,14 @@ def decline(
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)
     output.result(
-        {
-            "command": "review",
-            "file": str(place.named),
-            "action": "decline",
-            "run": None,
-            "proposals": list(map(pending_as_json, declined)),
-            **pages.as_json(),
-        }
+        "review",
+        file=str(place.named),
+        action="decline",
+        run=None,
+        proposals=list(map(pending_as_json, declined)),
+        **pages.as_json(),
     )
-    output.show(f"Declined {counted(len(declined), 'proposal', 'proposals')}.")
+    output.show(f"Declined {counted(len(declined), 'proposal')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
@@ -200,7 +196,7 @@ def edit(
         code = _apply_chosen(place, choice, words, embedder, wiki, output)
     finally:
         if text is None and code != Code.DONE:
-            output.note("\n".join(map(clean, ["The text from the editor:", *words.splitlines()])))
+            output.note("The text from the editor:", *words.splitlines())
     raise typer.Exit(code)
 
 
@@ -217,25 +213,19 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
                 if pending.decision.state == "approved"
             }
             applied = {run_id: read_applied_approvals(opened, run_id) for run_id in approved}
-        output.result(
-            {
-                "command": "review",
-                "file": str(place.named),
-                "action": action,
-                "proposals": list(map(pending_as_json, chosen)),
-            }
-        )
+        proposals = list(map(pending_as_json, chosen))
+        output.result("review", file=str(place.named), action=action, proposals=proposals)
         ids = ids_in(pending.kept.proposal.sources for pending in chosen)
         memories = read_views(memory_file, ids)
     if not chosen:
         output.show(clean(f"{place.named}: no pending proposals."))
         return
-    lines: list[str | Text] = [f"{counted(len(chosen), 'proposal', 'proposals')}. {LEGEND}"]
+    lines = [f"{counted(len(chosen), 'proposal')}. {LEGEND}"]
     for pending in chosen:
-        done = applied.get(pending.decision.run_id, {}).get(pending.id)
-        lines += view_pending(pending, memories, done).lines(verbose=action == "show")
-        lines += pending_details(pending, memories, done) if action == "show" else ()
-    output.show(join_lines([*lines, "", *_what_can_be_done(chosen)]))
+        approval = applied.get(pending.decision.run_id, {}).get(pending.id)
+        lines += view_pending(pending, memories, approval).lines(verbose=action == "show")
+        lines += pending_details(pending, memories, approval) if action == "show" else ()
+    output.show("\n".join([*lines, "", *_what_can_be_done(chosen)]))
 
 
 def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
@@ -300,12 +290,12 @@ def _edited(text: str) -> str | None:
         try:
             # It is the user's own program.
             subprocess.run([*shlex.split(editor), str(path)], check=True)  # noqa: S603
-            saved = path.read_text("utf-8").strip()
+            saved_text = path.read_text("utf-8").strip()
         except (OSError, ValueError, subprocess.CalledProcessError) as error:
             raise StoreError(
                 f"The editor '{editor}' failed: {error}.", "Specify the text with --text."
             ) from error
-    return None if saved == text.strip() else saved
+    return None if saved_text == text.strip() else saved_text
 
 
 app = group_of(

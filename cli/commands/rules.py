@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Annotated
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted
-from slowwave.cli.views.rules import RulesFormat, rules_as_json, rules_as_text
+from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.store.places import place_of
-from slowwave.store.records import timestamp
+from slowwave.store.records import json_text, timestamp
+
+if TYPE_CHECKING:
+    from slowwave.consolidation.reports.core_rules import CoreRule
+
+RulesFormat = Literal["agents-md", "claude-md", "skill"]
+# What Claude Code reads as the name of a file to import.
+_IMPORT = re.compile(r"(?<!\w)@")
+_SKILL = "---\nname: recurring-rules\ndescription: {}\n---\n"
+_ABOUT = "Rules and patterns that recur in the memories of {}. Read before work on what they name."
 
 
 def rules(
@@ -33,17 +45,11 @@ def rules(
     place = place_of(file, None, None)
     with place.reading() as memory_file:
         now = timestamp(datetime.now(UTC))
-        found, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
-    output.result(
-        {
-            "command": "rules",
-            "file": str(file),
-            "rules": rules_as_json(found),
-            "left_out": [memory.id for memory in suspicious],
-        }
-    )
-    if found:
-        output.show(rules_as_text(found, form, file))
+        core_rules, suspicious = read_core_rules(memory_file, tuple(tenant or ()), now)
+    left_out = [memory.id for memory in suspicious]
+    output.result("rules", file=str(file), rules=_as_json(core_rules), left_out=left_out)
+    if core_rules:
+        output.show(_as_text(core_rules, form, file))
     else:
         note = (
             f"{file} contains no rules: no active memory is in the core layer. A run with a model "
@@ -51,10 +57,66 @@ def rules(
         )
         if place.is_memory_file:
             note += " To add one yourself: slowwave add FILE TEXT --layer core"
-        output.note(clean(note))
+        output.note(note)
     if suspicious:
         count = counted(len(suspicious), "memory", "memories")
-        ids = ", ".join(memory.id for memory in suspicious)
+        ids = ", ".join(left_out)
         output.note(
-            clean(f"Omitted: {count} with instructions to the reader ({ids}): slowwave audit FILE")
+            f"Omitted: {count} with instructions to the reader ({ids}): slowwave audit FILE"
         )
+
+
+def _as_json(rules: Sequence[CoreRule]) -> list[dict[str, Any]]:
+    """Return each rule with its evidence."""
+    return [
+        {
+            "id": rule.memory.id,
+            "tenant": rule.memory.tenant,
+            "kind": rule.memory.kind,
+            "origin": rule.memory.origin,
+            "text": rule.memory.content,
+            "days": rule.days,
+            "evidence": [{"id": memory_id, "day": day} for memory_id, day in rule.evidence],
+        }
+        for rule in rules
+    ]
+
+
+def _as_text(rules: Sequence[CoreRule], form: RulesFormat, file: Path) -> str:
+    """Return the rules as Markdown; of several tenants, each below its name."""
+    lines = [_SKILL.format(json_text(_ABOUT.format(file.stem)))] if form == "skill" else []
+    by_tenant = [
+        (tenant, list(group))
+        for tenant, group in groupby(rules, key=lambda rule: rule.memory.tenant)
+    ]
+    for tenant, group in by_tenant:
+        if len(by_tenant) > 1:
+            lines += [f"## {clean(tenant)}", ""]
+        for rule in group:
+            lines += _lines(rule, form)
+        lines.append("")
+    return "\n".join(lines).rstrip("\n")
+
+
+def _lines(rule: CoreRule, form: RulesFormat) -> Iterator[str]:
+    """Yield a rule and its evidence, which is a comment: no agent needs it."""
+    # A rule must not open a comment that hides the next ones.
+    text = clean(rule.memory.content).replace("<!--", "&lt;!--")
+    evidence = f"<!-- {_evidence(rule).replace('>', '&gt;')} -->"
+    if form == "claude-md":
+        # Claude Code omits comments that are lines of their own.
+        yield evidence
+        yield f"- {_IMPORT.sub('&#64;', text)}"
+    else:
+        yield f"- {text} {evidence}"
+
+
+def _evidence(rule: CoreRule) -> str:
+    memory = rule.memory
+    if not rule.evidence:
+        day = day_of(memory.observed_at)
+        return clean(f"{memory.id}: stated by {memory.origin} {day and f'on {day}'}".rstrip())
+    memories = counted(len(rule.evidence), "memory", "memories")
+    days = counted(rule.days, "day")
+    ids = ", ".join(memory_id for memory_id, _ in rule.evidence)
+    return clean(f"{memory.id}: {memories} on {days}: {ids}")

@@ -90,17 +90,17 @@ def show(
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        found = _read(opened, memory, file)
-        names = [name for name, _ in read_memory_entities(opened, found.id)]
-        vectors = [model for model, _, _ in read_memory_vectors(opened, found.id)]
-        derivations = read_derivations(opened, found.id)
-    fields = memory_as_json(found) | {
+        record = _read(opened, memory, file)
+        names = [name for name, _ in read_memory_entities(opened, record.id)]
+        vectors = [model for model, _, _ in read_memory_vectors(opened, record.id)]
+        derivations = read_derivations(opened, record.id)
+    fields = memory_as_json(record) | {
         "entities": names,
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }
-    output.result({"command": "show", "file": str(file), "memory": fields})
-    output.show("\n".join([clean(found.id), clean(found.content), "", *_lines(fields)]))
+    output.result("show", file=str(file), memory=fields)
+    output.show("\n".join([clean(record.id), clean(record.content), "", *_lines(fields)]))
 
 
 def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
@@ -113,9 +113,9 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
         removed = find_removed(opened, prefix)
         if removed is None:
             raise
-        what = "forgotten" if removed.is_forgotten else "purged"
+        fate = "forgotten" if removed.is_forgotten else "purged"
         raise NotFound(
-            f"Memory {removed.id} was {what} on {removed.at[:10]} by run {removed.run_id}.",
+            f"Memory {removed.id} was {fate} on {removed.at[:10]} by run {removed.run_id}.",
             "Nothing of it is preserved."
             if removed.is_forgotten
             else "Its text is preserved in the lineage: "
@@ -126,14 +126,19 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
 def _lines(fields: dict[str, Any]) -> Iterator[str]:
     for name, value in fields.items():
         if name not in _APART and value not in (None, (), [], {}):
-            shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
-            shown = ("no", "yes")[value] if isinstance(value, bool) else shown
-            shown = jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else shown
-            yield clean(f"{name:<14} {shown}")
-    for made in fields["derivations"]:
-        writer = made["model"] or made["writer"]
-        how = f"{made['operation']} by {writer}, prompt {made['prompt_hash'][:12]}"
-        yield clean(f"{'derived':<14} {how}, run {made['run_id']}")
+            yield clean(f"{name:<14} {_value_text(value)}")
+    for derivation in fields["derivations"]:
+        writer = derivation["model"] or derivation["writer"]
+        origin = f"{derivation['operation']} by {writer}, prompt {derivation['prompt_hash'][:12]}"
+        yield clean(f"{'derived':<14} {origin}, run {derivation['run_id']}")
+
+
+def _value_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
 def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
@@ -153,8 +158,7 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
             for memory_id, group in messages.items()
             for message in group
         ]
-        named = {"command": "trace", "file": str(place.named)}
-        output.result(named | trace_as_json(trace) | {"messages": said_in})
+        output.result("trace", file=str(place.named), **trace_as_json(trace), messages=said_in)
     else:
         output.show(_tree_of(trace, messages))
 
@@ -172,9 +176,10 @@ def _tree_of(trace: Trace, messages: Mapping[str, Sequence[KeptMessage]]) -> Tre
         for claim in trace.claims:
             line = f"{shortened_for_stdout(claim.text, _MAX_LINE)} ({author_of(claim)})"
             branch.add(Text(clean(line)))
-    for made in trace.derivations:
-        writer = made.model or made.writer
-        root.add(Text(clean(f"{made.operation} by {writer}, prompt {made.prompt_hash[:12]}")))
+    for derivation in trace.derivations:
+        writer = derivation.model or derivation.writer
+        line = f"{derivation.operation} by {writer}, prompt {derivation.prompt_hash[:12]}"
+        root.add(Text(clean(line)))
     for memory_id, group in messages.items():
         behind = "" if memory_id == memory.id else f", behind {memory_id}"
         branch = root.add(Text(clean(f"said in{behind}")))
@@ -196,6 +201,6 @@ def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
     for branch in branches:
         ancestor = branch.ancestor
         text = shortened_for_stdout(ancestor.content, _MAX_LINE)
-        where = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
-        line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{where})"
+        note = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
+        line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{note})"
         _add(tree.add(Text(clean(line))), branch.behind)

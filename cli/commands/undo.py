@@ -21,7 +21,7 @@ from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import DROPPED
-from slowwave.store.ledger import Decision, read_pending, read_run
+from slowwave.store.ledger import Decision, read_pending
 from slowwave.store.places import Place
 from slowwave.store.records import Memory, timestamp
 from slowwave.store.undo.undoable import (
@@ -45,9 +45,6 @@ class _Undone:
     waiting: list[str]
     # The pending ones that cannot be applied, since their memories have changed.
     stale: list[str]
-    # How many of them runs had planned, and the models that were asked.
-    planned: int
-    models: list[str]
 
 
 @on_place
@@ -116,33 +113,31 @@ def undo(
             raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         return _undo(opened, which, since_run)
 
-    done = place.rehearse(do) if rehearse else place.change(do)
+    undone = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
-    if isinstance(done, Memory):
-        _show_restored(done, place, rehearse, output)
+    if isinstance(undone, Memory):
+        _show_restored(undone, place, rehearse, output)
         raise typer.Exit(pages.report(output, Code.DONE))
-    chosen = done.chosen
+    chosen = undone.chosen
     output.result(
-        {
-            "command": "undo",
-            "file": str(file),
-            "dry_run": rehearse,
-            "run": chosen.run_id,
-            "runs": [run.id for run in chosen.runs],
-            "proposals": done.keys,
-            "waiting": done.waiting,
-            "stale": done.stale,
-            "forgotten_at": chosen.forgotten_at,
-            **pages.as_json(),
-        }
+        "undo",
+        file=str(file),
+        dry_run=rehearse,
+        run=chosen.run_id,
+        runs=[run.id for run in chosen.runs],
+        proposals=undone.keys,
+        waiting=undone.waiting,
+        stale=undone.stale,
+        forgotten_at=chosen.forgotten_at,
+        **pages.as_json(),
     )
     if rehearse:
         output.show(clean(f"Dry run: nothing prevents undoing {_named(chosen)}."))
         return
     output.show(clean(f"Undid {_named(chosen)}."))
     notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
-    for note in (*sorted(notes), *_next_steps(done)):
-        output.note(clean(note))
+    for note in (*sorted(notes), *_next_steps(undone)):
+        output.note(note)
     raise typer.Exit(pages.report(output, Code.DONE))
 
 
@@ -169,23 +164,19 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     pending = {proposal.key for proposal in read_pending(opened)}
     waiting = [key for key in keys if key in pending]
     outdated = {proposal.id for proposal in read_earlier(opened, ()).outdated} if waiting else ()
-    planned = _planned(chosen)
-    runs = (read_run(opened, run_id) for run_id in {decision.run_id for decision in planned})
-    models = {str(run.options["model"]) for run in runs if run.options.get("model")}
-    stale = [key for key in waiting if key in outdated]
-    return _Undone(chosen, keys, waiting, stale, len(planned), sorted(models))
+    return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
 def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
-    result = {"command": "restore", "file": str(place.named), "id": memory.id}
-    output.result(result | ({"dry_run": True} if rehearse else {}))
+    rehearsed = {"dry_run": True} if rehearse else {}
+    output.result("restore", file=str(place.named), id=memory.id, **rehearsed)
     would = "Dry run: would make active again" if rehearse else "Active again"
     output.show(clean(f"{would}: {memory.id} {memory.content}"))
 
 
-def _next_steps(done: _Undone) -> Iterator[str]:
+def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
-    chosen, waiting, stale = done.chosen, len(done.waiting), len(done.stale)
+    chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
@@ -203,12 +194,10 @@ def _next_steps(done: _Undone) -> Iterator[str]:
         )
     if any("experience" in run.options for run in chosen.runs):
         yield "The same traces are not compressed again."
-    elif done.planned > waiting:
-        they = "The rest" if waiting else "It" if done.planned == 1 else "They"
-        # The key of a proposal is of the model that was asked.
-        by = f" by {', '.join(done.models)}" if done.models else ""
+    elif (planned := len(_planned(chosen))) > waiting:
+        they = "The rest" if waiting else "It" if planned == 1 else "They"
         yield (
-            f"{they} will not be proposed again{by}, unless you run: "
+            f"{they} will not be proposed again, unless you run: "
             "slowwave maintain FILE --reconsider"
         )
     if chosen.aged:
@@ -224,18 +213,18 @@ def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
     else:
         chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
     if chosen.is_empty:
-        gone = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
-        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", gone)
+        hint = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
+        raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", hint)
     return chosen
 
 
 def _planned(chosen: Undoable) -> list[Decision]:
     """Return its proposals; what was learned, ingested or corrected compares no memories."""
-    return [done for done in chosen.applied if "mean_similarity" in done.numbers]
+    return [decision for decision in chosen.applied if "mean_similarity" in decision.numbers]
 
 
 def _named(chosen: Undoable) -> str:
-    of = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
+    runs = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if planned := len(_planned(chosen)):
         parts.append(counted(planned, "proposal"))
@@ -244,10 +233,10 @@ def _named(chosen: Undoable) -> str:
     if chosen.aged:
         parts.append(f"the expiry or archiving of {counted(chosen.aged, 'memory', 'memories')}")
     if not parts:
-        read = counted(chosen.messages, "message", "messages")
-        queued = counted(chosen.parts, "conversation part", "conversation parts")
+        read = counted(chosen.messages, "message")
+        queued = counted(chosen.parts, "conversation part")
         is_dropped = all(DROPPED in run.options for run in chosen.runs)
         did = "dropping" if is_dropped else "queuing"
         is_read = chosen.messages and not is_dropped
         parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
-    return f"{' and '.join(parts)} of {of} {chosen.run_id}"
+    return f"{' and '.join(parts)} of {runs} {chosen.run_id}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
 from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
-from slowwave.cli.terminal.output import NAMED_FILE, Output, clean, with_file
+from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.costs import cost_as_text, estimate_cost
@@ -72,7 +72,7 @@ class Night:
         """
         if len(files) == 1:
             code, result = self._maintain_place(files[0])
-            self.output.result({"command": "maintain", **result})
+            self.output.result("maintain", **result)
             return code
         results: list[dict[str, Any]] = []
         codes: list[int] = []
@@ -82,7 +82,7 @@ class Night:
                 if signals_of_this_command().asked:
                     break
         finally:
-            self.output.result({"command": "maintain", "files": results})
+            self.output.result("maintain", files=results)
         return max(codes, key=lambda code: _FROM_BEST_TO_WORST.index(Code(code)))
 
     def _maintain_next(self, file: Place, results: list[dict[str, Any]]) -> int:
@@ -130,7 +130,7 @@ class Night:
                 month = month_so_far(memory_file, usd, datetime.now(UTC))
                 writer = self.models.writer(self.recordings, month)
             for note in _rules_without_tenant(place.named, memory_file, self.options):
-                self.output.note(clean(note))
+                self.output.note(note)
             outcome = self._consolidate(options, memory_file, writer)
             unwritten: StoreError | None = None
             if self.dry_run:
@@ -197,7 +197,7 @@ class Night:
         memories = read_views(memory_file, ids)
         texts = {memory_id: memory.content for memory_id, memory in memories.items()}
         write_plan(path, outcome.results, texts)
-        self.output.note(clean(f"Wrote the plan to {path}."))
+        self.output.note(f"Wrote the plan to {path}.")
 
     def _write_report(self, report: NightReport) -> StoreError | None:
         """Write the report, if one is wanted; return why it could not be written."""
@@ -238,11 +238,11 @@ class Night:
 def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOptions:
     """Note what a user should read about a place, and return the options that it allows."""
     if (remark := place.remark()) is not None:
-        output.note(clean(remark))
+        output.note(remark)
     why = place.no_new_texts_reason() if options.consolidate else None
     if why is None:
         return options
-    output.note(clean(f"{place.named} allows only merges, no new texts. {why}"))
+    output.note(f"{place.named} allows only merges, no new texts. {why}")
     return options.without_new_texts()
 
 

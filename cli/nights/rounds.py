@@ -137,7 +137,7 @@ def refuse_or_end(
     refuse_changes(place, wiki)
     closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
-        gate = closed.as_json()
-        output.result({"command": context.info_name, "file": str(place.named), "gate": gate})
+        command = str(context.info_name)
+        output.result(command, file=str(place.named), gate=closed.as_json())
         output.show(closed.as_text(place.named))
         raise typer.Exit(Code.DONE)

@@ -6,7 +6,7 @@ import codecs
 import json as jsonlib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -21,6 +21,7 @@ from .log_lines import discard, log_line, writes_log_lines
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+    from rich.table import Table
 
     from slowwave.store.undo.obstacles import Obstacle
 
@@ -47,7 +48,8 @@ class _Escapes(dict[int, str]):
         """Return a text as it may be sent to a terminal."""
         if strange := misplaced(text):
             text = "".join(
-                self._escape(letter) if at in strange else letter for at, letter in enumerate(text)
+                self._escape(letter) if index in strange else letter
+                for index, letter in enumerate(text)
             )
         return text.translate(self)
 
@@ -122,32 +124,30 @@ class Output:
     json: bool
     quiet: bool
 
-    def result(self, value: dict[str, Any]) -> None:
+    def result(self, command: str, **fields: Any) -> None:
         """Write the result as one JSON object; only with --json."""
         if self.json:
-            text = jsonlib.dumps({"format": FORMAT, **value}, ensure_ascii=False, indent=2)
+            value = {"format": FORMAT, "command": command, **fields}
+            text = jsonlib.dumps(value, ensure_ascii=False, indent=2)
             with writing_to_stdout():
                 sys.stdout.write(f"{harmless_json(text)}\n")
 
     def show(self, *parts: RenderableType) -> None:
         """Write the result for people; not with --json or --quiet."""
         if not self.json and not self.quiet:
-            from rich.text import Text
-
             console = console_for(sys.stdout)
             with writing_to_stdout():
                 for part in parts:
-                    is_text = isinstance(part, str | Text)
-                    console.print(part, markup=False, highlight=False, soft_wrap=is_text)
+                    console.print(part, soft_wrap=isinstance(part, str))
 
-    def note(self, text: str) -> None:
+    def note(self, *lines: str) -> None:
         """Write a note to stderr; with --quiet only as a log line."""
-        text = with_file(text)
+        text = "\n".join(clean(with_file(line)) for line in lines)
         if writes_log_lines():
             log_line("info", "note", message=text)
         elif not self.quiet:
             with _writing_to_stderr():
-                console_for(sys.stderr).print(text, markup=False, highlight=False, soft_wrap=True)
+                console_for(sys.stderr).print(text, soft_wrap=True)
 
     def error(self, message: str, hint: str, code: int, obstacles: Sequence[Obstacle] = ()) -> None:
         """Write an error to stderr, as one JSON object with --json."""
@@ -167,8 +167,8 @@ class Output:
             if len(obstacles) > 1:  # the message names it if there is only one
                 lines += [f"- {clean(obstacle.why)}" for obstacle in obstacles[:_MAX_OBSTACLES]]
             if len(obstacles) > _MAX_OBSTACLES:
-                more = len(obstacles) - _MAX_OBSTACLES
-                lines.append(f"- and {more} more: --json shows all.")
+                hidden_count = len(obstacles) - _MAX_OBSTACLES
+                lines.append(f"- and {hidden_count} more: --json shows all.")
             if hint:
                 lines.append(clean(hint))
         with _writing_to_stderr():
@@ -217,3 +217,23 @@ def console_for(stream: Any) -> Console:
 
     width = None if stream.isatty() else _WIDTH
     return _Console(file=stream, highlight=False, markup=False, emoji=False, width=width)
+
+
+def table_of(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[str] = (), wrap: int = 0
+) -> Table:
+    """Return rows under titles, so narrow that they fit 80 columns.
+
+    numbers: titles of columns of numbers, which follow the rest. wrap: the first column that may be
+    wrapped.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for place, title in enumerate(titles):
+        table.add_column(title, no_wrap=place < wrap)
+    for title in numbers:
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(*map(clean, row))
+    return table

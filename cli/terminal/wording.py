@@ -9,8 +9,10 @@ from slowwave.store.records import UNDATED
 
 from .output import clean, shortened
 
+# How many of a kind a report shows people; --json has all of them.
+MAX_LISTED = 10
 # Enough characters of a text to recognize a memory.
-MAX_SHOWN = 200
+_MAX_CHARACTERS = 200
 _MAX_NAMED = 5
 
 
@@ -19,10 +21,20 @@ def counted(count: int, singular: str, plural: str = "") -> str:
     return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
+def parts_queued(count: int) -> str:
+    """Return how many conversation parts are queued."""
+    return counted(count, "conversation part is queued", "conversation parts are queued")
+
+
 def named(names: Sequence[str]) -> str:
     """Return the first of some names on one line, and whether there are others."""
-    more = " and others" if len(names) > _MAX_NAMED else ""
-    return clean(", ".join(names[:_MAX_NAMED]) + more)
+    ending = " and others" if len(names) > _MAX_NAMED else ""
+    return clean(", ".join(names[:_MAX_NAMED]) + ending)
+
+
+def unlisted(count: int) -> list[str]:
+    """Return a line that counts what exceeds `MAX_LISTED`; nothing if everything is shown."""
+    return [f"  ... {count - MAX_LISTED:,} more with --json"] if count > MAX_LISTED else []
 
 
 def day_of(observed_at: str) -> str:
@@ -35,6 +47,6 @@ def time_of(observed_at: str) -> str | None:
     return None if observed_at == UNDATED else observed_at
 
 
-def shortened_for_stdout(text: str, limit: int = MAX_SHOWN) -> str:
+def shortened_for_stdout(text: str, limit: int = _MAX_CHARACTERS) -> str:
     """Return a text on one line: on a terminal its beginning, in a pipe or a file all of it."""
     return shortened(text, limit) if sys.stdout.isatty() else clean(text)

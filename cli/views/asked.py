@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued, unlisted
 
 from .ingest import STATES
 from .memory import read_views
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.proposals import AskedWindow, Dense, Result
     from slowwave.consolidation.running.outcome import Outcome, QueuedPartsResult
     from slowwave.store.intake import Backlog
-
-# How many reasons, and how many memories that stay verbatim, are shown.
-_MAX_SHOWN = 5
 
 
 def question_as_json(asked: AskedWindow) -> dict[str, Any]:
@@ -58,19 +55,19 @@ def questions_as_text(asked: Sequence[AskedWindow], results: Sequence[Result]) -
             f"{tokens:,} tokens; with checking and repairs up to {round(FOLLOW_UPS * tokens):,}."
         ]
     by_model = (result.proposal for result in results if result.proposal.by_model)
-    used = {memory for proposal in by_model for memory in proposal.sources}
-    left = sum(memory not in used for question in shown for memory in question.window.memories)
-    rest = f", and left {left:,} of them unchanged" if left else ""
-    lines = [f"The model was shown {memories} in {questions}{rest}."] if shown else []
+    merged_ids = {memory for proposal in by_model for memory in proposal.sources}
+    unchanged = sum(
+        memory not in merged_ids for question in shown for memory in question.window.memories
+    )
+    ending = f", and left {unchanged:,} of them unchanged" if unchanged else ""
+    lines = [f"The model was shown {memories} in {questions}{ending}."] if shown else []
     unanswered = Counter(question.why for question in asked if question.state != "applied")
     for why, count in unanswered.most_common():
         lines.append(f"  ! {counted(count, 'question')}: {why}")
     turned_down = Counter(why for question in asked for why in question.turned_down)
-    for why, count in turned_down.most_common(_MAX_SHOWN):
+    for why, count in turned_down.most_common(MAX_LISTED):
         lines.append(f"  ! {counted(count, 'group')} rejected: {why}")
-    if len(turned_down) > _MAX_SHOWN:
-        lines.append("  ...; --json lists all of them")
-    return ["\n".join(map(clean, lines))]
+    return ["\n".join(map(clean, [*lines, *unlisted(len(turned_down))]))]
 
 
 def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
@@ -79,8 +76,10 @@ def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
     from slowwave.consolidation.text.density import density_of
 
     dense = outcome.plan.dense
-    shown = {id_: asked.window.tenant for asked in outcome.asked for id_ in asked.window.memories}
-    memories = read_views(path, [*(memory.memory for memory in dense), *shown])
+    tenants_by_id = {
+        id_: asked.window.tenant for asked in outcome.asked for id_ in asked.window.memories
+    }
+    memories = read_views(path, [*(memory.memory for memory in dense), *tenants_by_id])
     texts = {memory.id: memory.content for memory in memories.values()}
     routes = []
     for memory in dense:
@@ -89,7 +88,7 @@ def routes_as_json(outcome: Outcome, path: Path) -> list[dict[str, Any]]:
             _route("extractive", memory.memory, memory.tenant, memory.score, memory.why)
             | {"key_facts": key_facts(text), "anchors": anchors_of(text)}
         )
-    for memory_id, tenant in shown.items():
+    for memory_id, tenant in tenants_by_id.items():
         if memory_id in texts:
             density = density_of(texts[memory_id])
             routes.append(_route("model", memory_id, tenant, density.score, density.why))
@@ -109,10 +108,8 @@ def dense_as_text(dense: Sequence[Dense]) -> list[str]:
         f"Kept verbatim: {count} of code, data or identifiers. These are never sent to a "
         "model, and merged only with identical texts."
     ]
-    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:_MAX_SHOWN]]
-    if len(dense) > _MAX_SHOWN:
-        lines.append("  ...; --json lists all of them")
-    return ["\n".join(lines)]
+    lines += [f"  {clean(memory.memory)}  density {memory.why}" for memory in dense[:MAX_LISTED]]
+    return ["\n".join([*lines, *unlisted(len(dense))])]
 
 
 def queued_parts_as_json(parts: QueuedPartsResult) -> dict[str, Any]:
@@ -137,17 +134,12 @@ def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
         return ["\n".join(map(clean, _read_parts(parts, file)))]
     if not parts.waiting:
         return []
-    then = "a real run" if parts.is_due else "a run with --model"
-    queued = parts_queued(parts.waiting)
-    return [f"{queued} for a model, {since(parts.backlog)}: {then} reads what is queued first."]
+    when = backlog_age(parts.backlog)
+    next_step = "a real run" if parts.is_due else "a run with --model"
+    return [f"{parts_queued(parts.waiting)} for a model, {when}: {next_step} reads them first."]
 
 
-def parts_queued(count: int) -> str:
-    """Return how many conversation parts are queued."""
-    return counted(count, "conversation part is queued", "conversation parts are queued")
-
-
-def since(backlog: Backlog) -> str:
+def backlog_age(backlog: Backlog) -> str:
     """Return since when something is queued, and how often a model was asked about it."""
     tries = ""
     if backlog.tries:
@@ -157,19 +149,19 @@ def since(backlog: Backlog) -> str:
 
 
 def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
-    named = shlex.quote(str(file))
+    quoted_file = shlex.quote(str(file))
     states = [
         f"{parts.states[state]} {wording}"
         for state, (_, wording) in STATES.items()
         if parts.states.get(state)
     ]
     calls = f" ({counted(parts.usage.calls, 'call')})" if parts.usage.calls else ""
-    found = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
-    were = counted(parts.read, "conversation part was", "conversation parts were")
-    yield f"{were} read{calls}{found}."
+    outcome = f": {', '.join(states) or 'nothing to remember'}" if parts.read else ""
+    count_read = counted(parts.read, "conversation part was", "conversation parts were")
+    yield f"{count_read} read{calls}{outcome}."
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
-        yield f"  ! {count} still queued, {since(parts.backlog)}: {parts.why}"
-        yield f"  List or drop queued parts: slowwave ingest {named} --waiting"
+        yield f"  ! {count} still queued, {backlog_age(parts.backlog)}: {parts.why}"
+        yield f"  List or drop queued parts: slowwave ingest {quoted_file} --waiting"
     for run in parts.runs if parts.read else ():
-        yield f"Undo it with: slowwave undo {named} {run}"
+        yield f"Undo it with: slowwave undo {quoted_file} {run}"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, shortened_for_stdout
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout
 from slowwave.consolidation.proposals import SLOTS_OF_TEXTS, Conflict, Refusal, Undecided
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
-from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time, text_of
+from .memory import dated, ids_in, read_views, sort_by_time
 
-# How many of each kind a report shows, unless it shows all.
-MAX_SHOWN = 10
 # Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
 _DIFFERS = {
     "value": "values differ",
@@ -38,40 +35,6 @@ _APART = {
 }
 
 
-# How many pairs of each kind a report shows.
-MAX_PAIRS = 200
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Pairs of one kind: the first of them, with their texts, and how many there are."""
-
-    shown: list[tuple[str, list[MemoryView]]]
-    count: int
-
-
-def view_pairs(found: Sequence[Conflict | Refusal], path: Path) -> Pairs:
-    """Return the first pairs, each as the reason why it is one and its memories."""
-    shown = found[:MAX_PAIRS]
-    memories = read_views(path, ids_in(pair.sources for pair in shown))
-    return Pairs(
-        [
-            (
-                _reason_of(pair),
-                [memories.get(memory_id) or missing(memory_id) for memory_id in pair.sources],
-            )
-            for pair in shown
-        ],
-        len(found),
-    )
-
-
-def _reason_of(pair: Conflict | Refusal) -> str:
-    if isinstance(pair, Refusal):
-        return _APART.get(pair.guard) or f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
-    return f"{pair.slot}: {pair.disagreement}"
-
-
 def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     """Return each conflict with the number of its group, and the id by which it is settled."""
     group_of = {
@@ -82,18 +45,14 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     return [{**vars(conflict), **group_of[conflict.sources[0]]} for conflict in conflicts]
 
 
-def conflicts_as_text(
-    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, left: str = ""
-) -> str:
+def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
     """Return conflicts by group: its id, its memories by time, and how they differ.
 
-    limit: of groups, and of values and memories in each; None shows all. left: what a run did
-    with them.
+    limit: of groups, and of values and memories in each; None shows all.
     """
     groups = group_conflicts(conflicts)
     count = len(ids_in(conflict.sources for conflict in conflicts))
-    number = counted(len(groups), "conflict")
-    lines = [f"{number} between {count:,} memories{left}."]
+    lines = [f"{counted(len(groups), 'conflict')} between {count:,} memories."]
     shown = groups[:limit]
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
@@ -116,10 +75,10 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
     Texts are not repeated: if they are the values, only the reason is returned.
     """
     against: dict[tuple[str, str, str], dict[str, None]] = {}
-    known: set[frozenset[str]] = set()
+    seen_values: set[frozenset[str]] = set()
     for conflict in group:
-        if frozenset(conflict.values) not in known:
-            known.add(frozenset(conflict.values))
+        if frozenset(conflict.values) not in seen_values:
+            seen_values.add(frozenset(conflict.values))
             earlier, later = conflict.values
             against.setdefault((conflict.slot, earlier, conflict.why), {})[later] = None
     lines = (
@@ -129,11 +88,11 @@ def _differences(group: Sequence[Conflict]) -> list[str]:
     return list(dict.fromkeys(map(clean, lines)))
 
 
-def _up_to(limit: int | None, lines: Sequence[str], what: str) -> list[str]:
-    """Return lines up to a limit, and how many `what` there are."""
+def _up_to(limit: int | None, lines: Sequence[str], noun: str) -> list[str]:
+    """Return lines up to a limit, and how many there are beyond it."""
     if limit is None or len(lines) <= limit:
         return list(lines)
-    return [*lines[:limit], f"... and {len(lines) - limit:,} {what}"]
+    return [*lines[:limit], f"... and {len(lines) - limit:,} {noun}"]
 
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
@@ -154,19 +113,19 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
         "tokens": round(FOLLOW_UPS * read) + round(FOLLOW_UPS * written),
         "likeliest": [
             {"sources": [left, right], "similarity": similarity}
-            for left, right, similarity in pairs[:MAX_SHOWN]
+            for left, right, similarity in pairs[:MAX_LISTED]
         ],
     }
 
 
 def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     """Return what a model would be asked, with the nearest pairs that may be duplicates."""
-    found = undecided_as_json(undecided)
-    left = counted(found["memories"], "similar memory", "similar memories")
-    shown = [pair for pair in found["likeliest"] if pair["similarity"] >= NEAR_SIMILARITY]
+    summary = undecided_as_json(undecided)
+    similar_memories = counted(summary["memories"], "similar memory", "similar memories")
+    shown = [pair for pair in summary["likeliest"] if pair["similarity"] >= NEAR_SIMILARITY]
     likeliest = " Pairs that it would see, most similar first:" if shown else ""
     questions = counted(len(undecided), "question")
-    lines = [f"Left for a model (--model NAME): {left} in {questions}.{likeliest}"]
+    lines = [f"Left for a model (--model NAME): {similar_memories} in {questions}.{likeliest}"]
     memories = read_views(path, ids_in(pair["sources"] for pair in shown))
     for pair in shown:
         lines.append(f"  similarity {pair['similarity']:.2f}:")
@@ -175,11 +134,21 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     return "\n".join(lines)
 
 
-def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
-    """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
+def apart_as_text(apart: Sequence[Refusal], path: Path, limit: int | None = None) -> str:
+    """Return the pairs that look alike and were kept apart, each with what keeps it apart.
+
+    limit: of pairs; None shows all.
+    """
     lines = [f"Similar, but kept apart: {counted(len(apart), 'pair')}."]
-    memories = read_views(path, ids_in(pair.sources for pair in apart))
-    for pair in apart:
-        lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")
-        lines += [f"    {text_of(memories.get(memory_id))}" for memory_id in pair.sources]
+    shown = apart[:limit]
+    memories = read_views(path, ids_in(pair.sources for pair in shown))
+    for pair in shown:
+        differs = f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
+        lines.append(f"  {shortened_for_stdout(_APART.get(pair.guard, differs))}")
+        lines += [
+            f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
+            for memory_id in pair.sources
+        ]
+    if len(shown) < len(apart):
+        lines.append(f"  ... {len(apart) - len(shown):,} more with --json")
     return "\n".join(lines)

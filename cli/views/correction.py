@@ -39,50 +39,51 @@ def make_correction(
     wiki = None if rehearse else wiki
     if not rehearse:
         refuse_changes(place, wiki)
-    done = place.rehearse(do) if rehearse else place.change(do)
+    correction = place.rehearse(do) if rehearse else place.change(do)
     pages = write_after_change(wiki, place)
-    named = {"command": command, "file": str(place.named), "dry_run": rehearse}
     # A rehearsal's run is in no file.
-    found = correction_as_json(done) | ({"run": None} if rehearse else {})
-    output.result({**named, **found, **pages.as_json()})
-    if found["secrets"]:
-        output.note(secrets_as_text(found["secrets"]))
-    output.show(correction_as_text(done, place.named, rehearse))
+    fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
+    named = {"file": str(place.named), "dry_run": rehearse}
+    output.result(command, **named, **fields, **pages.as_json())
+    if fields["secrets"]:
+        output.note(secrets_as_text(fields["secrets"]))
+    output.show(_correction_as_text(correction, place.named, rehearse))
     raise typer.Exit(pages.report(output, Code.DONE))
 
 
-def correction_as_json(done: Correction) -> dict[str, Any]:
+def correction_as_json(correction: Correction) -> dict[str, Any]:
     """Return what was done, the memories that it concerns, and the kinds of secret in a text."""
     from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 
-    text = done.memory.content if done.memory and done.way == "correct" else ""
+    text = correction.memory.content if correction.memory and correction.way == "correct" else ""
     return {
-        "action": done.way,
-        "run": done.run_id,
-        "memory": None if done.memory is None else _named(done.memory),
-        "left": list(map(_named, done.left)),
+        "action": correction.way,
+        "run": correction.run_id,
+        "memory": None if correction.memory is None else _named(correction.memory),
+        "left": list(map(_named, correction.left)),
         "derived": [
-            {**_named(derived), "operation": derived.operation} for derived in done.derived
+            {**_named(derived), "operation": derived.operation} for derived in correction.derived
         ],
-        "similar": list(map(similar_as_json, done.similar)),
+        "similar": list(map(similar_as_json, correction.similar)),
         "secrets": list(kinds_of_secrets(text)),
     }
 
 
-def correction_as_text(done: Correction, file: Path, dry_run: bool) -> str:
+def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
-    lines = [_BOTH_RIGHT] if done.way == "both" else []
-    lines += [] if done.memory is None else [f"{_DID[done.way]}: {_line(done.memory)}"]
-    left = "Retracted" if done.memory is None else "Superseded"
-    lines += [f"{left}: {_line(memory)}" for memory in done.left]
-    if done.derived:
+    lines = [_BOTH_RIGHT] if correction.way == "both" else []
+    if correction.memory is not None:
+        lines.append(f"{_DID[correction.way]}: {_line(correction.memory)}")
+    verb = "Retracted" if correction.memory is None else "Superseded"
+    lines += [f"{verb}: {_line(memory)}" for memory in correction.left]
+    if correction.derived:
         lines.append("Derived from it and still active, so check them:")
-        lines += [f"  {_line(derived)}" for derived in done.derived]
-    lines += map(similar_as_text, done.similar)
+        lines += [f"  {_line(derived)}" for derived in correction.derived]
+    lines += map(similar_as_text, correction.similar)
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:
-        lines.append(f"To undo: slowwave undo {shlex.quote(str(file))} {done.run_id}")
+        lines.append(f"To undo: slowwave undo {shlex.quote(str(file))} {correction.run_id}")
     return "\n".join(lines)
 
 

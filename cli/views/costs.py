@@ -87,12 +87,12 @@ def cost_as_text(cost: CostEstimate | None, concurrency: int) -> list[str]:
 
 def answer_as_text(answer: SampleAnswer) -> str:
     """Return how a model answered a sample question."""
-    done = "answered in the requested format" if answer.why is None else "no usable answer"
-    used = answer.usage
-    tokens = f"{used.prompt_tokens:,} tokens read, {used.completion_tokens:,} written"
-    cost = "price unknown" if used.cost_usd is None else usd_of(used.cost_usd)
+    status = "answered in the requested format" if answer.why is None else "no usable answer"
+    usage = answer.usage
+    tokens = f"{usage.prompt_tokens:,} tokens read, {usage.completion_tokens:,} written"
+    cost = "price unknown" if usage.cost_usd is None else usd_of(usage.cost_usd)
     return clean(
-        f"{answer.kind}: {answer.model}, {done} in {answer.seconds:.1f} s; {tokens}, {cost}."
+        f"{answer.kind}: {answer.model}, {status} in {answer.seconds:.1f} s; {tokens}, {cost}."
     )
 
 
@@ -103,9 +103,9 @@ def price_as_text(price: WindowPrice) -> str:
         return f"A full window ({size}): price unknown, so max_cost and monthly_budget refuse it."
     from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
-    more = usd_of(FOLLOW_UPS * price.cost_usd)
+    total = usd_of(FOLLOW_UPS * price.cost_usd)
     return (
-        f"A full window ({size}): {usd_of(price.cost_usd)}, with checks and repairs up to {more}."
+        f"A full window ({size}): {usd_of(price.cost_usd)}, with checks and repairs up to {total}."
     )
 
 

@@ -123,22 +123,22 @@ class IngestTotals:
     @classmethod
     def of(cls, runs: Iterable[Run]) -> IngestTotals:
         """Add up runs; those of other commands do not count."""
-        found = [run for run in runs if INGESTED in run.options and run.outcome != "undone"]
-        states = [recorded(run, "states") for run in found]
+        ingests = [run for run in runs if INGESTED in run.options and run.outcome != "undone"]
+        states = [recorded(run, "states") for run in ingests]
         texts = {state: int(sum(number_in(part, state) for part in states)) for state in STATES}
-        seconds = sum(number_in(run.report or {}, "seconds") for run in found)
-        return cls(len(found), texts, float(seconds))
+        seconds = sum(number_in(run.report or {}, "seconds") for run in ingests)
+        return cls(len(ingests), texts, float(seconds))
 
     @property
     def duplicate_share(self) -> float:
         """The share of texts that a memory said already, from 0 to 1."""
-        known = self.texts["told"]
-        return known / ((known + self.texts["stored"]) or 1)
+        duplicates = self.texts["told"]
+        return duplicates / ((duplicates + self.texts["stored"]) or 1)
 
     def as_json(self) -> dict[str, Any]:
         """Return the totals as format 1."""
-        shown = {"seconds": round(self.seconds, 3), "duplicate_share": self.duplicate_share}
-        return asdict(self) | shown
+        rounded = {"seconds": round(self.seconds, 3), "duplicate_share": self.duplicate_share}
+        return asdict(self) | rounded
 
     def as_text(self) -> str:
         """Return the totals in a sentence."""
@@ -160,7 +160,7 @@ def as_text(
 ) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
-    named = shlex.quote(str(file))
+    quoted_file = shlex.quote(str(file))
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
         lines.append(f"Read {counted(outcome.taken_up, 'queued part')}.")
@@ -175,12 +175,12 @@ def as_text(
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
         lines.append(
             f"{queued} for a model: {command_to_read(file, tenant)}, or let an agent answer: "
-            f"slowwave questions {named}"
+            f"slowwave questions {quoted_file}"
         )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     has_changes |= any(part.state == "queued" for part in outcome.unread)
     if outcome.run_id is not None and has_changes:
-        lines.append(f"Undo it with: slowwave undo {named} {outcome.run_id}")
+        lines.append(f"Undo it with: slowwave undo {quoted_file} {outcome.run_id}")
     if dry_run:
         lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))
@@ -188,10 +188,10 @@ def as_text(
 
 def _conversation(cut: Cut, unread: Set[str]) -> str:
     conversation = cut.conversation
-    new = {chain for part in cut.parts for chain in part.chains}
-    parts = [f"{len(new - unread)} read"]
-    if new & unread:
-        parts.append(f"{len(new & unread)} not read yet")
+    new_chains = {chain for part in cut.parts for chain in part.chains}
+    parts = [f"{len(new_chains - unread)} read"]
+    if new_chains & unread:
+        parts.append(f"{len(new_chains & unread)} not read yet")
     if cut.known:
         parts.append(f"{cut.known} known")
     if cut.left:
@@ -210,8 +210,8 @@ def _memory(result: IngestResult) -> Iterator[str]:
     if result.corrects:
         yield f"    corrects {', '.join(result.corrects)}"
     if result.state in ("rejected", "raw"):
-        what = "rejected" if result.state == "rejected" else "kept unchanged"
-        yield f"    {what}: {result.why}"
+        verdict = "rejected" if result.state == "rejected" else "kept unchanged"
+        yield f"    {verdict}: {result.why}"
         return
     if result.state != "stored":
         yield f"    {result.why}; its importance is {result.importance}"
@@ -225,19 +225,19 @@ def _unread(outcome: IngestOutcome, writer: Writer) -> Iterator[str]:
         planned = "would be queued for a model, about {:,} tokens"
     for unread in outcome.unread:
         places = f"{unread.part.new[0].place} to {unread.part.new[-1].place}"
-        what = f"{unread.part.conversation}, messages {places}"
+        messages = f"{unread.part.conversation}, messages {places}"
         if unread.state == "planned":
-            yield f"? {what}: {planned.format(unread.tokens)}"
+            yield f"? {messages}: {planned.format(unread.tokens)}"
         elif unread.state != "queued":
-            yield f"? {what}: could not be read, so it is queued: {unread.why}"
+            yield f"? {messages}: could not be read, so it is queued: {unread.why}"
 
 
 def _summary(outcome: IngestOutcome, writer: Writer, dry_run: bool) -> str:
     would_be = "would be " if dry_run else ""
     counts = [
-        f"{len(found)} {would_be if state == 'stored' else ''}{what}"
+        f"{len(results)} {would_be if state == 'stored' else ''}{what}"
         for state, (_, what) in STATES.items()
-        if (found := outcome.of(state)) or state == "stored"
+        if (results := outcome.of(state)) or state == "stored"
     ]
     usage = outcome.usage
     calls = f", {counted(usage.calls, 'call')}" if usage.calls else ""

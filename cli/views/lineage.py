@@ -34,19 +34,19 @@ def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]
     """
     roots, seen = [lineage.start], {lineage.start}
 
-    def branch(ancestor: Ancestor, left: int) -> Branch:
+    def branch(ancestor: Ancestor, limit: int) -> Branch:
         if ancestor.id not in lineage.steps:
             return Branch(ancestor)
         if ancestor.id in seen:
             return Branch(ancestor, seen=True)
         seen.add(ancestor.id)
-        if left == 0:
+        if limit == 0:
             roots.append(ancestor.id)
             return Branch(ancestor, continued=True)
-        return Branch(ancestor, branches(ancestor.id, left))
+        return Branch(ancestor, branches(ancestor.id, limit))
 
-    def branches(memory_id: str, left: int) -> tuple[Branch, ...]:
-        return tuple(branch(source, left - 1) for source in lineage.steps.get(memory_id, ()))
+    def branches(memory_id: str, limit: int) -> tuple[Branch, ...]:
+        return tuple(branch(source, limit - 1) for source in lineage.steps.get(memory_id, ()))
 
     # The list grows during the iteration.
     return [(root, branches(root, depth)) for root in roots]
@@ -99,7 +99,7 @@ def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
 
 def as_lineage_page(file: str, trace: Trace) -> str:
     """Return the page of a memory: its text, what it was made from and what it became."""
-    from .page import render
+    from .report import render
 
     titled = (("Made from", trace.sources), ("Made into", trace.derived))
     return render(

@@ -42,8 +42,8 @@ class MemoryView:
     @property
     def head(self) -> str:
         """Its day, its file and its subject, as its text follows them."""
-        named = "".join(f"{name}: " for name in (self.file, self.subject) if name)
-        return clean((self.day and f"{self.day}  ") + named)
+        names = "".join(f"{name}: " for name in (self.file, self.subject) if name)
+        return clean((self.day and f"{self.day}  ") + names)
 
     @property
     def day(self) -> str:
@@ -102,30 +102,25 @@ def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
 
     The file may have changed since the run, or be unreadable: what cannot be read is missing.
     """
-    wanted = sorted(set(ids))
-    if not wanted:
+    sorted_ids = sorted(set(ids))
+    if not sorted_ids:
         return {}
     try:
         with open_reading(path) as file:
-            found = view_memories(read_memories(file, wanted))
-            kept = read_source_texts(
-                file, [memory_id for memory_id in wanted if memory_id not in found]
+            views = view_memories(read_memories(file, sorted_ids))
+            purged_texts = read_source_texts(
+                file, [memory_id for memory_id in sorted_ids if memory_id not in views]
             )
     except StoreError:
         return {}
-    return found | {
-        memory_id: missing(memory_id, f"{text}{PURGED}") for memory_id, text in kept.items()
+    return views | {
+        memory_id: missing(memory_id, f"{text}{PURGED}") for memory_id, text in purged_texts.items()
     }
-
-
-def text_of(memory: MemoryView | None) -> str:
-    """Return the text of a memory on one line; on a terminal, its beginning."""
-    return _MISSING if memory is None else shortened_for_stdout(memory.content)
 
 
 def dated(memory: MemoryView | None) -> str:
     """Return the head and the text of a memory on one line; on a terminal, its beginning."""
-    return _MISSING if memory is None else f"{memory.head}{text_of(memory)}"
+    return _MISSING if memory is None else f"{memory.head}{shortened_for_stdout(memory.content)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

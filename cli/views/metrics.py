@@ -33,11 +33,13 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._gauges: dict[str, Gauge] = {}
 
-    def set_end(self, file: Path, at: float, seconds: float, code: int, closed: str | None) -> None:
-        """Set how a run ended. at: seconds since 1970. closed: the gate that prevented it."""
+    def set_end(
+        self, file: Path, ended_at: float, seconds: float, code: int, closed: str | None
+    ) -> None:
+        """Set how a run ended. ended_at: seconds since 1970. closed: the gate that prevented it."""
         for gate in _GATES:
             self._set("gate_closed", "1: it prevented the run.", gate == closed, file, gate=gate)
-        self._set("run_timestamp_seconds", "When the last run ended.", at, file)
+        self._set("run_timestamp_seconds", "When the last run ended.", ended_at, file)
         self._set("run_duration_seconds", "How long the last run took.", seconds, file)
         self._set("run_exit_code", "The exit code of the last run.", code, file)
 
@@ -65,9 +67,9 @@ class Metrics:
         self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
         self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
 
-    def set_start(self, file: Path, at: float) -> None:
-        """Set when the last run started. at: seconds since 1970."""
-        self._set("run_started_timestamp_seconds", "When the last run started.", at, file)
+    def set_start(self, file: Path, started_at: float) -> None:
+        """Set when the last run started. started_at: seconds since 1970."""
+        self._set("run_started_timestamp_seconds", "When the last run started.", started_at, file)
 
     def set_outcome(self, file: Path, outcome: Outcome) -> None:
         """Set what a run did."""
@@ -84,26 +86,14 @@ class Metrics:
         self._set("purged_memories", "Memories that a purge deleted.", purged, file)
         parts = outcome.queued_parts
         for state, number in (("read", parts.read), ("waiting", parts.waiting)):
-            description = "Conversation parts that were read, and that are queued for a model."
-            self._set("conversation_parts", description, number, file, state=state)
+            self._set("conversation_parts", "Parts read, and queued.", number, file, state=state)
         for state in STATES:
             number = parts.states.get(state, 0)
-            self._set(
-                "conversation_texts",
-                "Texts of conversation parts, by state.",
-                number,
-                file,
-                state=state,
-            )
+            self._set("conversation_texts", "Texts of parts by state.", number, file, state=state)
         usage = outcome.usage
         self._set("model_calls", "Model requests.", usage.calls, file)
         unanswered = len(unanswered_windows(outcome)) + parts.unread
-        self._set(
-            "model_questions_unanswered",
-            "Questions that the model did not answer.",
-            unanswered,
-            file,
-        )
+        self._set("model_questions_unanswered", "Unanswered questions.", unanswered, file)
         for kind in ("prompt", "completion"):
             tokens = getattr(usage, f"{kind}_tokens")
             self._set("model_tokens", "Tokens sent to and from a model.", tokens, file, kind=kind)

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from slowwave.cli.terminal.wording import MAX_LISTED
 from slowwave.consolidation.proposals import Usage
 from slowwave.store.file import open_reading
 from slowwave.store.ledger import Decision, Run, read_applied_approvals, read_decisions
 from slowwave.store.lineage import read_run_claims
 from slowwave.store.records import LAYERS
 
-from .conflict import Pairs, view_pairs
+from .conflict import apart_as_text, conflicts_as_text
 from .memory import ids_in, read_views
 from .outcome import remarks
 from .proposal import ProposalView, decision_as_json, view_decision, view_result
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.store.changes import TextChange
 
-# In a file with more active memories, a report does not look for conflicts.
-_MAX_COMPARED = 2_000
+# How many pairs that were kept apart a report shows.
+_MAX_PAIRS = 200
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,9 @@ class NightView:
     proposals: Sequence[ProposalView]
     # The rows of the ledger, of a run; in the order of its proposals.
     decisions: Sequence[Decision] = ()
-    # None: there are too many memories to look for conflicts.
-    conflicts: Pairs | None = None
-    # None: a past run; the file does not record what it kept apart.
-    apart: Pairs | None = None
+    # As text, empty if there are none. None: a past run; the file does not record them.
+    conflicts: str | None = None
+    apart: str | None = None
     remarks: Sequence[str] = ()
     # Whether the run is all that changed the file; if not, the remarks contain the rest.
     is_whole: bool = True
@@ -81,10 +81,10 @@ class NightView:
         }
 
 
-def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
+def read_night(path: Path, named_file: Path, prefix: str | None) -> NightView:
     """Return a past run, the last one if none is named.
 
-    named: the file as the user names it. Raises `StoreError`.
+    named_file: the file as the user names it. Raises `StoreError`.
     """
     from slowwave.store.changes import read_changes
 
@@ -98,7 +98,7 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
         claims = read_run_claims(file, run.id)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
     return NightView(
-        file=str(named),
+        file=str(named_file),
         run=run,
         dry_run=False,
         outcome=run.outcome,
@@ -120,22 +120,25 @@ def read_night(path: Path, named: Path, prefix: str | None) -> NightView:
     )
 
 
-def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str) -> NightView:
+def view_night(
+    outcome: Outcome, path: Path, named_file: Path, dry_run: bool, writer: str
+) -> NightView:
     """Return a night that has just ended, with what it left unchanged. Raises `StoreError`.
 
-    named: the file as the user names it.
+    named_file: the file as the user names it.
     """
     if outcome.run_id is not None:
-        night = read_night(path, named, outcome.run_id)
+        night = read_night(path, named_file, outcome.run_id)
     else:
-        night = _view_unwritten(outcome, path, named, dry_run, writer)
+        night = _view_unwritten(outcome, path, named_file, dry_run, writer)
     expired = outcome.expired is not None and outcome.expired.run_id is not None
     has_earlier_run = expired or bool(outcome.queued_parts.runs)
+    apart, has_conflicts = outcome.apart, bool(outcome.conflicts)
     return replace(
         night,
-        conflicts=view_pairs(outcome.conflicts, path),
-        apart=view_pairs(outcome.apart, path),
-        remarks=remarks(outcome, named, dry_run, path),
+        conflicts=conflicts_as_text(outcome.conflicts, path, MAX_LISTED) if has_conflicts else "",
+        apart=apart_as_text(apart, path, _MAX_PAIRS) if apart else "",
+        remarks=remarks(outcome, named_file, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),
         after=asdict(outcome.after),
@@ -144,7 +147,7 @@ def view_night(outcome: Outcome, path: Path, named: Path, dry_run: bool, writer:
 
 
 def _view_unwritten(
-    outcome: Outcome, path: Path, named: Path, dry_run: bool, writer: str
+    outcome: Outcome, path: Path, named_file: Path, dry_run: bool, writer: str
 ) -> NightView:
     memories = read_views(path, ids_in(result.proposal.sources for result in outcome.results))
     ended = "nothing to do" if outcome.last_run is None else "nothing more to do"
@@ -153,7 +156,7 @@ def _view_unwritten(
     if outcome.results or (dry_run and outcome.has_work):
         ended = "planned"
     return NightView(
-        file=str(named),
+        file=str(named_file),
         run=None,
         dry_run=dry_run,
         outcome=ended,
@@ -163,20 +166,6 @@ def _view_unwritten(
         usage=asdict(outcome.usage),
         proposals=[view_result(result, memories) for result in outcome.results],
     )
-
-
-def with_current_conflicts(night: NightView, path: Path, now: str) -> NightView:
-    """Return a night with the current conflicts of the file. Raises `StoreError`.
-
-    Looking for them takes a millisecond or two per memory; in a large file it is left to the user.
-    """
-    if (night.after or {}).get("active", 0) > _MAX_COMPARED:
-        return night
-    from slowwave.consolidation.planning.conflicts import current_conflicts
-
-    with open_reading(path) as file:
-        found = current_conflicts(file, (), now)
-    return replace(night, conflicts=view_pairs(found, path))
 
 
 def _counts(part: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -9,8 +9,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
+from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.wording import (
+    MAX_LISTED,
+    counted,
+    named,
+    shortened_for_stdout,
+    unlisted,
+)
 from slowwave.store.records import MAX_CHARACTERS
 
 from .asked import (
@@ -22,7 +28,6 @@ from .asked import (
     routes_as_json,
 )
 from .conflict import (
-    MAX_SHOWN,
     apart_as_text,
     conflicts_as_json,
     conflicts_as_text,
@@ -33,24 +38,18 @@ from .costs import usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .place import place_as_json, place_as_text
-from .proposal import LEGEND, join_lines, proposal_as_json, view_result
+from .proposal import LEGEND, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
-from .table import table_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-    from rich.text import Text
 
     from slowwave.consolidation.proposals import Plan, Result
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.memories import Counts
     from slowwave.store.places import Budget, Place
-
-# How many suspicious memories are shown, and how many characters of each.
-_MAX_SUSPICIOUS = 5
-_MAX_CHARACTERS = 100
 
 
 @dataclass(frozen=True)
@@ -115,18 +114,16 @@ class NightReport:
         parts: list[RenderableType] = [_headline(outcome, file, dry_run)]
         if results or _has_other_changes(outcome):
             parts.append(_counts(outcome.before, outcome.after))
-        parts += _first_remarks(outcome, file, dry_run, path, verbose)
         if results:
             parts.append(_proposals(results, path, verbose))
-        parts += questions_as_text(outcome.asked, outcome.results)
         if outcome.conflicts:
-            limit = None if verbose else MAX_SHOWN
-            parts.append(conflicts_as_text(outcome.conflicts, path, limit, ", left unchanged"))
+            limit = None if verbose else MAX_LISTED
+            parts.append(conflicts_as_text(outcome.conflicts, path, limit))
         if plan.undecided and self.writer.model is None:
             parts.append(undecided_as_text(plan.undecided, path))
         if verbose and (apart := outcome.apart):
             parts.append(apart_as_text(apart, path))
-        parts += _last_remarks(outcome, file, dry_run, path, verbose)
+        parts += remarks(outcome, file, dry_run, path)
         if results or outcome.asked:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
@@ -138,32 +135,16 @@ class NightReport:
 def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str]:
     """Return what a report contains besides proposals and pairs. file: as the user names it."""
     return [
-        *_first_remarks(outcome, file, dry_run, path),
-        *questions_as_text(outcome.asked, outcome.results),
-        *_last_remarks(outcome, file, dry_run, path),
-    ]
-
-
-def _first_remarks(
-    outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
-) -> list[str]:
-    return [
         *earlier_as_text(outcome.earlier.pending, file),
         *_held_back(outcome.plan, file),
-        *aged_as_text("expire", outcome.expired, dry_run, file, path, verbose),
-        *scores_as_text(outcome.scores),
         *queued_parts_as_text(outcome.queued_parts, file),
-    ]
-
-
-def _last_remarks(
-    outcome: Outcome, file: Path, dry_run: bool, path: Path, verbose: bool = False
-) -> list[str]:
-    return [
+        *questions_as_text(outcome.asked, outcome.results),
         *_left_out(outcome.plan),
-        *aged_as_text("archive", outcome.archived, dry_run, file, path, verbose),
+        *aged_as_text("expire", outcome.expired, dry_run, file, path),
+        *scores_as_text(outcome.scores),
+        *aged_as_text("archive", outcome.archived, dry_run, file, path),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
-        *purged_as_text(outcome.purged, dry_run, path, verbose),
+        *purged_as_text(outcome.purged, dry_run, path),
         *([f"Migrated from schema version {number}."] if (number := outcome.migrated_from) else []),
         *([clean(f"Backup from before the run: {outcome.backup}")] if outcome.backup else []),
     ]
@@ -176,15 +157,15 @@ def _headline(outcome: Outcome, file: Path, dry_run: bool) -> str:
         if outcome.purged.ids:
             return clean(f"{file}: {held}, as before.")
         computed = " Missing vectors and names were computed." if outcome.run_id else ""
-        new = " new" if outcome.earlier.pending else ""
+        new_remark = " new" if outcome.earlier.pending else ""
         alone = " without a model" if outcome.plan.undecided else ""
-        return clean(f"{file}: {held}: nothing{new} to do{alone}.{computed}")
+        return clean(f"{file}: {held}: nothing{new_remark} to do{alone}.{computed}")
     would = " would change" if dry_run else ""
     memories = f"{before.active:,} -> {after.active:,} memories"
     tokens = f"{before.tokens:,} -> {after.tokens:,} tokens{_change(before.tokens, after.tokens)}"
     is_unasked = any(question.state == "planned" for question in outcome.asked)
-    rest = ", besides what a model finds" if is_unasked else ""
-    return clean(f"{file}{would}: {memories}, {tokens}{rest}")
+    ending = ", besides what a model finds" if is_unasked else ""
+    return clean(f"{file}{would}: {memories}, {tokens}{ending}")
 
 
 def _has_other_changes(outcome: Outcome) -> bool:
@@ -203,21 +184,21 @@ def _counts(before: Counts, after: Counts) -> Table:
     rows = (
         (
             name,
-            *(f"{number:,}" for number in (found.active, found.superseded, *found.layers.values())),
+            *map("{:,}".format, (counts.active, counts.superseded, *counts.layers.values())),
         )
-        for name, found in (("before", before), ("after", after))
+        for name, counts in (("before", before), ("after", after))
     )
     return table_of([""], rows, ["active", "superseded", *before.layers])
 
 
-def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> Text:
+def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> str:
     memories = read_views(path, ids_in(result.proposal.sources for result in results))
     operations = Counter(result.proposal.operation for result in results)
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
-    lines: list[str | Text] = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
+    lines = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
     for result in results:
         lines += view_result(result, memories).lines(verbose)
-    return join_lines(lines)
+    return "\n".join(lines)
 
 
 def _held_back(plan: Plan, file: Path) -> list[str]:
@@ -238,12 +219,9 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {contain} instructions to the reader (possible prompt injection). They "
             "stay unchanged, and nothing is derived from them."
         ]
-        for memory in plan.suspicious[:_MAX_SUSPICIOUS]:
-            text = shortened_for_stdout(memory.said, _MAX_CHARACTERS)
-            lines.append(f"  {text} ({clean(memory.memory)})")
-        if count > _MAX_SUSPICIOUS:
-            lines.append("  ...; --json lists all of them")
-        parts.append("\n".join(lines))
+        for memory in plan.suspicious[:MAX_LISTED]:
+            lines.append(f"  {shortened_for_stdout(memory.said)} ({clean(memory.memory)})")
+        parts.append("\n".join([*lines, *unlisted(count)]))
     if plan.too_long:
         long = counted(len(plan.too_long), "memory", "memories")
         ids = named([memory.memory for memory in plan.too_long])

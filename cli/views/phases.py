@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, unlisted
 
 from .memory import PURGED, dated, read_views
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.running.phases import AgeingResult, PurgeResult
 
-# How many memories of a phase are shown without --verbose.
-_MAX_SHOWN = 10
 _KEPT_BY = {
     "protected": "human, pinned or core",
     "review": "waiting for review",
@@ -52,7 +49,7 @@ def phases_as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
+def _aged_as_json(aged: AgeingResult, status: str) -> dict[str, Any]:
     leaving = [
         {
             "id": leaving.id,
@@ -64,16 +61,11 @@ def _aged_as_json(aged: AgeingResult, what: str) -> dict[str, Any]:
         }
         for leaving in aged.leaving
     ]
-    return {"run": aged.run_id, what: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
+    return {"run": aged.run_id, status: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
 
 
 def aged_as_text(
-    verb: str,
-    aged: AgeingResult | None,
-    dry_run: bool,
-    file: Path,
-    path: Path,
-    verbose: bool = False,
+    verb: str, aged: AgeingResult | None, dry_run: bool, file: Path, path: Path
 ) -> list[str]:
     """Return what a phase did, or would do; nothing if it was not requested.
 
@@ -81,7 +73,13 @@ def aged_as_text(
     """
     if aged is None:
         return []
-    lines = [_headline(verb, aged, dry_run), *_leaving(aged, path, verbose)]
+    shown = aged.leaving[:MAX_LISTED]
+    memories = read_views(path, (leaving.id for leaving in shown))
+    lines = [_headline(verb, aged, dry_run)]
+    for leaving in shown:
+        score = "" if leaving.score is None else f"{leaving.score:.4f}  "
+        lines.append(f"  - {score}{dated(memories.get(leaving.id))}")
+    lines += unlisted(len(aged.leaving))
     for tenant, count in aged.choice.above.items():
         lines.append(
             f"Tenant {tenant} is still {count:,} above its limit: the remaining memories cannot be "
@@ -100,26 +98,16 @@ def aged_as_text(
 
 def _headline(verb: str, aged: AgeingResult, dry_run: bool) -> str:
     if aged.leaving:
-        done = f"{'to be ' if dry_run else ''}{verb}d".capitalize()
+        verdict = f"{'to be ' if dry_run else ''}{verb}d".capitalize()
         reasons = Counter(
             "above the limit" if leaving.score is not None else f"by {leaving.why}"
             for leaving in aged.leaving
         )
-        named = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
-        return f"{done}: {counted(len(aged.leaving), 'memory', 'memories')} ({named})."
+        reason_counts = ", ".join(f"{count:,} {why}" for why, count in reasons.most_common())
+        return f"{verdict}: {counted(len(aged.leaving), 'memory', 'memories')} ({reason_counts})."
     if verb == "expire":
         return "No memory has expired."
     return "Nothing can be archived." if aged.choice.above else "No tenant is above its limit."
-
-
-def _leaving(aged: AgeingResult, path: Path, verbose: bool) -> Iterator[str]:
-    shown = aged.leaving if verbose else aged.leaving[:_MAX_SHOWN]
-    memories = read_views(path, (leaving.id for leaving in shown))
-    for leaving in shown:
-        score = "" if leaving.score is None else f"{leaving.score:.4f}  "
-        yield f"  - {score}{dated(memories.get(leaving.id))}"
-    if len(shown) < len(aged.leaving):
-        yield f"  ... {len(aged.leaving) - len(shown):,} more with --verbose"
 
 
 def scores_as_text(scores: tuple[LayerScores, ...] | None) -> list[str]:
@@ -136,41 +124,25 @@ def scores_as_text(scores: tuple[LayerScores, ...] | None) -> list[str]:
     return ["\n".join(lines)]
 
 
-def purged_as_text(
-    purged: PurgeResult, dry_run: bool, path: Path, verbose: bool = False
-) -> list[str]:
-    """Return what was purged, or would be, by name, and what is still needed."""
-    parts = []
+def purged_as_text(purged: PurgeResult, dry_run: bool, path: Path) -> list[str]:
+    """Return what was purged, or would be, and what is still needed."""
+    lines = []
     if purged.ids:
-        done = "To be purged" if dry_run else "Purged"
+        verdict = "To be purged" if dry_run else "Purged"
         count = counted(len(purged.ids), "memory", "memories")
-        parts.append(f"{done}: {count} superseded long ago. The lineage keeps their texts.")
+        lines.append(
+            f"{verdict}: {count} superseded long ago, which cannot be undone. The lineage keeps "
+            "their texts."
+        )
+        shown_ids = purged.ids[:MAX_LISTED]
+        memories = read_views(path, shown_ids)
+        for memory_id in shown_ids:
+            text = dated(memories.get(memory_id)).removesuffix(PURGED)
+            lines.append(f"  - {text} ({memory_id})")
+        lines += unlisted(len(purged.ids))
     if purged.why:
-        parts.append(clean(f"The purge is incomplete: {purged.why.rstrip('.')}."))
-    kept = {name: count for name, count in asdict(purged.kept).items() if count}
-    if kept:
-        reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in kept.items())
-        where = "" if verbose else " --verbose lists them."
-        parts.append(f"Superseded long ago, but still needed: {reasons}.{where}")
-    if purged.ids:
-        parts.append("\n".join(_purged(purged, dry_run, path, verbose)))
-    if purged.staying and verbose:
-        memories = read_views(path, purged.staying)
-        lines = [
-            f"  needed {_NEEDED[why]}: {dated(memories.get(memory_id))} ({memory_id})"
-            for memory_id, why in purged.staying.items()
-        ]
-        parts.append("\n".join(["These stay:", *map(clean, lines)]))
-    return parts
-
-
-def _purged(purged: PurgeResult, dry_run: bool, path: Path, verbose: bool) -> Iterator[str]:
-    shown = purged.ids if verbose else purged.ids[:_MAX_SHOWN]
-    memories = read_views(path, shown)
-    yield f"A purge cannot be undone. These {'would be' if dry_run else 'were'} deleted:"
-    for memory_id in shown:
-        # All memories of the list were purged.
-        text = dated(memories.get(memory_id)).removesuffix(PURGED)
-        yield clean(f"  {text} ({memory_id})")
-    if len(shown) < len(purged.ids):
-        yield f"  and {len(purged.ids) - len(shown):,} more: --verbose lists them"
+        lines.append(f"The purge is incomplete: {purged.why.rstrip('.')}.")
+    if needed := {name: count for name, count in asdict(purged.kept).items() if count}:
+        reasons = ", ".join(f"{count} {_NEEDED[name]}" for name, count in needed.items())
+        lines.append(f"Superseded long ago, but still needed: {reasons}. --json lists them.")
+    return ["\n".join(map(clean, lines))] if lines else []

@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, named, shortened_for_stdout
+from slowwave.cli.terminal.wording import (
+    MAX_LISTED,
+    counted,
+    named,
+    shortened_for_stdout,
+    unlisted,
+)
 from slowwave.consolidation.proposals import Result
 from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 from .memory import ids_in, read_views
-
-# How many repeated statements are shown.
-_MAX_REPEATED = 10
-_MAX_CHARACTERS = 100
 
 
 def place_as_json(
@@ -27,14 +29,14 @@ def place_as_json(
     Also the file of each memory of the results, if it has its own. path: where these are read.
     """
     files = _files_of(place, results, path)
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "files": files,
         "untouched": list(map(vars, _staying(place, results, files))),
         "repeated": list(map(vars, place.repeated())),
     }
     now = place.budget()
     if before is not None and after is not None and now is not None:
-        found["budget"] = {
+        fields["budget"] = {
             **asdict(now),
             "before": before.used,
             "tokens_before": before.tokens,
@@ -43,7 +45,7 @@ def place_as_json(
             "tokens_saved": before.tokens - after.tokens,
             "shortened": after.shortened or (),
         }
-    return found
+    return fields
 
 
 def place_as_text(
@@ -98,12 +100,10 @@ def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
     if not repeated:
         return
     lines = [f"{counted(len(repeated), 'statement')} in more than one place:"]
-    for statement in repeated[:_MAX_REPEATED]:
-        text = shortened_for_stdout(statement.text, _MAX_CHARACTERS)
+    for statement in repeated[:MAX_LISTED]:
+        text = shortened_for_stdout(statement.text)
         lines.append(f"  {text} ({clean(', '.join(statement.places))})")
-    if len(repeated) > _MAX_REPEATED:
-        lines.append("  ...; --json lists all of them")
-    yield "\n".join(lines)
+    yield "\n".join([*lines, *unlisted(len(repeated))])
 
 
 def _budget(
@@ -125,10 +125,10 @@ def _budget(
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
     if after.target is not None and (excess := after.used - after.target) > 0:
-        why = "in this run, nothing more can be removed without loss"
+        reason = "in this run, nothing more can be removed without loss"
         if after.shortened is None:
-            why = "entries are shortened only by a complete run without --review always"
-        lines.append(f"  ! {excess:,} too many: {why}.")
+            reason = "entries are shortened only by a complete run without --review always"
+        lines.append(f"  ! {excess:,} too many: {reason}.")
     if after.used > after.most:
         lines.append(
             f"  ! The agent never loads the last {after.used - after.most:,} {after.unit}."
@@ -137,8 +137,10 @@ def _budget(
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
             hint = f"  Preview which entries can be shortened without loss: {command}"
             lines.append(with_file(hint))
-    saved = before.tokens - after.tokens if is_own else 0
-    fewer = f", {abs(saved):,} {'fewer' if saved > 0 else 'more'} than before" if saved else ""
-    then = "After this plan, each" if dry_run and saved else "Each"
-    lines.append(f"{then} session loads {after.tokens:,} tokens of {after.file}{fewer}.")
+    saved_tokens = before.tokens - after.tokens if is_own else 0
+    change, subject = "", "Each"
+    if saved_tokens:
+        change = f", {abs(saved_tokens):,} {'fewer' if saved_tokens > 0 else 'more'} than before"
+        subject = "After this plan, each" if dry_run else subject
+    lines.append(f"{subject} session loads {after.tokens:,} tokens of {after.file}{change}.")
     yield "\n".join(lines)

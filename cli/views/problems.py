@@ -81,22 +81,20 @@ def model_failure(
 
     None if it answered everything, or if an interruption or an error of the file is the reason.
     """
-    asked = unanswered_windows(outcome)
+    windows = unanswered_windows(outcome)
     parts = outcome.queued_parts
-    if outcome.interrupted or outcome.broken_off is not None or not (asked or parts.unread):
+    if outcome.interrupted or outcome.broken_off is not None or not (windows or parts.unread):
         return None
-    left = [counted(len(asked), "question")] if asked else []
+    unanswered = [counted(len(windows), "question")] if windows else []
     if parts.unread:
-        left.append(counted(parts.unread, "conversation part"))
-    # What failed is the reason for what was skipped.
-    asked.sort(key=lambda window: window.state != "failed")
-    why = next(filter(None, (*(window.why for window in asked), parts.why)), "no reason was given")
-    states = {window.state for window in asked}
+        unanswered.append(counted(parts.unread, "conversation part"))
+    states = {window.state for window in windows}
+    problem = f"{file}: {' and '.join(unanswered)} not answered."
     if writer.refused is not None:
-        first = f"{_refusal(writer).rstrip('.')}. {file}: "
-        first += f"{' and '.join(left)} not answered."
+        problem = f"{_refusal(writer).rstrip('.')}. {problem}"
     else:
-        first = f"{file}: {' and '.join(left)} not answered. First error: {why.rstrip('.')}."
+        reason = outcome.why or "no reason was given"
+        problem = f"{problem} First error: {reason.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."
     elif states == {"skipped"} and writer.refused is None:
@@ -105,7 +103,7 @@ def model_failure(
             todo = "What is left of the budget does not cover another call: raise the limit."
     else:
         todo = f"The next run asks again. To test server and key: {check}"
-    return clean(first), clean(todo)
+    return clean(problem), clean(todo)
 
 
 def _refusal(writer: Writer) -> str:
@@ -119,27 +117,9 @@ def unanswered_windows(outcome: Outcome) -> list[AskedWindow]:
 
 def _summarize(file: Path, outcome: Outcome) -> tuple[str, str]:
     """Return in one line what a quiet run does not show, and where to read more."""
-    wrong = [result for result in outcome.results if result.state in _WRONG]
-    states = [result.state for result in wrong]
-    unanswered = unanswered_windows(outcome)
-    parts = outcome.queued_parts
-    raw = parts.states.get("raw", 0)
-    aged = [result.why for result in outcome.aged if result.why]
-    problems = (
-        *((state in states, f"{states.count(state)} {state}") for state in _WRONG),
-        (unanswered, f"{counted(len(unanswered), 'question')} not answered"),
-        (parts.unread, f"{counted(parts.unread, 'part')} of conversations not read"),
-        (raw, f"{counted(raw, 'answer')} about conversations not readable"),
-        (outcome.purged.why, "not all purged"),
-        (aged, "not all expired or archived"),
-    )
-    whys = [
-        *(window.why for window in unanswered),
-        *(result.why for result in wrong),
-        *(outcome.purged.why, *aged, parts.why),
-    ]
-    why = next(filter(None, whys), "")
-    first = f", first: {why.rstrip('.')}." if why else "."
-    more = f"See: slowwave log FILE {outcome.run_id}" if outcome.run_id else ""
-    counts = ", ".join(text for is_present, text in problems if is_present)
-    return clean(f"{file}: {counts}{first}"), clean(more)
+    counts = [f"{count} {state}" for state in _WRONG if (count := outcome.states[state])]
+    rejections = (result.why for result in outcome.results if result.state == "rejected")
+    reason = outcome.why or next(filter(None, rejections), "")
+    first_reason = f", first: {reason.rstrip('.')}." if reason else "."
+    hint = f"See: slowwave log FILE {outcome.run_id}" if outcome.run_id else ""
+    return f"{file}: {', '.join(counts) or 'not everything was done'}{first_reason}", hint

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import time_of
 from slowwave.consolidation.proposals import Proposal, Result, Savings
 from slowwave.consolidation.running.kept_proposal import VECTOR, kept_from_decision
 from slowwave.store.kept_form import KEPT
 
-from .memory import MemoryView, authors_of, dated, missing, sort_by_time, text_of, view_memories
+from .memory import MemoryView, authors_of, dated, missing, sort_by_time, view_memories
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
     from slowwave.store.records import Claim
 
 LEGEND = "Marks: - superseded, * kept, = result."
-# On a terminal: words that only the superseded texts have, and words that only the result has.
-_GOING, _NEW = "underline", "bold"
 _EFFECTIVE = ("planned", "applied", "approved")
 # A draft that passed its checks and is not applied: its text is shown.
 _DISCARDED = ("declined", "stale")
@@ -98,31 +92,22 @@ class ProposalView:
             return missing(memory_id, before) if before else missing(memory_id)
         return replace(memory, content=before) if before else memory
 
-    def lines(self, verbose: bool = False) -> Iterator[str | Text]:
-        """Yield it line by line; on a terminal with marks on the words that differ.
-
-        verbose: with the similarity of its sources, and its trust.
-        """
-        proposal, sources = self.proposal, self.sources
-        worth = "; ".join(["", *self._numbers(verbose)])
-        head, result = self._result_line()
+    def lines(self, verbose: bool = False) -> Iterator[str]:
+        """Yield it line by line. verbose: with the similarity of its sources, and its trust."""
+        proposal = self.proposal
+        about = "; ".join([proposal.reason, *self._numbers(verbose)])
         yield ""
-        yield clean(
-            f"{proposal.operation} {proposal.id[:8]} ({self.state}): {proposal.reason}{worth}"
-        )
-        going, spans = self._differences(sources, result)
-        for goes, memory in sources:
-            if goes and going:
-                yield _marked(f"  - {memory.head}", going.pop(0), _GOING)
-            else:
-                yield f"  {'-' if goes else '*'} {dated(memory)}"
+        yield clean(f"{proposal.operation} {proposal.id[:8]} ({self.state}): {about}")
+        for is_leaving, memory in self.sources:
+            yield f"  {'-' if is_leaving else '*'} {dated(memory)}"
         if self.why:
             yield clean(f"  ! {self.why}")
+        result = self._result_line()
         if self.state in _DISCARDED:
-            yield clean(f"    would have been: {head}{result}")
+            yield f"    would have been: {result}"
         if self.effect == "discarded":
             return
-        yield _marked(f"  = {head}", spans, _NEW) if spans else f"  = {head}{result}"
+        yield f"  = {result}"
         for author in self.authors:
             yield clean(f"    {author}")
         for omitted in proposal.left_out:
@@ -137,20 +122,11 @@ class ProposalView:
             if self.worth is not None and self.worth.trust is not None:
                 yield f"trust {self.worth.trust:g}"
 
-    def _result_line(self) -> tuple[str, str]:
-        """Return the day and file of the result, if it is a source, and its text on one line."""
-        if not self.proposal.keeps_text:
-            return "", clean(self.draft or "")
-        survivor = self.memories.get(self.proposal.survivor or "")
-        return "" if survivor is None else survivor.head, text_of(survivor)
-
-    def _differences(
-        self, sources: Sequence[tuple[bool, MemoryView]], result: str
-    ) -> tuple[list[list[Span]], list[Span]]:
-        """Return what goes and the result, differences marked; nothing where no mark shows."""
-        if self.effect == "discarded" or not sys.stdout.isatty():
-            return [], []
-        return mark_differences([text_of(memory) for goes, memory in sources if goes], result)
+    def _result_line(self) -> str:
+        """Return the result on one line, with the day and file of a result that is a source."""
+        if self.proposal.keeps_text:
+            return dated(self.memories.get(self.proposal.survivor or ""))
+        return clean(self.draft or "")
 
 
 def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None) -> ProposalView:
@@ -194,28 +170,28 @@ def view_decision(
     changes, claims: of the proposal in this run. applied: the decision that applied it, if a
     person approved it.
     """
-    kept, state = kept_from_decision(decision), decision.state
-    proposal, done = kept.proposal, applied or decision
+    kept_proposal, state = kept_from_decision(decision), decision.state
+    proposal, final = kept_proposal.proposal, applied or decision
     before = {change.memory: change.before for change in changes if change.before is not None}
-    going: Collection[str] = {change.memory for change in changes if change.after is None}
-    why = why_queued(decision, applied)
+    leaving: Collection[str] = {change.memory for change in changes if change.after is None}
+    why = _why_queued(decision, applied)
     if state in ("pending", "approved"):
         # This run changed nothing; the one that applies it does.
-        going, claims = proposal.leaving, claims or proposal.draft.claims
+        leaving, claims = proposal.leaving, claims or proposal.draft.claims
         before = _unchanged_survivor(proposal, state, memories)
-        why = kept.fault if kept.fault and state == "pending" else why
+        why = kept_proposal.fault if kept_proposal.fault and state == "pending" else why
     return ProposalView(
         proposal,
         state,
         why,
-        going,
-        done.draft or proposal.draft.text or None,
+        leaving,
+        final.draft or proposal.draft.text or None,
         () if is_reworded(decision, applied) else claims,
         memories,
-        done.derived,
+        final.derived,
         _worth_of(decision, changes, memories) if state == "applied" and changes else None,
         before,
-        done.state == "applied",
+        final.state == "applied",
     )
 
 
@@ -228,8 +204,8 @@ def view_pending(
 
     memories: by default those that are still in the file. applied: as in `view_decision`.
     """
-    known = view_memories(pending.memories.values()) if memories is None else memories
-    view = view_decision(pending.decision, known, applied=applied)
+    known_memories = view_memories(pending.memories.values()) if memories is None else memories
+    view = view_decision(pending.decision, known_memories, applied=applied)
     if pending.stale:
         return replace(view, state="stale", why=pending.stale, going=())
     is_known = pending.memories.keys() >= set(view.proposal.sources)
@@ -240,7 +216,7 @@ def view_pending(
     return replace(view, worth=savings_of(view.proposal, pending.memories.__getitem__))
 
 
-def why_queued(decision: Decision, applied: Decision | None) -> str | None:
+def _why_queued(decision: Decision, applied: Decision | None) -> str | None:
     """Return why a proposal was queued, and of an approved one which run applied it."""
     if decision.state != "approved":
         return decision.why
@@ -304,7 +280,7 @@ def proposal_as_json(view: ProposalView) -> dict[str, Any]:
 
 def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
     """Return the sources of a proposal with their texts; null if they are not in the file."""
-    found = [(memory_id, view.memories.get(memory_id)) for memory_id in view.proposal.sources]
+    sources = [(memory_id, view.memories.get(memory_id)) for memory_id in view.proposal.sources]
     return [
         {
             "id": memory_id,
@@ -313,7 +289,7 @@ def sources_as_json(view: ProposalView) -> list[dict[str, Any]]:
             "status": memory.status if memory else None,
             "goes": memory_id in view.proposal.leaving,
         }
-        for memory_id, memory in found
+        for memory_id, memory in sources
     ]
 
 
@@ -321,20 +297,7 @@ def decision_as_json(view: ProposalView, decision: Decision) -> dict[str, Any]:
     """Return a proposal as format 1, with the row of the ledger."""
     row = asdict(decision)
     # The vector of a pending draft: hundreds of numbers that tell a reader nothing.
-    kept = row["numbers"].get(KEPT)
-    if isinstance(kept, dict):
-        kept.pop(VECTOR, None)
+    kept_fields = row["numbers"].get(KEPT)
+    if isinstance(kept_fields, dict):
+        kept_fields.pop(VECTOR, None)
     return {**proposal_as_json(view), "id": row.pop("key"), **row}
-
-
-def join_lines(lines: Iterable[str | Text]) -> Text:
-    """Return lines as one text, with their marks."""
-    from rich.text import Text
-
-    return Text("\n").join(line if isinstance(line, Text) else Text(line) for line in lines)
-
-
-def _marked(start: str, spans: Iterable[Span], style: str) -> Text:
-    from rich.text import Text
-
-    return Text.assemble(start, *((span.text, style if span.differs else "") for span in spans))

@@ -24,25 +24,27 @@ _SHORT = 8
 
 def open_question_as_json(question: Question[Any]) -> dict[str, Any]:
     """Return a question as an agent answers it; a note says how a check must be answered."""
-    found = {
+    fields = {
         "id": question.id,
         "kind": question.kind,
         "messages": question.messages,
         "schema": question.schema,
         "tokens": question.tokens,
     }
-    return found | ({"note": CHECK_NOTE} if question.kind == "check" else {})
+    return fields | ({"note": CHECK_NOTE} if question.kind == "check" else {})
 
 
-def open_questions_as_json(found: OpenQuestions, limit: int | None = None) -> dict[str, Any]:
+def open_questions_as_json(
+    open_questions: OpenQuestions, limit: int | None = None
+) -> dict[str, Any]:
     """Return open questions up to a limit, the number of all, and how far the night is answered."""
-    shown = found.questions[:limit]
+    shown = open_questions.questions[:limit]
     return {
         "questions": list(map(open_question_as_json, shown)),
-        "open": len(found.questions),
-        "windows": found.windows,
-        "answered": found.answered,
-        "about_conversations": found.about_conversations,
+        "open": len(open_questions.questions),
+        "windows": open_questions.windows,
+        "answered": open_questions.answered,
+        "about_conversations": open_questions.about_conversations,
         "tokens": sum(question.tokens for question in shown),
     }
 
@@ -60,8 +62,8 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
     if given.kept:
         yield f"Kept {counted(len(given.kept), 'answer')}."
     if given.known:
-        known = counted(len(given.known), "question was", "questions were")
-        yield f"{known} answered before: the first answer counts."
+        known_count = counted(len(given.known), "question was", "questions were")
+        yield f"{known_count} answered before: the first answer counts."
     for key in given.stale:
         yield clean(f"  ! {key[:_SHORT]}: this id is unknown, or its question is no longer open.")
     for key, why in given.faults.items():
@@ -74,14 +76,14 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
         yield ""
 
 
-def left_as_text(left: OpenQuestions, file: Path) -> str:
+def left_as_text(open_questions: OpenQuestions, file: Path) -> str:
     """Return how many questions are open, and how to see them; or that none is."""
-    named = shlex.quote(str(file))
-    if not left.questions:
-        runs = f"'slowwave answer {named}' consolidates with the answers."
-        return clean(f"No question is open. {runs}" if left.answered else "No question is open.")
-    count = counted(len(left.questions), "question is", "questions are")
+    quoted = shlex.quote(str(file))
+    if not open_questions.questions:
+        runs = f"'slowwave answer {quoted}' consolidates with the answers."
+        return clean(f"No question is open. {runs if open_questions.answered else ''}".rstrip())
+    count = counted(len(open_questions.questions), "question is", "questions are")
     return clean(
-        f"{count} open, about {left.tokens:,} tokens: slowwave questions {named}. Nothing is "
-        "changed before all are answered, and given answers are kept."
+        f"{count} open, about {open_questions.tokens:,} tokens: slowwave questions {quoted}. "
+        "Nothing is changed before all are answered, and given answers are kept."
     )

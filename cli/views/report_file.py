@@ -41,8 +41,7 @@ def is_page(path: Path) -> bool:
 
 def report_of(night: NightView, path: Path) -> str:
     """Return a report in the form that the name of its file requests."""
-    from .markdown import as_markdown
-    from .page import as_page
+    from .report import as_markdown, as_page
 
     return as_page(night) if is_page(path) else as_markdown(night)
 
@@ -69,14 +68,14 @@ def refuse_unwritable_metrics(path: Path) -> None:
     _refuse_others(path, (*_METRICS, b""), "does not contain metrics")
 
 
-def _refuse_others(path: Path, beginnings: tuple[bytes, ...], what: str) -> None:
+def _refuse_others(path: Path, beginnings: tuple[bytes, ...], problem: str) -> None:
     """Refuse a file that does not begin in one of these ways; b"" means that it is empty."""
     real = _real(path)
     with file_errors("write", path):
         refuse_unwritable_folder(real.parent, str(path))
         if os.path.lexists(real) and not _starts_with(real, beginnings):
             raise StoreError(
-                f"{path} {what} of slowwave, and was not changed.", "Specify another name."
+                f"{path} {problem} of slowwave, and was not changed.", "Specify another name."
             )
 
 
@@ -121,4 +120,4 @@ def _starts_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
         return False
     with path.open("rb") as stream:
         start = stream.read(max(map(len, beginnings)))
-    return any(start.startswith(begin) if begin else not start for begin in beginnings)
+    return any(start.startswith(beginning) if beginning else not start for beginning in beginnings)

@@ -45,8 +45,8 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     short = decision.key[:8]
     # An applied decision records why it was queued.
     is_done = decision.state in ("approved", "applied")
-    why = f" ({decision.why})" if decision.why and not is_done else ""
-    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{why}."
+    reason = f" ({decision.why})" if decision.why and not is_done else ""
+    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{reason}."
     return sentence, hint.format(id=short)
 
 
@@ -95,13 +95,13 @@ def report_decided(
     """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
     pages = write_after_change(wiki, place)
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    result = {"command": command, "file": str(place.named), "run": decided.run_id}
-    output.result(result | {"proposals": proposals} | fields | pages.as_json())
-    output.show(decided_as_text(place.named, decided))
-    return pages.report(output, exit_code(decided))
+    of_file = {"file": str(place.named), "run": decided.run_id}
+    output.result(command, **of_file, proposals=proposals, **fields, **pages.as_json())
+    output.show(_decided_as_text(place.named, decided))
+    return pages.report(output, _exit_code(decided))
 
 
-def decided_as_text(file: Path, decided: ReviewResult) -> str:
+def _decided_as_text(file: Path, decided: ReviewResult) -> str:
     """Return what became of proposals, and how to undo it."""
     if not decided.results:
         return clean(f"{file}: nothing to do.")
@@ -121,13 +121,13 @@ def decided_as_text(file: Path, decided: ReviewResult) -> str:
         lines.append(f"{counts}. Nothing was changed.")
     else:
         is_single = states["applied"] == 1
-        which = results[0].proposal.id[:8] if is_single else decided.run_id
-        undo = f"slowwave undo {shlex.quote(str(file))} {which}"
+        undoable_id = results[0].proposal.id[:8] if is_single else decided.run_id
+        undo = f"slowwave undo {shlex.quote(str(file))} {undoable_id}"
         lines.append(f"{counts}. Undo it with: {undo}")
     return "\n".join(map(clean, lines))
 
 
-def exit_code(decided: ReviewResult) -> Code:
+def _exit_code(decided: ReviewResult) -> Code:
     """Return the exit code of a command that applied what a person decided."""
     applied = sum(result.state == "applied" for result in decided.results)
     if applied == len(decided.results):
@@ -145,18 +145,11 @@ def earlier_as_text(pending: int, file: Path) -> list[str]:
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:
     """Return which pending proposals can no longer be applied; nothing if there is none."""
-    changed = [pending for pending in outdated if pending.kept.fault is None]
-    damaged = [pending for pending in outdated if pending.kept.fault is not None]
-    lines = []
-    for found, cause in (
-        (changed, "memories have changed"),
-        (damaged, "its row in the file is damaged"),
-    ):
-        if found:
-            count = counted(len(found), "pending proposal was", "pending proposals were")
-            if dry_run:
-                count = f"{counted(len(found), 'pending proposal')} would be"
-            first, more = found[0], len(found) - 1
-            rest = f" and {more:,} more" if more else ""
-            lines.append(f"{count} withdrawn, since {cause}: {first.id[:8]} ({first.stale}){rest}.")
-    return list(map(clean, lines))
+    if not outdated:
+        return []
+    count = counted(len(outdated), "pending proposal was", "pending proposals were")
+    if dry_run:
+        count = f"{counted(len(outdated), 'pending proposal')} would be"
+    first, rest_count = outdated[0], len(outdated) - 1
+    ending = f" and {rest_count:,} more" if rest_count else ""
+    return [clean(f"{count} withdrawn: {first.id[:8]} ({first.stale}){ending}.")]

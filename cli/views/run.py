@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
-from slowwave.cli.terminal.wording import counted
-from slowwave.store.ageing import PHASE
+from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.wording import counted, parts_queued
+from slowwave.store.ageing import PHASE, STATUS_AFTER
 from slowwave.store.errors import NotFound
-from slowwave.store.intake import DROPPED, INGESTED
+from slowwave.store.intake import DROPPED, INGESTED, UNREAD
 from slowwave.store.journal_form import FORGOTTEN
 from slowwave.store.ledger import DECIDED, Run, read_latest_by_prefix, read_run, read_runs
 from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.purge import OPTION
 
 from .costs import usd_of
-from .table import table_of
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from slowwave.store.file import MemoryFile
 
-# How much of an id names a run, unless another run began in the same millisecond.
+# How much of an id names a run: two runs do not begin in the same millisecond.
 _SHORT = 13
 # How a person or an agent decided, by what the options of a run record.
 _DECIDED = {
@@ -62,9 +61,9 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
         try:
             return read_run(file, prefix)
         except NotFound as error:
-            found = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
-            if found:
-                error.hint = f"It is a proposal: slowwave log FILE {found[0].run_id}"
+            proposals = read_latest_by_prefix(file, prefix) if len(prefix) >= MIN_PREFIX else []
+            if proposals:
+                error.hint = f"It is a proposal: slowwave log FILE {proposals[0].run_id}"
             raise
     runs = read_runs(file)
     if not runs:
@@ -77,28 +76,22 @@ def named_or_last_run(file: MemoryFile, prefix: str | None) -> Run:
 
 def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) -> Table:
     """Return runs, one per line. states: the number of proposals by state, by run id."""
-    short = {run.id[:_SHORT] for run in runs}
-    length = _SHORT if len(short) == len(runs) else None
-    tenants = {run.id: _tenants_of(run) for run in runs}
     # Runs of other tenants count other memories.
-    has_tenants = any(tenants.values())
-    costs = {run.id: _cost_of(run) for run in runs}
-    has_costs = any(costs.values())
+    optional = {"cost": list(map(_cost_of, runs)), "tenant": list(map(_tenants_of, runs))}
+    optional = {title: cells for title, cells in optional.items() if any(cells)}
     rows = (
         (
-            run.id[:length],
+            run.id[:_SHORT],
             started(run),
             _ending(run, states.get(run.id, {})),
             *(_change_of(run, name) or "?" for name in ("active", "tokens")),
             _writer_of(run),
-            *([costs[run.id]] if has_costs else []),
-            *([tenants[run.id] or "all"] if has_tenants else []),
+            *cells,
         )
-        for run in runs
+        for run, *cells in zip(runs, *optional.values(), strict=True)
     )
-    titles = ["run", "started", "outcome", "memories", "tokens", "writer"]
-    titles += ["cost"] if has_costs else []
-    return table_of([*titles, *(["tenant"] if has_tenants else [])], rows, wrap=2)
+    titles = ["run", "started", "outcome", "memories", "tokens", "writer", *optional]
+    return table_of(titles, rows, wrap=2)
 
 
 def _tenants_of(run: Run) -> str:
@@ -118,12 +111,30 @@ def headline(run: Run, states: Mapping[str, int]) -> str:
     return clean(f"Run {run.id}: {', '.join(parts)}.")
 
 
-def describe_forgotten(at: str) -> str:
-    """Describe that memories of a run were forgotten. at: when."""
+def describe_forgotten(forgotten_at: str) -> str:
+    """Describe that memories of a run were forgotten. forgotten_at: when."""
     return (
-        f"Memories that this run changed were forgotten on {at[:10]}; those changes cannot be "
-        "undone."
+        f"Memories that this run changed were forgotten on {forgotten_at[:10]}; those changes "
+        "cannot be undone."
     )
+
+
+def effects_of(run: Run) -> Iterator[str]:
+    """Yield what a run did besides applying proposals."""
+    report = run.report or {}
+    for what in ("purged", "forgotten", *STATUS_AFTER.values()):
+        if what in report:
+            yield f"{counted(int(number_in(report, what)), 'memory', 'memories')} {what}."
+    if isinstance(why := run.options.get(FORGOTTEN), str):
+        yield clean(f"Reason: {why}")
+    if DROPPED in run.options:
+        parts = counted(int(number_in(report, DROPPED)), "part")
+        part_ids = clean(", ".join(map(str, run.options[DROPPED])))
+        yield f"{parts} of conversations queued for a model, dropped: {part_ids}."
+    if unread := report.get(UNREAD):
+        yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
+    for reason in report.get("reasons", ()):
+        yield clean(f"{reason['conversation']}: {reason['reasoning']}")
 
 
 def _change_of(run: Run, name: str) -> str:
@@ -135,19 +146,19 @@ def _change_of(run: Run, name: str) -> str:
 
 def _ending(run: Run, states: Mapping[str, int]) -> str:
     """Return how a run ended, how much was undone since, and why it did not do everything."""
-    why = (run.report or {}).get("why")
+    reason = (run.report or {}).get("why")
     if run.outcome == "interrupted" and run.finished_at is None:
-        why = "it was killed, or could not record its end"
+        reason = "it was killed, or could not record its end"
     outcome, undone = run.outcome, states.get("undone", 0)
     if undone and outcome != "undone":
         outcome += f", {undone:,} of {undone + states.get('applied', 0):,} undone"
-    return f"{outcome}: {why.rstrip('.')}" if isinstance(why, str) else outcome
+    return f"{outcome}: {reason.rstrip('.')}" if isinstance(reason, str) else outcome
 
 
 def _cost_of(run: Run) -> str:
     """Return the calls of a run and their cost; empty if it made none, or recorded none."""
-    used = recorded(run, "model")
-    calls, usd = int(number_in(used, "calls")), used.get("cost_usd")
+    usage = recorded(run, "model")
+    calls, usd = int(number_in(usage, "calls")), usage.get("cost_usd")
     if not calls:
         return ""
     cost = usd_of(usd) if isinstance(usd, int | float) else "cost unknown"

@@ -18,14 +18,11 @@ from slowwave.cli.arguments.options import worker_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, named
 from slowwave.store.errors import StoreError, file_errors
 from slowwave.store.places import Place
 
 from .report_file import refuse_unwritable_folder
-
-# How many pages are named that were not changed.
-_MAX_NAMED = 5
 
 WikiOption = Annotated[
     Path | None,
@@ -76,21 +73,12 @@ class WikiOfRun:
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page")
-        output.show(
-            clean(
-                f"{self.folder}: {pages} written, {written.unchanged:,} unchanged, "
-                f"{written.removed:,} removed."
-            )
-        )
+        unwritten = f"{written.unchanged:,} unchanged, {written.removed:,} removed."
+        output.show(clean(f"{self.folder}: {pages} written, {unwritten}"))
         if written.kept:
-            named = ", ".join(written.kept[:_MAX_NAMED])
-            left = len(written.kept) - _MAX_NAMED
-            more = f" and {left} more" if left > 0 else ""
             output.note(
-                clean(
-                    "Not overwritten, because slowwave did not write them or they were edited: "
-                    f"{named}{more}"
-                )
+                "Not overwritten, because slowwave did not write them or they were edited: "
+                f"{named(written.kept)}"
             )
 
 

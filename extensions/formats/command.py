@@ -73,15 +73,13 @@ def formats(
     )
     databases = [*database_formats().values()] if path is None else []
     output.result(
-        {
-            "command": "formats",
-            "file": None if path is None else str(path),
-            "formats": [
-                _as_json(format) | {"dated": format.is_dated, "only_read": format.is_only_read}
-                for format in known
-            ],
-            "databases": list(map(_as_json, databases)),
-        }
+        "formats",
+        file=None if path is None else str(path),
+        formats=[
+            _as_json(format) | {"dated": format.is_dated, "only_read": format.is_only_read}
+            for format in known
+        ],
+        databases=list(map(_as_json, databases)),
     )
     lines = list(map(_describe, known))
     if databases:
@@ -101,13 +99,11 @@ def _show_found(output: Output) -> None:
     except FileNotFoundError:
         raise StoreError("The current folder no longer exists.", "Change to another one.") from None
     output.result(
-        {
-            "command": "formats",
-            "found": [
-                {"file": str(memory.path), "format": memory.format, "agent": memory.agent}
-                for memory in found
-            ],
-        }
+        "formats",
+        found=[
+            {"file": str(memory.path), "format": memory.format, "agent": memory.agent}
+            for memory in found
+        ],
     )
     lines = [f"{memory.format:<18} {clean(str(memory.path))} ({memory.agent})" for memory in found]
     output.show("\n".join(lines) or "No memory was found.")

@@ -604,7 +604,7 @@ def test_the_next_run_withdraws_stale_proposals(waiting: Path, cli: Cli) -> None
     assert f"update {UPDATE} (stale)" in cli("review", waiting).out
     before = picture(waiting)
     cli("maintain", waiting, "--dry-run", "--review", "always").says(
-        f"1 pending proposal would be withdrawn, since memories have changed: {UPDATE}"
+        f"1 pending proposal would be withdrawn: {UPDATE}"
     )
     assert picture(waiting) == before
     night = reviewed_night(cli, waiting, "always", "--json").json
@@ -730,8 +730,7 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
         execute(waiting, f"UPDATE proposals SET {removed} WHERE key LIKE '{UPDATE}%'")
     cli("check", waiting).ends(10).says("damaged proposal: pending proposal " + UPDATE)
     cli("maintain", waiting, "--dry-run", "--review", "always").says(
-        f"1 pending proposal would be withdrawn, since its row in the file is damaged: {UPDATE} "
-        "(it cannot be read: "
+        f"1 pending proposal would be withdrawn: {UPDATE} (it cannot be read: "
     )
     night = reviewed_night(cli, waiting, "always", "--json").json
     assert [item["proposal"][:8] for item in night["set_aside"]] == [UPDATE]

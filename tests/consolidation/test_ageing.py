@@ -615,10 +615,11 @@ def test_a_dry_run_lists_memories_with_reasons(lived: Path, cli: Cli) -> None:
     listed.says("what scratch says", "by layer=ephemeral,keep=1d", "To be archived: ")
 
 
-def test_a_verbose_purge_reports_why_memories_stay(lived: Path, cli: Cli) -> None:
+def test_a_purge_reports_why_memories_stay(lived: Path, cli: Cli) -> None:
     execute(lived, "UPDATE memories SET pinned = 1 WHERE id = 'purged'")
-    listed = cli("maintain", lived, "--phase", "purge", "--verbose")
-    listed.says("needed since pinned: ", "what purged says (purged)")
+    arguments = ("maintain", lived, "--phase", "purge", "--dry-run")
+    cli(*arguments).says("but still needed: 1 since pinned.")
+    assert {"id": "purged", "why": "since pinned"} in cli(*arguments, "--json").json["staying"]
 
 
 # ---- a year, or the beginning of one ----

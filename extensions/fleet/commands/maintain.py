@@ -175,7 +175,7 @@ def fleet_maintain(
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
     if closed is not None:
         output.show(closed.as_text(source))
-        output.result({"command": "fleet maintain", "gate": closed.as_json()})
+        output.result("fleet maintain", gate=closed.as_json())
         return
     if lost := [where for name, where in settings_of(context, "maintain") if name not in _HARMLESS]:
         raise typer.BadParameter(
@@ -276,17 +276,15 @@ def _report(
     metrics: Path | None,
 ) -> Code:
     for why in totals.unreadable:
-        output.note(clean(f"{why} The files it covers will be examined again."))
+        output.note(f"{why} The files it covers will be examined again.")
     output.result(
-        {
-            "command": "fleet maintain",
-            "source": source,
-            "receipts": receipts,
-            "shard": shard,
-            "engine": engine,
-            "dry_run": receipts is None,
-            **account_as_json(totals),
-        }
+        "fleet maintain",
+        source=source,
+        receipts=receipts,
+        shard=shard,
+        engine=engine,
+        dry_run=receipts is None,
+        **account_as_json(totals),
     )
     output.show(*map(clean, account_as_text(totals, source)))
     code = _code(totals)

@@ -76,9 +76,7 @@ def fleet_report(
     if metrics is not None:
         refuse_unwritable_metrics(metrics)
     totals, shards = last_night(Archive(receipts))
-    output.result(
-        {"command": "fleet report", "receipts": receipts, **account_as_json(totals, shards)}
-    )
+    output.result("fleet report", receipts=receipts, **account_as_json(totals, shards))
     output.show(*map(clean, account_as_text(totals, receipts, shards)))
     if metrics is not None:
         write_metrics(metrics, totals)

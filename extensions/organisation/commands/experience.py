@@ -180,12 +180,12 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known = {memory.id for memory in read_memories(opened, list(memories))}
             new = [memory for key, memory in memories.items() if key not in known]
             add_memories(opened, new)
-    head, known_before = {"command": "experience", "file": str(file)}, len(traces) - len(new)
+    known_before = len(traces) - len(new)
     added = [memory.id for memory in new]
     texts = "\n".join(memory.content for memory in new)
     secrets = list(kinds_of_secrets(texts))
     found = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
-    output.result(head | found)
+    output.result("experience", file=str(file), **found)
     if secrets:
         output.note(secrets_as_text(secrets))
     added_traces = counted(len(new), "trace", "traces")
@@ -196,26 +196,22 @@ def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: W
     from dataclasses import asdict
 
     output.result(
-        {
-            "command": "experience",
-            "file": str(file),
-            "action": "compress",
-            "dry_run": dry_run,
-            "run": done.run_id,
-            "tasks": [_as_json(task) for task in done.tasks],
-            "unreadable": done.unreadable,
-            "model": asdict(done.usage),
-            **pages.as_json(),
-        }
+        "experience",
+        file=str(file),
+        action="compress",
+        dry_run=dry_run,
+        run=done.run_id,
+        tasks=[_as_json(task) for task in done.tasks],
+        unreadable=done.unreadable,
+        model=asdict(done.usage),
+        **pages.as_json(),
     )
     lines = [line for compressed in done.tasks for line in _lines(compressed)]
     if done.run_id is not None:
         lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
     if done.unreadable:
-        output.note(
-            clean(f"Skipped, because they are not valid traces: {', '.join(done.unreadable)}")
-        )
+        output.note(f"Skipped, because they are not valid traces: {', '.join(done.unreadable)}")
 
 
 def _as_json(compressed: Compressed) -> dict[str, Any]:

@@ -137,18 +137,18 @@ def _show(file: Path, action: Action, name: str | None, day: str | None, output:
     as_of = moment_of(day, "--as-of", time.max)
     with open_reading(file) as opened:
         entries = entries_until(read_log(opened), as_of)
-    head = {"command": "shared", "file": str(file), "action": action, "as_of": as_of}
+    head = {"file": str(file), "action": action, "as_of": as_of}
     if action == "authors":
         authors = authors_of(entries).values()
-        output.result(head | {"authors": [asdict(author) for author in authors]})
+        output.result("shared", **head, authors=[asdict(author) for author in authors])
         lines = [f"{author.name}  {author.described()}" for author in authors]
     elif action == "log":
         chosen = [entry for entry in entries if name in (None, entry.subject)]
-        output.result(head | {"entries": [_as_json(entry) for entry in chosen]})
+        output.result("shared", **head, entries=[_as_json(entry) for entry in chosen])
         lines = [_line(entry) for entry in chosen]
     else:
         facts = snapshot(entries)
-        output.result(head | {"facts": [_as_json(fact) for fact in facts]})
+        output.result("shared", **head, facts=[_as_json(fact) for fact in facts])
         lines = [f"{fact.subject} (version {fact.version}): {fact.content}" for fact in facts]
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: {_none(action, name, day)}."))
 
@@ -194,8 +194,8 @@ def _change(
             entry, changed = admit(opened, request, name, kind, seniority)
         else:
             entry, changed = dismiss(opened, request, name), True
-    head = {"command": "shared", "file": str(file), "action": action}
-    output.result(head | {"changed": changed, "entry": _as_json(entry)})
+    head = {"file": str(file), "action": action}
+    output.result("shared", **head, changed=changed, entry=_as_json(entry))
     output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
 
 

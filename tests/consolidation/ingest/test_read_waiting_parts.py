@@ -222,7 +222,7 @@ def test_each_report_counts_queued_and_read_parts(
     planned = night("--dry-run", "--exit-code")
     assert (planned.code, planned.json["conversations"]["waiting"], server.asked) == (4, 1, [])
     plain = maintain(cli, memory_file, "--dry-run", *asking(server)[:-1])
-    plain.says("a real run reads what is queued first")
+    plain.says("a real run reads them first")
     server.responder = remembering(LYON)
     maintain(cli, memory_file, *asking(server), metered, setting("report", plan))
     assert "1 conversation part was read (2 calls): 1 stored." in plan.read_text()
