@@ -1,4 +1,4 @@
-"""Pairs that a run leaves unchanged: conflicts, those for a model, those that must stay apart."""
+"""Pairs that a run leaves unchanged: conflicts, those for a model, equal ones that stay apart."""
 
 from __future__ import annotations
 
@@ -17,23 +17,10 @@ from .memory import MemoryView, dated, ids_in, missing, read_views, sort_by_time
 
 # How many of each kind a report shows, unless it shows all.
 MAX_SHOWN = 10
-# Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
-_DIFFERS = {
-    "value": "values differ",
-    "name": "names differ",
-    "denial": "negations differ",
-    "literal": "code or quotations differ",
-    "sign": "signs differ",
-    "case": "capitals differ",
-    "word": "a word differs",
-    "entity": "stored with different names",
-}
+# Why equal memories were not merged.
 _APART = {
     "day": "their meaning depends on the day they were noted",
-    "language": "one is not English",
-    "few words": "too few words to compare",
-    "order": "the words are in another order",
-    "letter": "code or data, which differs",
+    "entity": "stored with different names: {}",
     "restored": "a person restored one of them",
 }
 
@@ -68,7 +55,7 @@ def view_pairs(found: Sequence[Conflict | Refusal], path: Path) -> Pairs:
 
 def _reason_of(pair: Conflict | Refusal) -> str:
     if isinstance(pair, Refusal):
-        return _APART.get(pair.guard) or f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
+        return _APART[pair.guard].format(pair.why)
     return f"{pair.slot}: {pair.disagreement}"
 
 
@@ -176,8 +163,8 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
 
 
 def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
-    """Return the pairs that look alike and were kept apart, each with what keeps it apart."""
-    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair')}."]
+    """Return the equal pairs that were kept apart, each with what keeps it apart."""
+    lines = [f"Equal, but kept apart: {counted(len(apart), 'pair')}."]
     memories = read_views(path, ids_in(pair.sources for pair in apart))
     for pair in apart:
         lines.append(f"  {shortened_for_stdout(_reason_of(pair))}")

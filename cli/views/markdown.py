@@ -39,7 +39,7 @@ def as_markdown(night: NightView) -> str:
         return _code(f"slowwave {verb} {shlex.quote(night.file)} {shlex.quote(which)}")
 
     diffs = ((view, _fenced(_diff(view), "diff")) for view in night.proposals[:_MAX_PROPOSALS])
-    pairs = {"Conflicts, left unchanged": night.conflicts, "Similar, but kept apart": night.apart}
+    pairs = {"Conflicts, left unchanged": night.conflicts, "Equal, but kept apart": night.apart}
     template = environment(escapes=False, code=_code, fenced=_fenced, usd=usd_of)
     return template.get_template("report.md").render(
         mark=MARK,

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from slowwave.consolidation.facts.reading import Reading, read
 
 from .normal_form import normal_form
-from .vetoes import Veto, find_veto
+from .vetoes import find_veto
 
 
 def has_all_of(text: str, other_text: str) -> bool:
@@ -23,18 +23,6 @@ def has_all_of(text: str, other_text: str) -> bool:
         )
         for sentence, readings in _open_sentences(other_text, text)
     )
-
-
-def first_veto(claim: str, premise: str) -> Veto | None:
-    """Return what keeps `premise` from saying all that `claim` says; None if only words differ.
-
-    That is a veto on the first sentence that none of the premise may contain.
-    """
-    for sentence, readings in _open_sentences(claim, premise):
-        vetoes = [find_veto(sentence, reading) for reading in readings]
-        if all(vetoes):
-            return vetoes[0]
-    return None
 
 
 def _open_sentences(claim: str, premise: str) -> Iterator[tuple[Reading, list[Reading]]]:

@@ -29,7 +29,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import Memory, content_hash, json_text
 
 from .duplicates import may_be_superseded
-from .estimates import TOKENS_A_MEMORY, estimate_window
+from .estimates import TOKENS_A_MEMORY, Estimate, estimate_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ def find_undecided(
             sources=ids,
             tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=estimate_window(view.sources(ids)).total,
+            tokens=_estimate(shown).total,
             examples=tuple(
                 (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
                 for at in nearest.tolist()
@@ -143,6 +143,11 @@ def _when(view: TenantView, memory: Memory) -> tuple[str, bool, str]:
     return view.stated_at(memory), derived, memory.content_hash if derived else memory.id
 
 
+def _estimate(memories: Sequence[Memory]) -> Estimate:
+    has_notes = any(memory.is_note for memory in memories)
+    return estimate_texts([memory.content for memory in memories], has_notes)
+
+
 def _size(memory: Memory) -> int:
     return count_tokens(memory.content) + TOKENS_A_MEMORY
 
@@ -203,7 +208,7 @@ def window_of(
     memories = sorted(memories, key=partial(_when, view))
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)
-    estimate = estimate_window(view.sources(ids))
+    estimate = _estimate(memories)
     parts = [view.tenant, options.model_key, hashes]
     return Window(
         id=content_hash(json_text(parts))[:32],
