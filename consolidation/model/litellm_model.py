@@ -13,6 +13,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .known_models import key_variable
 from .litellm_client import load_litellm, status_of, was_sent, why_not_json, why_unreadable
 from .parsing import breaks_off
 from .responses import (
@@ -88,11 +89,6 @@ class Endpoint:
             raise ModelError(why, f"Set {' or '.join(missing)}.")
         # A local server needs no key, but the client must send one.
         return ServedModel(self, litellm, "none" if missing else None)
-
-
-def key_variable(provider: str) -> str:
-    """Return the variable that most providers' keys have."""
-    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
 class ServedModel:

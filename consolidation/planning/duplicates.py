@@ -89,23 +89,31 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         leaving = list(filter(may_leave, rows[1:]))
         return _Group(rows, leaving, view.memories[rows[0]], sameness)
 
-    found: dict[_Sameness, list[list[int]]] = {}
-    active = (row for row, memory in enumerate(view.memories) if memory.status == "active")
-    for row in sorted(active, key=rank):
-        equal = found.setdefault(_sameness(view, view.memories[row]), [])
-        rows = next((rows for rows in equal if not _are_separated(view, [row], rows)), None)
-        if rows is None:
-            equal.append([row])
-        else:
-            rows.append(row)
-    groups = (group_of(sameness, rows) for sameness, equal in found.items() for rows in equal)
+    def separated(equal: list[int]) -> list[list[int]]:
+        if len(equal) == 1:
+            return [equal]
+        groups: list[list[int]] = []
+        for row in sorted(equal, key=rank):
+            rows = next((rows for rows in groups if not _are_separated(view, [row], rows)), None)
+            if rows is None:
+                groups.append([row])
+            else:
+                rows.append(row)
+        return groups
+
+    found: dict[_Sameness, list[int]] = {}
+    for row, memory in enumerate(view.memories):
+        if memory.status == "active":
+            found.setdefault(_sameness(view, memory), []).append(row)
+    groups = (group_of(same, rows) for same, equal in found.items() for rows in separated(equal))
     return sorted(groups, key=lambda group: group.memory.id)
 
 
 def _sameness(view: TenantView, memory: Memory) -> _Sameness:
     text = view.features(memory)
-    mentioned = {name.casefold() for name in text.names}
-    names = frozenset(map(str.casefold, view.entities.get(memory.id, ()))) - mentioned
+    names: frozenset[str] = frozenset()
+    if added := set(view.entities.get(memory.id, ())).difference(text.names):
+        names = frozenset(map(str.casefold, added)).difference(map(str.casefold, text.names))
     if memory.id in view.dense:
         return _Sameness(exact_form(memory.content), names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
-from slowwave.consolidation.clustering.forest import spanning_forest
+from slowwave.consolidation.clustering.forest import sign_of, spanning_forest
 from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
@@ -107,7 +107,9 @@ def _find_near_new(
     sizes = [_size(memory) for memory in chosen]
     compare_all, scan = partial(view.near, chosen, 1.0 - eps), run_dbscan
     if shows_all:
-        forest = view.forest.extend(view.signs_of(chosen), vectors, 1.0 - eps, compare_all)
+        texts = zip((memory.content_hash for memory in chosen), vectors, strict=True)
+        signs = [sign_of(text_hash, vector) for text_hash, vector in texts]
+        forest = view.forest.extend(signs, vectors, 1.0 - eps, compare_all)
         scan = join_near if view.forest.is_grown else run_dbscan
     else:
         forest = spanning_forest(compare_all())

@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain, product
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.forest import StoredForest, sign_of
+from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
@@ -134,17 +134,6 @@ class TenantView:
         numbers = np.full(len(texts), -1, dtype=np.int32)
         numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
         return self.all_near.at_least(similarity).renumbered(numbers, len(chosen))
-
-    def signs_of(self, memories: Sequence[Memory]) -> list[bytes]:
-        """Return the identity of each text between nights: a hash of its hash and its vector."""
-        new = [memory for memory in memories if memory.content_hash not in self._signs]
-        for memory, vector in zip(new, self.vectors.of(new), strict=True):
-            self._signs[memory.content_hash] = sign_of(memory.content_hash, vector)
-        return [self._signs[memory.content_hash] for memory in memories]
-
-    @cached_property
-    def _signs(self) -> dict[str, bytes]:
-        return {}
 
     @cached_property
     def derived_from(self) -> dict[str, str]:
