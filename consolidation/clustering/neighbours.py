@@ -161,7 +161,7 @@ def _near(
     left_rows: NDArray[np.int32],
     right_rows: NDArray[np.int32],
 ) -> _Pairs:
-    """Return the pairs of a block of at least so many steps, the lower row of each first."""
+    """Return the pairs of a block, at least `least` steps near, the lower row of each first."""
     import numpy as np
 
     product = (vectors[_view(left_rows)] @ vectors[_view(right_rows)].T).ravel()

@@ -1,7 +1,8 @@
 """Vetoes: why one sentence does not say all that a similar one says.
 
 They are only about what can be looked up: values, names, code, signs, negations, days, and words
-that changed places.
+that changed places. They tell a reader which texts may repeat each other, and decide on no memory:
+that a text has another's words does not mean that it says the same of the same things.
 """
 
 from __future__ import annotations
@@ -11,12 +12,31 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation.facts.literals import has_literal
-from slowwave.consolidation.facts.reading import VERBATIM, Reading
+from slowwave.consolidation.facts.reading import VERBATIM, Reading, read
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import MIN_WORDS
 
+from .normal_form import normal_form
+
 # A phrase that moves has three new neighborhoods, two words that change places have four.
 _MAX_BREAKS = 3
+
+
+def has_all_of(text: str, other_text: str) -> bool:
+    """Whether a text has each sentence of another, or its content words in one without a veto."""
+    if normal_form(text) == normal_form(other_text):
+        return True
+    readings = [read(sentence) for sentence in read(text).sentences]
+    forms = {normal_form(reading.text) for reading in readings}
+    return all(
+        normal_form(sentence) in forms
+        or any(
+            read(sentence).stem_set <= reading.stem_set
+            and find_veto(read(sentence), reading) is None
+            for reading in readings
+        )
+        for sentence in read(other_text).sentences
+    )
 
 
 def find_veto(claim: Reading, premise: Reading) -> str | None:

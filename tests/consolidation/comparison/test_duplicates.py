@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nights import daily, execute, fill, night, rows
 
-from slowwave.consolidation.comparison.coverage import has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.comparison.vetoes import find_veto
+from slowwave.consolidation.comparison.vetoes import find_veto, has_all_of
 from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
