@@ -9,13 +9,9 @@ known answers, "the observations" are 2,541 memories of real conversations (LoCo
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# The number of nearest texts that look alike, of each text, among which pairs are reported; and of
-# memories with the words of a new text that are compared with it. A thousand lines of a log would
-# otherwise all be compared with each other.
+# The number of memories with the words of a new text that are compared with it. A thousand lines of
+# a log would otherwise all be compared.
 MAX_NEAR = 32
-
-# Pairs above this similarity that a veto keeps apart are reported.
-TWIN_SIMILARITY = 0.85
 
 # The mean similarity below which a proposal is risky, and is queued if risky ones are. Set by hand.
 LOW_COHESION = 0.70

@@ -1,12 +1,12 @@
 """Results that runs keep for later runs; all of it can be deleted at any time.
 
-Findings in texts, pairs of similar texts and their spanning forest, and the reports of tenants with
-nothing left to do.
+Findings in texts, the spanning forest of near texts, and the reports of tenants with nothing left
+to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from .file import MemoryFile
 
 # How many rows to write in one transaction: a row can contain a thousand findings.
 _PORTION = 32
-# The number of the part that is the spanning forest, and not pairs.
+# The number of the part of `neighbours` that is the spanning forest.
 _FOREST = -1
 
 T = TypeVar("T")
@@ -49,15 +49,6 @@ def _portions(items: Iterable[T]) -> Iterator[list[T]]:
         yield part
 
 
-def read_parts(file: MemoryFile, tenant: str, basis: str) -> list[bytes]:
-    """Return the parts of a tenant's similar pairs in order; none if their basis differs."""
-    rows = file.conn.execute(
-        "SELECT content, basis FROM neighbours WHERE tenant = ? AND part >= 0 ORDER BY part",
-        [tenant],
-    ).fetchall()
-    return [row[0] for row in rows] if all(row[1] == basis for row in rows) else []
-
-
 def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:
     """Return the spanning forest of a tenant's texts; b"" if there is none of this basis."""
     query = "SELECT content FROM neighbours WHERE tenant = ? AND part = ? AND basis = ?"
@@ -67,24 +58,12 @@ def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:
 def keep_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> None:
     """Replace the spanning forest of a tenant's texts."""
     with file.transaction():
+        # With the parts that earlier versions kept.
+        file.conn.execute("DELETE FROM neighbours WHERE tenant = ?", [tenant])
         file.conn.execute(
-            "INSERT OR REPLACE INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
+            "INSERT INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
             [tenant, _FOREST, basis, content],
         )
-
-
-def keep_parts(
-    file: MemoryFile, tenant: str, basis: str, kept: int, parts: Sequence[bytes]
-) -> None:
-    """Keep the first `kept` parts, and replace the rest, each in a transaction of its own."""
-    with file.transaction():
-        file.conn.execute("DELETE FROM neighbours WHERE tenant = ? AND part >= ?", [tenant, kept])
-    for number, content in enumerate(parts, start=kept):
-        with file.transaction():
-            file.conn.execute(
-                "INSERT INTO neighbours (tenant, part, basis, content) VALUES (?, ?, ?, ?)",
-                [tenant, number, basis, content],
-            )
 
 
 def read_change_counts(file: MemoryFile) -> dict[str, int]:

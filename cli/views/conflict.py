@@ -1,4 +1,4 @@
-"""Pairs that a run leaves unchanged: conflicts, those for a model, those that must stay apart."""
+"""Pairs that a run leaves unchanged: conflicts, those for a model, equal ones that stay apart."""
 
 from __future__ import annotations
 
@@ -14,23 +14,10 @@ from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
 from .memory import dated, ids_in, read_views, sort_by_time
 
-# Why a pair was not merged, by veto. First those whose two values follow; the rest are complete.
-_DIFFERS = {
-    "value": "values differ",
-    "name": "names differ",
-    "denial": "negations differ",
-    "literal": "code or quotations differ",
-    "sign": "signs differ",
-    "case": "capitals differ",
-    "word": "a word differs",
-    "entity": "stored with different names",
-}
+# Why equal memories were not merged.
 _APART = {
     "day": "their meaning depends on the day they were noted",
-    "language": "one is not English",
-    "few words": "too few words to compare",
-    "order": "the words are in another order",
-    "letter": "code or data, which differs",
+    "entity": "stored with different names: {}",
     "restored": "a person restored one of them",
 }
 
@@ -135,16 +122,15 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
 
 
 def apart_as_text(apart: Sequence[Refusal], path: Path, limit: int | None = None) -> str:
-    """Return the pairs that look alike and were kept apart, each with what keeps it apart.
+    """Return the equal pairs that were kept apart, each with what keeps it apart.
 
     limit: of pairs; None shows all.
     """
-    lines = [f"Similar, but kept apart: {counted(len(apart), 'pair')}."]
+    lines = [f"Equal, but kept apart: {counted(len(apart), 'pair')}."]
     shown = apart[:limit]
     memories = read_views(path, ids_in(pair.sources for pair in shown))
     for pair in shown:
-        differs = f"{_DIFFERS.get(pair.guard, pair.guard)}: {pair.why}"
-        lines.append(f"  {shortened_for_stdout(_APART.get(pair.guard, differs))}")
+        lines.append(f"  {shortened_for_stdout(_APART[pair.guard].format(pair.why))}")
         lines += [
             f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in pair.sources

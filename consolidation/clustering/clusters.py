@@ -88,10 +88,7 @@ def join_near(near: Neighbours, eps: float) -> NDArray[np.int64]:
     pairs = near.at_least(1.0 - eps)
     labels = np.full(near.rows, -1, dtype=np.int64)
     inside = np.unique(np.r_[pairs.left, pairs.right])
-    _, firsts, numbers = np.unique(
-        components(pairs)[inside], return_index=True, return_inverse=True
-    )
-    labels[inside] = np.argsort(np.argsort(firsts))[numbers]
+    _, labels[inside] = np.unique(components(pairs)[inside], return_inverse=True)
     return labels
 
 

@@ -31,7 +31,7 @@ _Pairs = tuple["NDArray[np.int32]", "NDArray[np.int32]", "NDArray[np.uint16]"]
 
 @dataclass(frozen=True)
 class Neighbours:
-    """The pairs of near rows, each once, sorted.
+    """The pairs of near rows, each once; those of a forest are sorted.
 
     left, right: int32, shape (pairs,), with left < right. steps: uint16, the cosine in steps of
     `STEP`.
@@ -66,7 +66,7 @@ class Neighbours:
         return self.select(self.steps >= round(similarity / STEP))
 
     def among(self, rows: NDArray[np.intp]) -> Neighbours:
-        """Return the pairs within sorted rows, which are renumbered."""
+        """Return the pairs of a forest within sorted rows, which are renumbered."""
         import numpy as np
 
         starts, ends = (
@@ -91,7 +91,7 @@ class Neighbours:
         both = (left >= 0) & (right >= 0)
         left, right = left[both], right[both]
         ends = np.minimum(left, right), np.maximum(left, right)
-        return _sorted(rows, [(*ends, self.steps[both])])
+        return Neighbours(rows, *ends, self.steps[both])
 
     def select(self, which: NDArray[np.bool_]) -> Neighbours:
         """Return the pairs of a mask."""
@@ -99,22 +99,9 @@ class Neighbours:
             return self  # a copy of a million rows takes half a gigabyte
         return Neighbours(self.rows, self.left[which], self.right[which], self.steps[which])
 
-    def nearest(self, count: int) -> Neighbours:
-        """Return the pairs in which one row is among the `count` nearest of the other."""
-        import numpy as np
-
-        ends = np.concatenate([self.left, self.right])
-        pairs = np.tile(np.arange(len(self)), 2)
-        order = np.lexsort((pairs, -self.steps.astype(np.int32)[pairs], ends))
-        starts = np.searchsorted(ends[order], ends[order], side="left")
-        among = np.arange(len(order)) - starts < count
-        chosen = np.zeros(len(self), dtype=bool)
-        chosen[pairs[order][among]] = True
-        return self.select(chosen)
-
     def union(self, more: Neighbours) -> Neighbours:
         """Return the pairs of both, which must be disjoint."""
-        return _sorted(
+        return _joined(
             self.rows,
             [(pairs.left, pairs.right, pairs.steps) for pairs in (self, more)],
         )
@@ -138,20 +125,17 @@ class Neighbours:
 
 def similar_pairs(
     vectors: NDArray[np.float32],
-    reach: NDArray[np.float64] | float,
+    similarity: float,
     fresh: NDArray[np.intp] | None = None,
     report: Callable[[int, int], None] | None = None,
 ) -> Neighbours:
-    """Return the pairs of rows whose cosine is at least the `reach` of both.
+    """Return the pairs of rows whose cosine is at least `similarity`.
 
-    vectors: float32, shape (n, d), unit length. reach: one similarity, or float64 of shape (n,).
-    fresh: sorted rows; only pairs with one of them are returned. report: called with the number of
-    completed blocks and of all. Exact with fewer than `CELLS_FROM` rows, and with `fresh`. Computed
-    in blocks of a matrix product, so that memory grows with the pairs and not with n * n.
+    vectors: float32, shape (n, d), unit length. fresh: sorted rows; only pairs with one of them are
+    returned. report: called with the number of completed blocks and of all. Exact with fewer than
+    `CELLS_FROM` rows, and with `fresh`. Computed in blocks of a matrix product, so that memory
+    grows with the pairs and not with n * n.
     """
-    import numpy as np
-
-    least = np.rint(np.broadcast_to(np.asarray(reach), len(vectors)) / STEP).astype(np.int32)
     if fresh is not None:
         comparison = pairs_with(fresh, len(vectors))
     elif len(vectors) < CELLS_FROM:
@@ -160,39 +144,37 @@ def similar_pairs(
         comparison = likely_pairs(vectors)
 
     def near(block: tuple[NDArray[np.int32], NDArray[np.int32]]) -> _Pairs:
-        return _near(vectors, least, comparison, *block)
+        return _near(vectors, round(similarity / STEP), comparison, *block)
 
     found = []
     for pairs in in_threads(near, comparison.blocks):
         found.append(pairs)
         if report is not None:
             report(len(found), len(comparison.blocks))
-    return _sorted(len(vectors), found)
+    return _joined(len(vectors), found)
 
 
 def _near(
     vectors: NDArray[np.float32],
-    least: NDArray[np.int32],
+    least: int,
     comparison: Comparison,
     left_rows: NDArray[np.int32],
     right_rows: NDArray[np.int32],
 ) -> _Pairs:
-    """Return the pairs of a block, the lower row of each first."""
+    """Return the pairs of a block, at least `least` steps near, the lower row of each first."""
     import numpy as np
 
     product = (vectors[_view(left_rows)] @ vectors[_view(right_rows)].T).ravel()
-    floor = min(least[left_rows].min(), least[right_rows].min()) - 1
-    places = np.flatnonzero(product >= np.float32(floor * STEP))
+    places = np.flatnonzero(product >= np.float32((least - 1) * STEP))
     row, column = np.divmod(places, len(right_rows))
     left, right = left_rows[row], right_rows[column]
-    steps = np.rint(product[places] / STEP).astype(np.int32)
-    kept = (steps >= np.maximum(least[left], least[right]) - 1) & comparison.counts(left, right)
+    kept = comparison.counts(left, right)
     left, right = left[kept], right[kept]
     scaled = product[places[kept]].astype(np.float64) / STEP
     steps = np.rint(scaled).astype(np.int32)
     ties = np.abs(scaled - np.floor(scaled) - 0.5) <= _ROUNDING / STEP
     steps[ties] = np.rint(cosines(vectors, left[ties], right[ties]) / STEP)
-    near = steps >= np.maximum(least[left], least[right])
+    near = steps >= least
     left, right = np.minimum(left, right)[near], np.maximum(left, right)[near]
     return left, right, steps[near].clip(0, round(1 / STEP)).astype(np.uint16)
 
@@ -218,17 +200,11 @@ def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
     return rows
 
 
-def _sorted(rows: int, found: list[_Pairs]) -> Neighbours:
+def _joined(rows: int, found: list[_Pairs]) -> Neighbours:
     import numpy as np
-    from scipy.sparse import coo_array
 
     left, right, steps = (
         np.concatenate([pairs[part] for pairs in found]) if found else np.empty(0, kind)
         for part, kind in enumerate((np.int32, np.int32, np.uint16))
     )
-    # Transposing sorts in linear time: by the right rows first, then by the left ones.
-    graph = coo_array((steps, (left, right)), shape=(rows, rows)).tocsc().tocsr()
-    counts = np.diff(graph.indptr)
-    return Neighbours(
-        rows, np.repeat(np.arange(rows, dtype=np.int32), counts), graph.indices, graph.data
-    )
+    return Neighbours(rows, left, right, steps)

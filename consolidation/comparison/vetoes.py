@@ -1,102 +1,99 @@
 """Vetoes: why one sentence does not say all that a similar one says.
 
 They are only about what can be looked up: values, names, code, signs, negations, days, and words
-that changed places.
+that changed places. They tell a reader which texts may repeat each other, and decide on no memory:
+that a text has another's words does not mean that it says the same of the same things.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.consolidation.facts.literals import has_literal
-from slowwave.consolidation.facts.reading import VERBATIM, Reading
+from slowwave.consolidation.facts.reading import VERBATIM, Reading, read
 from slowwave.consolidation.text.tokens import stem
 from slowwave.consolidation.thresholds import MIN_WORDS
+
+from .normal_form import normal_form
 
 # A phrase that moves has three new neighborhoods, two words that change places have four.
 _MAX_BREAKS = 3
 
 
-@dataclass(frozen=True)
-class Veto:
-    """Why a claim does not follow from a premise: the kind of difference, and both sides."""
+def has_all_of(text: str, other_text: str) -> bool:
+    """Whether a text has each sentence of another, or its content words in one without a veto."""
+    if normal_form(text) == normal_form(other_text):
+        return True
+    readings = [read(sentence) for sentence in read(text).sentences]
+    forms = {normal_form(reading.text) for reading in readings}
+    return all(
+        normal_form(sentence) in forms
+        or any(
+            read(sentence).stem_set <= reading.stem_set
+            and find_veto(read(sentence), reading) is None
+            for reading in readings
+        )
+        for sentence in read(other_text).sentences
+    )
 
-    kind: str
-    claim: str
-    premise: str
 
-    @property
-    def why(self) -> str:
-        """Both sides in one line."""
-        return f"{self.claim or 'nothing'} vs. {self.premise or 'nothing'}"
-
-
-def find_veto(claim: Reading, premise: Reading) -> Veto | None:
-    """Return the first reason why `premise` does not say all that `claim` says, or None."""
+def find_veto(claim: Reading, premise: Reading) -> str | None:
+    """Return the first kind of reason why `premise` does not say all that `claim` says, or None."""
     return next(_vetoes(claim, premise), None)
 
 
-def _vetoes(claim: Reading, premise: Reading) -> Iterator[Veto]:
-    lost = [value.words for value in claim.values if not premise.holds(value)]
-    rivals = [
-        value.words
-        for value in premise.values
-        if value.kind not in VERBATIM
+def _vetoes(claim: Reading, premise: Reading) -> Iterator[str]:
+    if not all(map(premise.holds, claim.values)) or any(
+        value.kind not in VERBATIM
         and not claim.measured.isdisjoint(value.measures)
         and not claim.known.allows(value)
-    ]
-    if lost or rivals:
-        yield Veto("value", ", ".join(lost), ", ".join(rivals))
-    names = [name for name in claim.names if not premise.mentions(name)]
-    if names:
-        yield _veto("name", names, set(premise.names) - claim.words)
+        for value in premise.values
+    ):
+        yield "value"
+    if not all(map(premise.mentions, claim.names)):
+        yield "name"
     if bool(claim.negators) != bool(premise.negators) or (
         claim.negators and claim.denied.isdisjoint(premise.denied)
     ):
-        yield _veto("denial", claim.negators, premise.negators)
-    literals = [
-        literal.content
+        yield "denial"
+    if not all(
+        literal.content in premise.literal_contents or has_literal(premise.unmarked, literal)
         for literal in claim.literals
-        if literal.content not in premise.literal_contents
-        and not has_literal(premise.unmarked, literal)
-    ]
-    if literals:
-        yield _veto("literal", literals, premise.literal_contents)
-    signs = claim.signs - premise.signs
-    if signs:
-        yield _veto("sign", signs, premise.signs - claim.signs)
-    for word in sorted(claim.spellings.keys() & premise.spellings.keys()):
-        here, there = claim.spellings[word], premise.spellings[word]
-        if here.isdisjoint(there):
-            yield _veto("case", here, there)
+    ):
+        yield "literal"
+    if not claim.signs <= premise.signs:
+        yield "sign"
+    if any(
+        claim.spellings[word].isdisjoint(premise.spellings[word])
+        for word in claim.spellings.keys() & premise.spellings.keys()
+    ):
+        yield "case"
     if _is_of_a_day(premise) and not _is_of_a_day(claim):
-        yield Veto("day", claim.text, premise.text)
+        yield "day"
     if not (claim.is_english and premise.is_english):
-        yield Veto("language", claim.text, premise.text)
+        yield "language"
     yield from _of_words(claim, premise)
 
 
-def _of_words(claim: Reading, premise: Reading) -> Iterator[Veto]:
+def _of_words(claim: Reading, premise: Reading) -> Iterator[str]:
     """Yield the vetoes on sentences with nearly the same words."""
     here, there = claim.stem_set - premise.stem_set, premise.stem_set - claim.stem_set
     if len(claim.stem_set) < MIN_WORDS:
-        yield Veto("few words", claim.text, premise.text)
+        yield "few words"
     # Where a sentence has the other word, too, only its count tells that it was replaced.
     lost = Counter(claim.stems) - Counter(premise.stems)
     added = Counter(premise.stems) - Counter(claim.stems)
-    for left, right in (here, there), (lost, added):
-        if len(left) == len(right) == 1:
-            yield _veto("word", claim.spelled(left), premise.spelled(right))
+    if len(here) == len(there) == 1 or len(lost) == len(added) == 1:
+        yield "word"
     words, premise_words = parts_of(claim), parts_of(premise)
     new_in_claim, new_in_premise = set(words) - set(premise_words), set(premise_words) - set(words)
     same = not here and not there
     if new_in_claim and new_in_premise and (same or len(new_in_claim) == len(new_in_premise) == 1):
-        yield _veto("word", new_in_claim, new_in_premise)
+        yield "word"
     if _are_turned(words, premise_words) or (same and is_reordered(words, premise_words)):
-        yield Veto("order", claim.text, premise.text)
+        yield "order"
 
 
 def is_reordered(left: Sequence[str], right: Sequence[str]) -> bool:
@@ -137,7 +134,3 @@ def _places(left: Sequence[str], right: Sequence[str]) -> list[int]:
     both = [word for word in right if here[word] == there[word] == 1]
     place = {word: at for at, word in enumerate(both)}
     return [-1, *(place[word] for word in left if word in place), len(both)]
-
-
-def _veto(kind: str, claim: Iterable[str], premise: Iterable[str]) -> Veto:
-    return Veto(kind, ", ".join(sorted(claim)), ", ".join(sorted(premise)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, zip_longest
@@ -107,15 +107,6 @@ class Reading:
     def mentions(self, name: str) -> bool:
         """Whether a name, in lower case, is among the words."""
         return name in self.words or stem(name) in self.stem_set
-
-    def spelled(self, stems: Iterable[str]) -> list[str]:
-        """Return stems as words of this text."""
-        return [self._forms.get(stem, stem) for stem in stems]
-
-    @cached_property
-    def _forms(self) -> dict[str, str]:
-        """The first word of each stem."""
-        return {stem(token.bare): token.bare for token in reversed(self.tokens)}
 
     @cached_property
     def measures(self) -> tuple[TextValue, ...]:

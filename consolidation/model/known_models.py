@@ -8,13 +8,14 @@ import re
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.threads import run_in_thread
 
-from .interface import Model
-from .litellm_model import Endpoint, key_variable
+if TYPE_CHECKING:
+    from .interface import Model
+    from .litellm_model import Endpoint
 
 _PRICES = "model_prices_and_context_window_backup.json"
 _PROVIDERS = "provider_endpoints_support_backup.json"
@@ -38,6 +39,11 @@ def refuse_unready(endpoint: Endpoint) -> None:
     if provider is None or not (endpoint.api_base or key.strip()):
         # In a thread, since an import that is interrupted breaks later ones.
         run_in_thread(endpoint.open)
+
+
+def key_variable(provider: str) -> str:
+    """Return the variable that most providers' keys have."""
+    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"
 
 
 def refuse_unpriced(model: Model) -> None:

@@ -13,6 +13,7 @@ from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, breaks_off, response_format
 from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .known_models import key_variable
 from .litellm_client import (
     cost_of,
     is_beyond_style,
@@ -303,8 +304,3 @@ class Endpoint:
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self.api_base)
-
-
-def key_variable(provider: str) -> str:
-    """Return the variable that most providers' keys have."""
-    return re.sub(r"\W", "_", provider).upper() + "_API_KEY"

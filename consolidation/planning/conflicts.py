@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from operator import attrgetter
 
@@ -77,25 +78,22 @@ def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory,
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """
-    matter: dict[str, frozenset[str]] = {}
-    having: dict[str, list[Memory]] = {}
-    readable: list[Memory] = []
+    having: dict[str, list[tuple[Memory, frozenset[str]]]] = defaultdict(list)
+    readable: list[tuple[Memory, frozenset[str]]] = []
     features_by_hash = features_of(memories, cache)
     for memory in memories:
         features = features_by_hash[memory.content_hash]
         if features.orders or features.density.is_dense:
             continue
-        readable.append(memory)
-        matter[memory.id] = frozenset(features.matter)
+        found = memory, frozenset(features.matter)
+        readable.append(found)
         for stem in features.matter:
-            having.setdefault(stem, []).append(memory)
-    for memory in readable:
-        words = matter[memory.id]
+            having[stem].append(found)
+    for memory, words in readable:
         rarest = min((having[stem] for stem in words), key=len, default=[])
-        if len(rarest) > COMMON_WORD:
+        if not 1 < len(rarest) <= COMMON_WORD:
             continue
-        for candidate in rarest:
-            more = matter[candidate.id]
+        for candidate, more in rarest:
             is_larger = words < more or (words == more and memory.id < candidate.id)
             if is_larger and len(words) >= RIVAL_MATTER * len(more):
                 yield memory, candidate

@@ -1,23 +1,19 @@
-"""Find duplicates: memories that are equal after normalizing; and which similar ones are not.
+"""Find duplicates: memories that are equal after normalizing; and which equal ones stay separate.
 
 Whether texts that differ in more say the same is for a model to decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations, product
 from typing import NamedTuple
 
-from msgspec.json import Decoder
-
-from slowwave.consolidation.comparison.coverage import first_veto
 from slowwave.consolidation.comparison.normal_form import exact_form
 from slowwave.consolidation.proposals import Refusal
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.thresholds import MAX_NEAR
 from slowwave.store.records import UNDATED, Memory
 
 
@@ -49,25 +45,16 @@ class _Group:
     sameness: _Sameness
 
 
-_VETO = Decoder(tuple[str, str] | None)
-
-
 def may_be_superseded(view: TenantView, memory: Memory, include_protected: bool) -> bool:
     """Whether a memory, observed or derived, may be superseded."""
     return memory.id not in view.supported_rule and (include_protected or not memory.protected)
 
 
-def find_duplicates(
-    view: TenantView, include_protected: bool, with_similar: bool
-) -> tuple[list[Merge], list[Refusal]]:
-    """Return the merges, and the pairs that look alike and stay separate.
-
-    with_similar: also find pairs of similar texts; with a model, they are for it to decide.
-    """
+def find_duplicates(view: TenantView, include_protected: bool) -> tuple[list[Merge], list[Refusal]]:
+    """Return the merges, and the pairs with equal texts that stay separate."""
     groups = _equal_groups(view, include_protected)
     merges = [Merge(group.rows[0], group.leaving) for group in groups if group.leaving]
-    similar = _similar_pairs(view, groups) if with_similar else ()
-    return merges, list(_refusals(view, groups, similar))
+    return merges, list(_refusals(view, groups))
 
 
 def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
@@ -102,42 +89,35 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
         leaving = list(filter(may_leave, rows[1:]))
         return _Group(rows, leaving, view.memories[rows[0]], sameness)
 
-    found: dict[_Sameness, list[list[int]]] = {}
-    active = (row for row, memory in enumerate(view.memories) if memory.status == "active")
-    for row in sorted(active, key=rank):
-        equal = found.setdefault(_sameness(view, view.memories[row]), [])
-        rows = next((rows for rows in equal if not _are_separated(view, [row], rows)), None)
-        if rows is None:
-            equal.append([row])
-        else:
-            rows.append(row)
-    groups = (group_of(sameness, rows) for sameness, equal in found.items() for rows in equal)
+    def separated(equal: list[int]) -> list[list[int]]:
+        if len(equal) == 1:
+            return [equal]
+        groups: list[list[int]] = []
+        for row in sorted(equal, key=rank):
+            rows = next((rows for rows in groups if not _are_separated(view, [row], rows)), None)
+            if rows is None:
+                groups.append([row])
+            else:
+                rows.append(row)
+        return groups
+
+    found: dict[_Sameness, list[int]] = {}
+    for row, memory in enumerate(view.memories):
+        if memory.status == "active":
+            found.setdefault(_sameness(view, memory), []).append(row)
+    groups = (group_of(same, rows) for same, equal in found.items() for rows in separated(equal))
     return sorted(groups, key=lambda group: group.memory.id)
 
 
 def _sameness(view: TenantView, memory: Memory) -> _Sameness:
     text = view.features(memory)
-    mentioned = {name.casefold() for name in text.names}
-    names = frozenset(map(str.casefold, view.entities.get(memory.id, ()))) - mentioned
+    names: frozenset[str] = frozenset()
+    if added := set(view.entities.get(memory.id, ())).difference(text.names):
+        names = frozenset(map(str.casefold, added)).difference(map(str.casefold, text.names))
     if memory.id in view.dense:
         return _Sameness(exact_form(memory.content), names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id
     return _Sameness(text.form, names, day if text.deictic else "")
-
-
-def _similar_pairs(view: TenantView, groups: Sequence[_Group]) -> Iterator[tuple[int, int]]:
-    """Yield the places of groups whose texts, those that stay, look alike; most similar first."""
-    groups_of: list[list[int]] = [[] for _ in view.rows_of]
-    for place, group in enumerate(groups):
-        groups_of[view.text_of[group.rows[0]]].append(place)
-    near = view.neighbours.nearest(MAX_NEAR)
-    columns = near.left.tolist(), near.right.tolist(), near.similarities.tolist()
-    pairs = (
-        (-round(similarity, 4), min(pair), max(pair))
-        for left, right, similarity in zip(*columns, strict=True)
-        for pair in product(groups_of[left], groups_of[right])
-    )
-    return ((first, second) for _, first, second in sorted(pairs))
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:
@@ -148,41 +128,27 @@ def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]
     )
 
 
-def _refusals(
-    view: TenantView, groups: Sequence[_Group], similar: Iterable[tuple[int, int]]
-) -> Iterator[Refusal]:
-    """Yield the pairs that look alike and stay separate, with what keeps them apart."""
-    same_form: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        same_form.setdefault(group.sameness.form, []).append(place)
-    twins = (pair for places in same_form.values() for pair in combinations(places, 2))
-    for first, second in dict.fromkeys([*twins, *similar]):
-        there, here = groups[first], groups[second]
-        if (reason := _reason(view, there, here)) is not None:
-            yield Refusal("merge", (here.memory.id, there.memory.id), *reason, view.tenant)
+def _refusals(view: TenantView, groups: Sequence[_Group]) -> Iterator[Refusal]:
+    """Yield the pairs of groups with equal texts, with what keeps them apart."""
+    same_form: dict[str, list[_Group]] = {}
+    for group in groups:
+        same_form.setdefault(group.sameness.form, []).append(group)
+    for equal in same_form.values():
+        for there, here in combinations(equal, 2):
+            yield Refusal(
+                "merge", (here.memory.id, there.memory.id), *_reason(view, there, here), view.tenant
+            )
 
 
-def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, str] | None:
-    """Return what keeps two groups apart: its kind, and a sentence; None if only words differ."""
+def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, str]:
+    """Return what keeps two groups apart: its kind, and a sentence."""
     here, there = leaving.memory, staying.memory
     names, needed = leaving.sameness.names, staying.sameness.names
     if _are_separated(view, staying.rows, leaving.rows):
         return "restored", "a person restored it after the other replaced it"
     if names != needed:
         return "entity", f"{_listed(names - needed)} vs. {_listed(needed - names)}"
-    if here.id in view.dense or there.id in view.dense:
-        return "letter", "code or quotations differ"
-    if leaving.sameness.form == staying.sameness.form:
-        return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
-
-    def find(_: Sequence[int]) -> list[tuple[str, str] | None]:
-        veto = first_veto(here.content, there.content)
-        return [None if veto is None else (veto.kind, veto.why)]
-
-    hashes = [here.content_hash, there.content_hash]
-    found: tuple[str, str] | None
-    (found,) = view.cache.compute_unknown("veto", [hashes], _VETO, find)
-    return found
+    return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -53,10 +53,16 @@ class Estimate:
 
 def estimate_window(sources: Sequence[Source]) -> Estimate:
     """Estimate a call about memories that are shown together."""
-    texts = sum(count_tokens(source.text) for source in sources)
-    shown = texts + TOKENS_A_MEMORY * len(sources)
-    answer = round(ANSWERED_SHARE * texts) + _TOKENS_AN_ID * len(sources)
-    if any(source.is_note for source in sources):
+    has_notes = any(source.is_note for source in sources)
+    return estimate_texts([source.text for source in sources], has_notes)
+
+
+def estimate_texts(texts: Sequence[str], has_notes: bool) -> Estimate:
+    """Estimate a call about the texts of memories."""
+    tokens = sum(map(count_tokens, texts))
+    shown = tokens + TOKENS_A_MEMORY * len(texts)
+    answer = round(ANSWERED_SHARE * tokens) + _TOKENS_AN_ID * len(texts)
+    if has_notes:
         shown += TOKENS_OF_NOTES
     return Estimate(TOKENS_OF_WRITING + shown, answer + _TOKENS_AROUND_AN_ANSWER)
 

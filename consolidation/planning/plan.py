@@ -23,7 +23,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     The order of rows does not matter.
     """
     asks = options.model_key is not None
-    merges, refused = find_duplicates(view, options.include_protected, with_similar=not asks)
+    merges, refused = find_duplicates(view, options.include_protected)
     proposals, held_back, leaving_later = propose_merges(
         view, options, merges if "merge" in options.only else ()
     )

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
-from slowwave.consolidation.clustering.forest import spanning_forest
+from slowwave.consolidation.clustering.forest import sign_of, spanning_forest
 from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
@@ -29,7 +29,7 @@ from slowwave.consolidation.thresholds import (
 from slowwave.store.records import Memory, content_hash, json_text
 
 from .duplicates import may_be_superseded
-from .estimates import TOKENS_A_MEMORY, estimate_window
+from .estimates import TOKENS_A_MEMORY, Estimate, estimate_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ def find_undecided(
             sources=ids,
             tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=estimate_window(view.sources(ids)).total,
+            tokens=_estimate(shown).total,
             examples=tuple(
                 (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
                 for at in nearest.tolist()
@@ -107,7 +107,9 @@ def _find_near_new(
     sizes = [_size(memory) for memory in chosen]
     compare_all, scan = partial(view.near, chosen, 1.0 - eps), run_dbscan
     if shows_all:
-        forest = view.forest.extend(view.signs_of(chosen), vectors, 1.0 - eps, compare_all)
+        texts = zip((memory.content_hash for memory in chosen), vectors, strict=True)
+        signs = [sign_of(text_hash, vector) for text_hash, vector in texts]
+        forest = view.forest.extend(signs, vectors, 1.0 - eps, compare_all)
         scan = join_near if view.forest.is_grown else run_dbscan
     else:
         forest = spanning_forest(compare_all())
@@ -141,6 +143,11 @@ def _when(view: TenantView, memory: Memory) -> tuple[str, bool, str]:
     """Return what orders a window: the same in every run, unlike the id of a derived memory."""
     derived = memory.generation > 0
     return view.stated_at(memory), derived, memory.content_hash if derived else memory.id
+
+
+def _estimate(memories: Sequence[Memory]) -> Estimate:
+    has_notes = any(memory.is_note for memory in memories)
+    return estimate_texts([memory.content for memory in memories], has_notes)
 
 
 def _size(memory: Memory) -> int:
@@ -203,7 +210,7 @@ def window_of(
     memories = sorted(memories, key=partial(_when, view))
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)
-    estimate = estimate_window(view.sources(ids))
+    estimate = _estimate(memories)
     parts = [view.tenant, options.model_key, hashes]
     return Window(
         id=content_hash(json_text(parts))[:32],

@@ -121,7 +121,7 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     """Yield the memories that contain all of a text, or that it contains completely."""
     if not memories:
         return
-    from slowwave.consolidation.comparison.coverage import has_all_of
+    from slowwave.consolidation.comparison.vetoes import has_all_of
 
     for memory in memories:
         is_known = has_all_of(memory.content, text)

@@ -80,9 +80,7 @@ def survey_file(
         leaving_ids,
     )
     planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
-    # A model decides on near texts.
-    compares = options.consolidate and planning.model_key is None
-    compute_missing(snapshot, night.embedder, keeper, night.progress, compares)
+    compute_missing(snapshot, night.embedder, keeper, night.progress, options.consolidate)
     if not options.reconsider:
         planning = replace(
             planning,
@@ -170,11 +168,11 @@ def save_findings(
     if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
         return outcome
     interruption.end()
-    if not first.graphs and not first.whole:
+    if not first.forests and not first.whole:
         return outcome  # all tenants are idle
     marks, cache = idle_marks(night), first.cache
     applied = {result.proposal.id for result in outcome.results if result.state == "applied"}
-    is_known = len(first.rests) == len(first.graphs) and all(
+    is_known = len(first.rests) == len(first.forests) and all(
         remainder.applied.issubset(applied) for remainder in first.rests
     )
     try:

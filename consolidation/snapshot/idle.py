@@ -25,7 +25,6 @@ from slowwave.store.cache import (
     keep_cached,
     keep_forest,
     keep_idle_report,
-    keep_parts,
     read_idle_report,
 )
 from slowwave.store.file import MemoryFile, open_reading, open_writing
@@ -60,8 +59,8 @@ class Findings:
 
     # Of tenants in which nothing would be left to do.
     rests: tuple[Rest, ...]
-    # (tenant, number of parts of its graph that are kept, new parts, new spanning forest).
-    graphs: tuple[tuple[str, int, tuple[bytes, ...], bytes | None], ...]
+    # The new spanning forest of each tenant that was surveyed; None if it has not changed.
+    forests: Mapping[str, bytes | None]
     cache: Cache
     # Whether the survey covered the whole file: findings that it did not use are deleted.
     whole: bool
@@ -117,17 +116,13 @@ class IdleMarks:
                 until = min((end for end in ends if end and end > self._now), default=None)
                 applied = frozenset(proposal.id for proposal in plan.proposals)
                 rests.append(Rest(view.tenant, plan.rest, applied, view.changes, until))
-        graphs = tuple(
-            (view.tenant, *view.graph.taken(), view.forest.taken()) for view in snapshot.views
-        )
-        return Findings(tuple(rests), graphs, snapshot.cache, whole)
+        forests = {view.tenant: view.forest.taken() for view in snapshot.views}
+        return Findings(tuple(rests), forests, snapshot.cache, whole)
 
     def save(self, found: Findings) -> None:
-        """Keep the graphs and the cache."""
+        """Keep the forests and the cache."""
         with open_writing(self._path) as file:
-            for tenant, kept, parts, forest in found.graphs:
-                if parts:
-                    keep_parts(file, tenant, self._basis, kept, parts)
+            for tenant, forest in found.forests.items():
                 if forest is not None:
                     keep_forest(file, tenant, self._basis, forest)
             keep_cached(file, found.cache.take_new())

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import STEP
-from slowwave.consolidation.clustering.stored_graph import StoredGraph
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.consolidation.thresholds import TWIN_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.cache import count_changes, read_cached, read_forest, read_parts
+from slowwave.store.cache import count_changes, read_cached, read_forest
 from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -104,7 +102,6 @@ def read_snapshot(
             from .tenant_view import TenantView
 
             too_long = read_too_long(file, tenant, now)
-            parts = () if is_full else read_parts(file, tenant, basis_of(model))
             forest = b"" if is_full else read_forest(file, tenant, basis_of(model))
             view = TenantView(
                 tenant,
@@ -120,8 +117,8 @@ def read_snapshot(
                 disputes=tuple(read_disputes(file, tenant)),
                 changes=count_changes(file, tenant),
                 cache=cache,
-                graph=StoredGraph(tuple(parts), partial(progress.stage, "comparing")),
                 forest=StoredForest(forest),
+                report=partial(progress.stage, "comparing"),
             )
             views.append(view)
         return Snapshot(
@@ -137,8 +134,8 @@ def read_snapshot(
 
 
 def basis_of(model: str) -> str:
-    """Return what a graph depends on besides texts and vectors."""
-    return f"{code_version()} {model} {TWIN_SIMILARITY} {STEP}"
+    """Return what a forest depends on besides texts and vectors."""
+    return f"{code_version()} {model} {STEP}"
 
 
 def read_sound(
@@ -174,7 +171,7 @@ def compute_missing(
     """Compute missing vectors and names, and keep them if there is a keeper.
 
     A text that memories share is encoded once. compares: whether near texts are looked for, too,
-    which numpy does while Python reads texts. Raises `EmbedderError`.
+    if most must be compared: numpy does that while Python reads texts. Raises `EmbedderError`.
     """
 
     def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
@@ -183,7 +180,8 @@ def compute_missing(
 
     snapshot.vectors.complete(embedder, keep, progress)
     for view in snapshot.views:
-        comparing = start_in_thread(partial(getattr, view, "neighbours")) if compares else None
+        is_first = compares and not (view.forest.is_kept or snapshot.asked)
+        comparing = start_in_thread(partial(getattr, view, "all_near")) if is_first else None
         new = [
             (memory.id, memory.content_hash, view.features(memory).names)
             for memory in (*view.memories, *view.derived)

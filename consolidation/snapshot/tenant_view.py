@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
-from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
     NARROW_EPS,
-    TWIN_SIMILARITY,
     WIDE_EPS,
 )
 from slowwave.consolidation.vectors.matrix import TextVectors
@@ -29,8 +27,7 @@ from .cache import Cache
 from .features import TextFeatures, features_of
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,10 @@ class TenantView:
     changes: int = 0
     # Findings that depend on texts only.
     cache: Cache = field(default_factory=Cache)
-    # The near pairs of texts that earlier runs found.
-    graph: StoredGraph = field(default_factory=StoredGraph)
     # The spanning forest of the texts that an earlier run would have shown to a model.
     forest: StoredForest = field(default_factory=StoredForest)
+    # Called with the number of compared blocks, and of all.
+    report: Callable[[int, int], None] | None = None
 
     @cached_property
     def orders(self) -> dict[str, tuple[str, ...]]:
@@ -107,82 +104,36 @@ class TenantView:
         return features_of((*self.memories, *self.derived), self.cache)
 
     @cached_property
-    def text_of(self) -> NDArray[np.int32]:
-        """The text number of each row, shape (len(memories),); duplicates share one.
-
-        Texts are numbered in order of first occurrence, and compared instead of memories.
-        """
-        import numpy as np
-
-        numbers: dict[str, int] = {}
-        found = (numbers.setdefault(memory.content_hash, len(numbers)) for memory in self.memories)
-        return np.fromiter(found, np.int32, len(self.memories))
-
-    @cached_property
-    def rows_of(self) -> list[list[int]]:
-        """The rows of each text."""
-        rows: list[list[int]] = []
-        for row, text in enumerate(self.text_of.tolist()):
-            if text == len(rows):
-                rows.append([])
-            rows[text].append(row)
-        return rows
-
-    @cached_property
-    def text_vectors(self) -> NDArray[np.float32]:
-        """The vector of each text, float32, shape (texts, d), unit length."""
-        return self.vectors.of(self._text_memories)
-
-    @property
-    def _text_memories(self) -> list[Memory]:
-        """The first memory of each text."""
-        return [self.memories[rows[0]] for rows in self.rows_of]
-
-    @cached_property
-    def neighbours(self) -> Neighbours:
-        """The pairs of texts that look alike."""
-        import numpy as np
-
-        reach = np.full(len(self.text_vectors), TWIN_SIMILARITY)
-        return self.graph.extend(
-            self.signs_of(self._text_memories),
-            self.text_vectors,
-            reach,
-            lambda: self._wide.at_least(TWIN_SIMILARITY),
-        )
-
-    @cached_property
-    def _wide(self) -> Neighbours:
-        """The pairs of texts that may be shown to a model together; the first night needs all."""
-        return similar_pairs(self.text_vectors, self._width, report=self.graph.report)
+    def all_near(self) -> Neighbours:
+        """The pairs of all texts that may be shown to a model together."""
+        return similar_pairs(self.vectors.of(self._texts), self._width, report=self.report)
 
     @property
     def _width(self) -> float:
-        """The least similarity in `_wide`."""
-        return 1.0 - (WIDE_EPS if len(self.text_vectors) <= LARGE_TENANT else NARROW_EPS)
+        """The least similarity in `all_near`."""
+        return 1.0 - (WIDE_EPS if len(self._texts) <= LARGE_TENANT else NARROW_EPS)
+
+    @cached_property
+    def _texts(self) -> list[Memory]:
+        """The first observed memory of each text."""
+        firsts: dict[str, Memory] = {}
+        for memory in self.memories:
+            firsts.setdefault(memory.content_hash, memory)
+        return list(firsts.values())
 
     def near(self, memories: Sequence[Memory], similarity: float) -> Neighbours:
         """Return the pairs of memories, of different texts, that are at least so similar."""
         import numpy as np
 
-        texts = {memory.content_hash: at for at, memory in enumerate(self._text_memories)}
+        if "all_near" not in vars(self) or similarity < self._width:
+            return similar_pairs(self.vectors.of(memories), similarity, report=self.report)
+        texts = {memory.content_hash: at for at, memory in enumerate(self._texts)}
         chosen = [texts.get(memory.content_hash, -1) for memory in memories]
-        if "_wide" not in vars(self) or similarity < self._width or -1 in chosen:
-            return similar_pairs(self.vectors.of(memories), similarity)
+        if -1 in chosen:
+            return similar_pairs(self.vectors.of(memories), similarity, report=self.report)
         numbers = np.full(len(texts), -1, dtype=np.int32)
         numbers[chosen] = np.arange(len(chosen), dtype=np.int32)
-        return self._wide.at_least(similarity).renumbered(numbers, len(chosen))
-
-    def signs_of(self, memories: Sequence[Memory]) -> list[bytes]:
-        """Return the identity of each text between nights: a hash of its hash and its vector."""
-        new = [memory for memory in memories if memory.content_hash not in self._signs]
-        for memory, vector in zip(new, self.vectors.of(new), strict=True):
-            self._signs[memory.content_hash] = sign_of(memory.content_hash, vector)
-        return [self._signs[memory.content_hash] for memory in memories]
-
-    @cached_property
-    def _signs(self) -> dict[str, bytes]:
-        return {}
+        return self.all_near.at_least(similarity).renumbered(numbers, len(chosen))
 
     @cached_property
     def derived_from(self) -> dict[str, str]:

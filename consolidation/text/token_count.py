@@ -10,7 +10,7 @@ from functools import lru_cache
 _TOKEN = re.compile(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]")
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=131_072)
 def count_tokens(text: str) -> int:
     """Estimate the tokens of an English text."""
     return len(_TOKEN.findall(text))

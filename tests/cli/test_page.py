@@ -147,10 +147,8 @@ def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli)
 
 
 def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    door, fence = "The cellar door is painted green by {}.", "{} paints the fence for {}."
-    names = ("Evan", "Sam")
-    pairs = [door.format("Tuva"), door.format("Ivar"), fence.format(*names)]
-    fill(memory_file, daily([*pairs, fence.format(*names[::-1])], "pair"))
+    door = "The cellar door is painted green tomorrow."
+    fill(memory_file, daily([door, door, f"User said that {door}"], "pair"))
     page = tmp_path / "night.html"
     ended = cli("maintain", memory_file, setting("report", page), "--json")
     text = page.read_text("utf-8")

@@ -306,15 +306,15 @@ def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
 
 
 def test_only_verbose_lists_refused_pairs_that_are_left(memory_file: Path) -> None:
-    refused = refusals(memory_file, ["value", "day"])
+    refused = refusals(memory_file, ["entity", "day"])
     result = a_result("applied")
-    merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "name", "Tuva", "default")
+    merged = Refusal("merge", (result.proposal.leaving[0], "b1"), "entity", "Tuva", "default")
     outcome = an_outcome([result], refused=(*refused, merged))
     assert "kept apart" not in text_of(memory_file, outcome)
     output = text_of(memory_file, outcome, verbose=True)
     assert "kept apart: 2 pairs." in output
     lines = output.splitlines()
-    at = lines.index("  values differ: a0 vs. b0")
+    at = lines.index("  stored with different names: a0 vs. b0")
     assert lines[at + 1 : at + 3] == [
         "    2026-03-10  a0 listens. (a0)",
         "    2026-03-10  b0 listens. (b0)",

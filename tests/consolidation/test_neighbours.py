@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
 from slowwave.consolidation.clustering.clusters import join_near, run_dbscan
-from slowwave.consolidation.clustering.forest import StoredForest, spanning_forest
+from slowwave.consolidation.clustering.forest import StoredForest, sign_of, spanning_forest
 from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
-from slowwave.consolidation.clustering.stored_graph import StoredGraph, sign_of
 from slowwave.consolidation.runtime.threads import in_threads
 
 Vectors = NDArray[np.float32]
@@ -64,7 +62,6 @@ def test_the_graph_has_exactly_the_pairs_above_the_similarity(count: int) -> Non
     vectors = scattered(count, seed=count)
     graph = similar_pairs(vectors, 0.6)
     assert pairs_of(graph) == true_pairs(vectors, 0.6)
-    assert list(pairs_of(graph)) == sorted(pairs_of(graph))
 
 
 def test_the_order_of_rows_changes_no_similarity() -> None:
@@ -75,19 +72,6 @@ def test_the_order_of_rows_changes_no_similarity() -> None:
     found = zip(ends[0].tolist(), ends[1].tolist(), strict=True)
     assert dict(zip(found, shuffled.steps.tolist(), strict=True)) == pairs_of(graph)
     assert len(graph) > 1_000
-
-
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("seed", range(5))
-def test_a_pair_is_within_the_reach_of_both(seed: int) -> None:
-    vectors = scattered(60, seed)
-    reach = np.where(np.arange(60) % 3 == 0, 0.4, 0.7)
-    expected = {
-        pair: steps
-        for pair, steps in true_pairs(vectors, 0.4).items()
-        if steps >= round(max(reach[list(pair)]) / STEP)
-    }
-    assert pairs_of(similar_pairs(vectors, reach)) == expected
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -120,7 +104,12 @@ def test_cells_find_nearly_all_pairs_and_no_wrong_one(
 def test_rows_of_a_part_are_renumbered() -> None:
     vectors = scattered(50, seed=6)
     chosen = np.array([2, 3, 11, 30, 31, 49], dtype=np.intp)
-    assert pairs_of(similar_pairs(vectors, 0.2).among(chosen)) == true_pairs(vectors[chosen], 0.2)
+    forest = spanning_forest(similar_pairs(vectors, 0.2))
+    assert pairs_of(forest.among(chosen)) == {
+        (chosen.tolist().index(left), chosen.tolist().index(right)): steps
+        for (left, right), steps in pairs_of(forest).items()
+        if {left, right} <= set(chosen.tolist())
+    }
 
 
 def test_threads_start_no_work_that_is_not_consumed() -> None:
@@ -136,36 +125,8 @@ def test_threads_start_no_work_that_is_not_consumed() -> None:
     assert len(begun) < 100
 
 
-# What a graph is asked for: texts by number, the same number being the same text and vector.
+# What a forest is asked for: texts by number, the same number being the same text and vector.
 Nights = Sequence[Sequence[int]]
-
-
-def graph_of(texts: Sequence[int], vectors: Vectors, graph: StoredGraph) -> Pairs:
-    """Let a graph grow to some texts, and give its pairs by the texts' own numbers."""
-    chosen = np.array(texts, dtype=np.intp)
-    reach: NDArray[np.float64] = np.full(len(chosen), 0.5)
-    signs = [sign_of(f"text {text}", vectors[text]) for text in texts]
-    grown = graph.extend(signs, vectors[chosen], reach)
-    ends = zip(chosen[grown.left].tolist(), chosen[grown.right].tolist(), strict=True)
-    found = {tuple(sorted(pair)): steps for pair, steps in zip(ends, grown.steps, strict=True)}
-    return {(first, second): int(steps) for (first, second), steps in found.items()}
-
-
-@given(st.lists(st.lists(st.integers(0, 39), unique=True, max_size=40), min_size=1, max_size=6))
-def test_a_grown_graph_equals_a_new_one(nights: Nights) -> None:
-    vectors = scattered(40, seed=8)
-    parts: list[bytes] = []
-    for texts in nights:
-        graph = StoredGraph(parts)
-        expected = {
-            pair: steps
-            for pair, steps in true_pairs(vectors, 0.5).items()
-            if set(pair) <= set(texts)
-        }
-        assert graph_of(texts, vectors, graph) == expected
-        staying, added = graph.taken()
-        parts = [*parts[:staying], *added]
-        assert graph.taken()[1] == ()
 
 
 def forest_of(texts: Sequence[int], vectors: Vectors, stored: StoredForest) -> Neighbours:
@@ -224,46 +185,3 @@ def test_a_stored_forest_is_extended_or_rebuilt_if_damaged() -> None:
             forest_of(range(8), vectors, StoredForest(content))
         )
         assert not again.is_grown
-
-
-def compared(texts: Sequence[int], parts: Sequence[bytes]) -> int:
-    """Return how many blocks of products it takes to let a graph grow to some texts."""
-    blocks: list[int] = []
-    graph = StoredGraph(parts, lambda done, total: blocks.append(total))
-    graph_of(texts, scattered(100, seed=8), graph)
-    return len(blocks)
-
-
-@pytest.mark.usefixtures("small_blocks")
-def test_known_pairs_are_not_compared_again() -> None:
-    graph = StoredGraph()
-    graph_of(range(90), scattered(100, seed=8), graph)
-    parts = graph.taken()[1]
-    assert compared(range(90), parts) == 0
-    # One new row meets each of the six blocks; without the parts all blocks meet each other.
-    assert compared(range(91), parts) == 6
-    assert compared(range(91), []) == 21
-
-
-def test_a_changed_vector_is_compared_again() -> None:
-    vectors = scattered(40, seed=8)
-    graph = StoredGraph()
-    graph_of(range(40), vectors, graph)
-    moved = vectors.copy()
-    moved[7] = -vectors[7]
-    expected = true_pairs(moved, 0.5)
-    assert graph_of(range(40), moved, StoredGraph(graph.taken()[1])) == expected
-
-
-def test_a_damaged_graph_is_rebuilt() -> None:
-    vectors = scattered(40, seed=8)
-    graph = StoredGraph()
-    whole = graph_of(range(40), vectors, graph)
-    (part,) = graph.taken()[1]
-    altered = bytes([*part[:-9], part[-9] ^ 4, *part[-8:]])
-    with pytest.raises(zlib.error):
-        zlib.decompress(altered)
-    for parts in ([altered], [b""], [part[:20]], [zlib.compress(b"\x05")]):
-        again = StoredGraph(parts)
-        assert graph_of(range(40), vectors, again) == whole
-        assert again.taken()[0] == 0

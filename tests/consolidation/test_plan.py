@@ -13,7 +13,7 @@ import pytest
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nights import PORT, TWINS, daily, execute, fill, night, of_one_thing, rows, states
+from nights import TWINS, daily, execute, fill, night, of_one_thing, rows, states
 
 from slowwave.consolidation.clustering import blocks
 from slowwave.consolidation.proposals import Plan
@@ -160,13 +160,6 @@ def of_one_core() -> tuple[Plan, dict[str, str]]:
         create_file(path)
         fill(path, mixed())
         return night(path, SentenceEmbedder()).plan, states(path)
-
-
-def test_a_refused_pair_has_both_values(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, [PORT.format(8080), PORT.format(9090)])
-    refused = night(memory_file, embedder).plan.refused
-    (item,) = refused
-    assert (item.guard, sorted(item.why.split(" vs. "))) == ("value", ["8080", "9090"])
 
 
 def test_only_changed_texts_are_embedded(memory_file: Path, embedder: SentenceEmbedder) -> None:

@@ -21,7 +21,7 @@ NO_DECISIONS = {
     # How much more than its first question a window takes: of tokens, not of memories.
     "planning/estimates.py": {2.5},
     # When it is quicker to compare everything again. The result is the same.
-    "clustering/stored_graph.py": {0.5},
+    "clustering/forest.py": {0.5},
     # Seconds to wait, and what is worth storing for the next night.
     "running/survey.py": {0.05, 0.1},
     "model/litellm_model.py": {0.1, 2.0, 30.0, 60.0},

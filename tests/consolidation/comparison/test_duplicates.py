@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nights import daily, execute, fill, night, rows
 
-from slowwave.consolidation.comparison.coverage import first_veto, has_all_of
 from slowwave.consolidation.comparison.normal_form import normal_form
+from slowwave.consolidation.comparison.vetoes import find_veto, has_all_of
+from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
@@ -70,9 +71,7 @@ def test_a_fuller_text_has_all_words_of_another_but_not_vice_versa() -> None:
 
 def test_a_replaced_word_is_found_even_if_it_occurs_elsewhere() -> None:
     text = "The {} is retried twice, then finance gets a ticket with the number of the invoice."
-    veto = first_veto(text.format("invoice"), text.format("payment"))
-    assert veto is not None
-    assert veto.why == "invoice vs. payment"
+    assert find_veto(read(text.format("invoice")), read(text.format("payment"))) == "word"
 
 
 def test_a_text_must_have_the_words_of_every_sentence() -> None:
@@ -103,9 +102,7 @@ def test_a_text_must_have_the_words_of_every_sentence() -> None:
     ],
 )
 def test_a_veto_names_what_stops_a_duplicate(claim: str, premise: str, kind: str) -> None:
-    veto = first_veto(claim, premise)
-    assert veto is not None
-    assert veto.kind == kind
+    assert find_veto(read(claim), read(premise)) == kind
 
 
 # Frames, and words for their gap: any two of them make two statements.
@@ -138,10 +135,11 @@ def test_texts_about_tomorrow_are_not_merged(memory_file: Path, embedder: Senten
     fill(memory_file, daily([text, text], "day"))
     fill(memory_file, [row | {"observed_at": "2026-02-09T09:00:00+00:00"}
                        for row in daily([text, f"Note: {text}"], "same")])  # fmt: skip
-    night(memory_file, embedder)
+    outcome = night(memory_file, embedder)
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active' ORDER BY id")
     assert len(active) == 3
     assert {row["id"] for row in active} > {"day-00", "day-01"}
+    assert {refusal.guard for refusal in outcome.plan.refused} == {"day"}
 
 
 def test_only_equal_texts_are_merged_without_a_model(
