@@ -92,7 +92,7 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
             parts = [*parts, [f"Crate {next(numbers)} holds {'x' * 70}." for _ in range(30)]]
         text = spell(parts, ending, spaced, is_reversed)
         mark = _MARK if has_mark and name != "mcp-server-memory" else ""
-        before = f"{mark}{text}{ending if has_end and name != 'hermes' else ''}".encode()
+        before = f"{mark}{text}{ending if has_end else ''}".encode()
         with TemporaryDirectory() as folder:
             path = Path(folder) / file
             path.write_bytes(before)
@@ -107,6 +107,36 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
             assert path.read_bytes() == before
 
     undone()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B\n§\n§\nA\n§\n§\nA",
+        "§\nA\n§\n§\nA\n",
+        "A\n§\n§\n§\nA\n§\n§\n§\nB",
+        "A\n§\nA\n§\nB\n§",
+        "\n\nA\n§\nB\n§\nA\n\n",
+    ],
+)
+def test_undo_restores_a_hermes_file_with_doubled_separators_or_blank_ends(
+    text: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    before = text.replace("A", _TWINS[0]).replace("B", _TEXTS[2])
+    path.write_text(before)
+    cli("maintain", path, "--format", "hermes").ends(0)
+    assert path.read_text().count(_TWINS[0]) == 1
+    cli("undo", path).ends(0)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["A\n§\nB\n§\n", "A \n§\nB", "A\n§\n\n§\nB"])
+def test_what_hermes_treats_as_drift_is_refused(text: str, tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(text)
+    with unchanged(path.read_text):
+        cli("maintain", path, "--format", "hermes").ends(10, "an entry is empty or has spaces")
 
 
 def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
