@@ -252,7 +252,7 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
-            f"{path} would have {after} {budget.unit}; its agent reads at most {budget.most}.",
+            f"{path} would have {after} {budget.unit}; the limit of its agent is {budget.most}.",
             "Shorten the file first, or have its agent shorten it.",
         )
 

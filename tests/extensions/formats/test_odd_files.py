@@ -144,12 +144,16 @@ def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, 
     before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
     assert len(before) > _HERMES_LIMIT
     path.write_text(before)
+    report = cli("maintain", path, "--format", "hermes", "--dry-run").ends(0).out
+    # Hermes loads all of it, and adds nothing more.
+    assert "characters above the limit" in report
+    assert "never loads" not in report
     run = cli("maintain", path, "--format", "hermes", "--json").json["run"]
     shorter = path.read_text()
     path.write_text(f"{shorter}\n§\nIts agent added this, which takes the room.")
     with unchanged(path.read_text):
         for more in ((), ("--dry-run",)):
-            cli("undo", path, run, *more).ends(10, "its agent reads at most 2200")
+            cli("undo", path, run, *more).ends(10, "the limit of its agent is 2200")
     assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
     path.write_text(shorter)
     assert cli("undo", path, run).code == 0
