@@ -101,7 +101,7 @@ class Place:
         yield self.named
 
     def write_back(self) -> dict[str, str]:
-        """Write what became of the memory file; return why proposals are stale, by their keys.
+        """Write what became of the memory file; return why proposals were withdrawn, by their keys.
 
         Raises `StoreError`.
         """
