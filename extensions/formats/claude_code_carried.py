@@ -105,12 +105,11 @@ def restore_lines(lines: list[str], images: Sequence[Image], lost: Collection[st
     own = [(image["place"], image["line"], image["above"]) for image in images if image["line"]]
     again = [(*place, []) for image in images for place in image.get("again", ())]
     for place, line, above in sorted(own + again):
-        for near in reversed(above):
-            if near in lines:
-                same = (at for at, known in enumerate(lines, start=1) if known == near)
-                place = min(same, key=lambda at: abs(at - place))
-                break
-        lines[place:place] = without([line], lost)
+        near = next((known for known in reversed(above) if known in lines), None)
+        same = [at for at, known in enumerate(lines, start=1) if known == near]
+        # Without any of the lines above it, it is the first.
+        at = min(same, key=lambda at: abs(at - place), default=0 if above else place)
+        lines[at:at] = without([line], lost)
     if lines and any(image.get("has_end") is False for image in images):
         lines[-1] = lines[-1].rstrip("\r\n")
 
