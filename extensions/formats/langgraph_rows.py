@@ -142,12 +142,15 @@ class StoreRows(OpenDatabase):
     def bring_back(self, image: Image) -> str:
         """Move it to where it was."""
         key = str(image["key"])
-        at = place_of(key)
+        prefix, name = at = place_of(key)
         if "row" not in image:
-            self.move((_archive(at[0]), str(image["archived"])), at)
+            # Images of earlier versions have no name: a memory kept its own in the archive.
+            self.move((_archive(prefix), str(image.get("archived", name))), at)
             return key
-        self._insert(at, *image["row"])
-        for field, text, *times in image["vectors"]:
+        # Images of earlier versions begin with the namespace and the name.
+        self._insert(at, *image["row"][-3:])
+        for kept in image.get("vectors", ()):
+            field, text, *times = kept[-4:]
             self._insert_vector(at, field, self.vectors.from_image(text), *times)
         return key
 
