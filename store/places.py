@@ -27,12 +27,12 @@ class Address(PosixPath):
 
 @dataclass(frozen=True)
 class Budget:
-    """How much of a file its agent reads, in characters or lines."""
+    """How full a file is, and the limit of its agent, in characters, lines or bytes."""
 
     used: int
     most: int
     unit: str
-    # Whether its agent refuses a fuller file; else it only leaves the rest unread.
+    # Whether also an undo must keep it, unless the file was as full before.
     is_hard: bool = False
     # The tokens of it that each session of its agent loads.
     tokens: int = 0
@@ -101,7 +101,7 @@ class Place:
         yield self.named
 
     def write_back(self) -> dict[str, str]:
-        """Write what became of the memory file; return why proposals are stale, by their keys.
+        """Write what became of the memory file; return why proposals were withdrawn, by their keys.
 
         Raises `StoreError`.
         """

@@ -60,6 +60,17 @@ def recorded(name: str, path: Path) -> Path:
     return path
 
 
+def make_program(folder: Path) -> None:
+    """Put slowwave into a folder, with hooks that show something on a slow machine, too."""
+    program = folder / "slowwave"
+    code = (
+        "import slowwave.extensions.formats.hook as hook; hook._MAX_SECONDS = 600; "
+        "from slowwave.cli.__main__ import main; main()"
+    )
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
+    program.chmod(0o755)
+
+
 def mirrored(folder: Path, **attributes: object) -> Mirror:
     """Mirror a folder of Claude Code, with attributes of its format."""
     format = format_named("claude-code")

@@ -60,15 +60,15 @@ def settable_options(command: Any) -> Iterator[TyperOption]:
 
 
 def config_for_file(context: typer.Context, value: Path | None) -> Path | None:
-    """Return FILE or its address; read the config file next to it, unless --config names one."""
+    """Return FILE or its address; note the config file next to it for `read_named`."""
     if value is None:
         return None
     address = address_named(context, value)
     value = _unlike_option(value)
     path = config_path(value)
     # A dangling link is an error, not an absent file.
-    if address is None and _CONFIG not in context.meta and os.path.lexists(path):
-        _read(context, path)
+    if address is None and os.path.lexists(path):
+        context.meta.setdefault(_CONFIG, path)
     return address or value
 
 
@@ -106,9 +106,9 @@ def config_path(file: Path) -> Path:
 
 
 def read_named(context: typer.Context, value: Path | None) -> Path | None:
-    """Read the config file that --config names."""
-    if value is not None:
-        _read(context, value)
+    """Read the config file of --config, else the one next to FILE, whose callback comes first."""
+    if (path := value or context.meta.get(_CONFIG)) is not None:
+        _read(context, path)
     return value
 
 

@@ -250,11 +250,11 @@ def write_back(
     place: Place, memory_file: Path, outcome: Outcome, options: CycleOptions
 ) -> tuple[Outcome, StoreError | None, Budget | None]:
     """Write back the changes of a night; return why that failed, and how full the place is."""
-    from slowwave.consolidation.running.outcome import without_stale
+    from slowwave.consolidation.running.outcome import without_withdrawn
 
     try:
-        stale = place.write_back()
-        outcome = without_stale(outcome, stale, memory_file, options.tenants)
+        withdrawn = place.write_back()
+        outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
         return outcome, None, _fit(place, outcome, options)
     except StoreError as error:
         if not place.outlives_a_failed_write:

@@ -119,8 +119,8 @@ def _budget(
         if dry_run:
             used = f"has {before.used:,} ({after.used:,} after this plan)"
     aim = "" if after.target is None else f" and should have at most {after.target:,}"
-    loads = f"The agent loads at most {after.most:,} {after.unit} of {after.file}"
-    lines = [f"{loads}, which {used}{aim}."]
+    limit = f"The limit of the agent is {after.most:,} {after.unit} of {after.file}"
+    lines = [f"{limit}, which {used}{aim}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
         lines.append(f"  {entries} shortened, without loss ({named(after.shortened)}).")
@@ -130,9 +130,7 @@ def _budget(
             reason = "entries are shortened only by a complete run without --review always"
         lines.append(f"  ! {excess:,} too many: {reason}.")
     if after.used > after.most:
-        lines.append(
-            f"  ! The agent never loads the last {after.used - after.most:,} {after.unit}."
-        )
+        lines.append(f"  ! {after.used - after.most:,} {after.unit} above the limit.")
         if after.target is None and after.all_bytes is not None:
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
             hint = f"  Preview which entries can be shortened without loss: {command}"

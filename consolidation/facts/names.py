@@ -41,8 +41,6 @@ def find_names(text: str) -> tuple[Name, ...]:
 
 def _names(text: str) -> Iterator[Name]:
     for match in _WORD.finditer(text):
-        if match.group().islower():
-            continue
         word = _POSSESSIVE.sub("", match.group())
         if not any(map(str.isupper, word)) or word == "I" or word[:2] in ("I'", "I’"):
             continue
@@ -74,31 +72,31 @@ class Vocabulary:
     def __init__(self, texts: list[str]) -> None:
         """Index the words of texts."""
         self._words: set[str] = set()
-        self._initials: set[str] = set()
+        self._initials = ""
         for text in texts:
             words = [fold(word) for word in re.findall(r"\w+", text)]
             self._words.update(words, (first + second for first, second in pairwise(words)))
-            letters = "".join(word[0] for word in words)
-            self._initials.update(
-                letters[at : at + size]
-                for size in (2, 3, 4, 5)
-                for at in range(len(letters) - size + 1)
-            )
+            self._words.update(map(fold, _words_with_case(text)))
+            self._initials += f" {''.join(word[0] for word in words)}"
         self._stems = {stem(word) for word in self._words}
 
     def has(self, name: str) -> bool:
         """Whether a word occurs in any case, inflection or hyphenation, or as an abbreviation."""
-        parts = [fold(part) for part in re.findall(r"\w+", name)]
-        if name.isupper() and "".join(parts) in self._initials:
+        parts = [fold(part) for part in _words_with_case(name)]
+        joined = "".join(parts)
+        if name.isupper() and 1 < len(joined) <= 5 and joined in self._initials:
             return True
-        return self._has("".join(parts)) or all(map(self._has, parts))
+        return self._has(joined) or all(map(self._has, parts))
 
     def _has(self, word: str) -> bool:
-        return (
-            word in self._words
-            or stem(word) in self._stems
-            or word.removesuffix("s") in self._words
-        )
+        is_there = word in self._words or word.removesuffix("s") in self._words
+        return is_there or stem(word) in self._stems
+
+
+def _words_with_case(text: str) -> list[str]:
+    """Return words without letters that have no case: in Chinese, no space separates a name."""
+    cased = (" " if at.isalpha() and at.lower() == at.upper() else at for at in text)
+    return re.findall(r"\w+", "".join(cased))
 
 
 @lru_cache(maxsize=65_536)

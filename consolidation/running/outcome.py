@@ -14,6 +14,7 @@ from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog
+from slowwave.store.ledger import read_decisions
 from slowwave.store.memories import Counts, count_memories, select_consolidated_tenants
 
 from .phases import AgeingResult, PurgeResult
@@ -185,29 +186,32 @@ def _count_suspect_rejections(outcome: Outcome) -> int:
     """Count the rejected drafts that a person should look at.
 
     These are the plan's own drafts, and a model's if nothing of it was applied: a model that is
-    only ever rejected may be broken or hostile.
+    only ever rejected may be broken or hostile. What another agent's file refused was inserted.
     """
-    rejected = [result.proposal for result in outcome.results if result.state == "rejected"]
+    found = [result for result in outcome.results if result.state == "rejected"]
+    rejected = [result.proposal for result in found if result.derived is None]
     planned = sum(not proposal.by_model for proposal in rejected)
-    is_useful = any(
-        result.proposal.by_model and result.state == "applied" for result in outcome.results
-    )
+    is_useful = any(each.proposal.by_model and each.state == "applied" for each in outcome.results)
     return planned if is_useful else len(rejected)
 
 
-def without_stale(
-    outcome: Outcome, stale: Mapping[str, str], path: Path, tenants: Sequence[str]
+def without_withdrawn(
+    outcome: Outcome, withdrawn: Mapping[str, str], path: Path, tenants: Sequence[str]
 ) -> Outcome:
-    """Mark proposals as stale that could not be written to another agent's file.
+    """Mark proposals that could not be written to another agent's file, as the ledger does.
 
-    stale: the reason by proposal id. Raises `StoreError`.
+    withdrawn: the reason by proposal id. Raises `StoreError`.
     """
-    if not stale:
+    if not withdrawn:
         return outcome
+    with open_reading(path) as file:
+        made = read_decisions(file, outcome.run_id or "")
+    rejected = {decision.key for decision in made if decision.state == "rejected"}
     results = list(outcome.results)
     for index, result in enumerate(results):
-        if result.proposal.id in stale:
-            results[index] = replace(result, state="stale", why=stale[result.proposal.id])
+        if (why := withdrawn.get(result.proposal.id)) is not None:
+            is_final = result.proposal.id in rejected
+            results[index] = replace(result, state="rejected" if is_final else "stale", why=why)
     outcome = replace(outcome, results=tuple(results))
     aged = any(phase.leaving for phase in outcome.aged)
     if not (outcome.states["applied"] or aged or outcome.purged.ids or outcome.queued_parts.runs):

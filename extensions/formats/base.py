@@ -21,8 +21,8 @@ Put = TypeVar("Put")
 # Spells an entry with its own marks and with those of other entries.
 Inherit = Callable[[str, Sequence[str]], str]
 
-# How many characters of a text an error shows.
-_MAX_SHOWN = 60
+# How many characters of a text an error shows, and how many names.
+_MAX_SHOWN, _MAX_NAMED = 60, 5
 
 
 class Unreadable(UnusableFile):
@@ -252,7 +252,7 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
-            f"{path} would have {after} {budget.unit}; its agent reads at most {budget.most}.",
+            f"{path} would have {after} {budget.unit}; the limit of its agent is {budget.most}.",
             "Shorten the file first, or have its agent shorten it.",
         )
 
@@ -260,6 +260,12 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
 def shortened(text: str) -> str:
     """Return a text as an error or a remark shows it."""
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def first_few(names: Sequence[str]) -> str:
+    """Return the first names as a remark lists them, and how many there are more."""
+    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+    return f"{', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def refuse_losses(

@@ -33,7 +33,16 @@ from .base import (
     refuse_losses,
     refuse_too_full,
 )
-from .claude_code_carried import bodies, carry, inherited, revised, revised_lines, undone, without
+from .claude_code_carried import (
+    bodies,
+    carry,
+    inherited,
+    restore_lines,
+    revised,
+    revised_lines,
+    undone,
+    without,
+)
 from .claude_code_files import (
     INDEX,
     MARK,
@@ -142,12 +151,10 @@ class _OpenFolder(OpenFile):
         lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))
         unlisted = [*self._unlisted, *(file for name, file in self._before.items() if name in lost)]
         lines += map(index_line, unlisted)
-        coming = sorted(change.put, key=lambda new: int((new.image or {"place": -1})["place"]))
+        restored = [new.image for new in change.put if new.image is not None]
+        coming = sorted(change.put, key=lambda new: new.image is not None)
         made = put_each(coming, lambda new: self._insert(new, lines))
-        again = (tuple(place) for new in coming for place in (new.image or {}).get("again", ()))
-        for place, line in sorted(again):
-            lines.insert(place, line)
-        lines[:] = without(lines, undone(change))
+        restore_lines(lines, restored, undone(change))
         gone = {file.name for file in self._gone} - self._new.keys()
         for memory, carried in carry(change, self._files, made, gone, lines).items():
             images[memory] |= {"carried": carried} if carried else {}
@@ -158,7 +165,7 @@ class _OpenFolder(OpenFile):
         former = budgets("".join(self._lines))
         self._lines = ended(line for line in lines if listed_name(line) not in gone)
         self._removes_index = not self._lines and any(
-            new.image is not None and new.image.get("has_index") is False for new in coming
+            image.get("has_index") is False for image in restored
         )
         for before, after in zip(former, budgets("".join(self._lines)), strict=True):
             refuse_too_full(self._path / INDEX, before, after.used, change)
@@ -246,6 +253,7 @@ class _OpenFolder(OpenFile):
             # A file may be listed more than once.
             "again": [(place, self._lines[place]) for place in places[1:]],
             "has_index": self._index is not None,
+            "has_end": not self._lines or self._lines[-1].endswith("\n"),
         }
 
     def _insert(self, new: New, lines: list[str]) -> File:
@@ -265,20 +273,12 @@ class _OpenFolder(OpenFile):
         return self._rewrite(kept, new, replaced, lines)
 
     def _restore(self, image: Image, lines: list[str]) -> File:
-        """Restore a file, and its line where it was, or after those that were above it."""
+        """Restore a file, but not its lines."""
         name, content = str(image["name"]), str(image["content"]).encode()
         modified_ns = int(image["modified_ns"])
         if name in self._before and self._before[name] not in self._gone:
             self._move(self._before[name], lines)
         self._new[name] = content, modified_ns
-        lines[:] = without(lines, image.get("carried", ()))
-        here = [at for at, line in enumerate(lines) if listed_name(line) == name]
-        lines[:] = [line for line in lines if listed_name(line) != name]
-        if image["line"] is not None:
-            above = [at for at, line in enumerate(lines, start=1) if line in image["above"]]
-            place = int(image["place"])
-            at = max(above, default=0 if place <= _NEAR else place)
-            lines.insert(here[0] if here else at, str(image["line"]))
         return parsed(name, content, modified_ns)
 
     def _move(self, file: File, lines: list[str]) -> None:

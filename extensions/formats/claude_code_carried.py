@@ -13,7 +13,7 @@ from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.store.records import content_hash
 
-from .base import Change
+from .base import Change, Image
 from .claude_code_files import File, listed_name, says
 from .claude_code_index import MAX_HOOK, hook_in, hook_of, index_line, with_hook
 
@@ -92,6 +92,28 @@ def without(lines: Iterable[str], carried: Collection[str]) -> list[str]:
     return [line for line in lines if content_hash(line.rstrip()) not in carried]
 
 
+def restore_lines(lines: list[str], images: Sequence[Image], lost: Collection[str]) -> None:
+    """Restore the lines of removed files where they were, or below the same line as before.
+
+    lost: the hashes of lines that are not restored.
+    """
+    names = {image["name"] for image in images}
+    carried = {line for image in images for line in image.get("carried", ())}
+    lines[:] = without(
+        (line for line in lines if listed_name(line) not in names), carried | {*lost}
+    )
+    own = [(image["place"], image["line"], image["above"]) for image in images if image["line"]]
+    again = [(*place, []) for image in images for place in image.get("again", ())]
+    for place, line, above in sorted(own + again):
+        near = next((known for known in reversed(above) if known in lines), None)
+        same = [at for at, known in enumerate(lines, start=1) if known == near]
+        # Without any of the lines above it, it is the first.
+        at = min(same, key=lambda at: abs(at - place), default=0 if above else place)
+        lines[at:at] = without([line], lost)
+    if lines and any(image.get("has_end") is False for image in images):
+        lines[-1] = lines[-1].rstrip("\r\n")
+
+
 def bodies(files: Sequence[File]) -> str:
     """Return the texts of files as one."""
     return "\n\n".join(file.body for file in files)
@@ -121,7 +143,7 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
                 kept = text if text and is_listed else hook
                 if more := unsaid(gone.description, hook):
                     joint = " " if kept.endswith(".") else "; "
-                    kept = f"{kept}{joint}{more}" if kept else more
+                    kept = more if says(more, kept) else f"{kept}{joint}{more}"
                 lines[place] = linked if kept == hook else with_hook(linked, kept)
                 carried.append(lines[place])
     if text := unsaid(gone.description):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from slowwave.store.records import in_utc, timestamp
 
-from .base import Record, Unreadable
+from .base import Record, Unreadable, first_few
 from .text_file import decoded, lines_of, read_bytes
 
 # The version that slowwave was tried with.
@@ -35,8 +35,6 @@ _FIELDS = frozenset(
 )
 # Words of a fact in a file name.
 _NAME_WORDS = 6
-# How many files a remark names.
-_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -212,7 +210,7 @@ def refuse_another_version(folder: Path, files: Sequence[File], lines: Sequence[
     if not files and (names := other_files(folder)):
         raise Unreadable(
             f"No file in {folder} is a memory as Claude Code {VERSION} writes it: "
-            f"{shorten(names)}.",
+            f"{first_few(names)}.",
             hint,
         )
     entries = [line for line in lines if line.strip() and not line.startswith("#")]
@@ -222,9 +220,3 @@ def refuse_another_version(folder: Path, files: Sequence[File], lines: Sequence[
             "- [title](file.md) — fact.",
             hint,
         )
-
-
-def shorten(names: Sequence[str]) -> str:
-    """Return the first of some names, and how many more there are."""
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return f"{', '.join(names[:_MAX_NAMED])}{more}"

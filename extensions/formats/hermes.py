@@ -1,7 +1,7 @@
 """Hermes Agent's MEMORY.md and USER.md: entries with a line of "§" between them.
 
-hermes-agent 0.19.0. The file must equal its entries joined, without a line feed at the end;
-otherwise its tool detects "external drift" and refuses changes. It reads CRLF as a line feed.
+hermes-agent 0.19.0. The file, without blank ends, must equal its entries joined; otherwise its tool
+detects "external drift" and refuses changes. It reads CRLF as a line feed.
 """
 
 from __future__ import annotations
@@ -49,19 +49,20 @@ class Hermes(TextFormat):
         mark, text = split_byte_order_mark(text)
         end = _line_end(text)
         separator = _SEPARATOR.replace("\n", end)
-        texts = text.split(separator) if text else []
-        if any(entry != entry.strip() or not entry for entry in texts):
+        texts = [entry.strip() for entry in text.split(separator)] if text.strip() else []
+        joined = separator.join(texts)
+        if text.strip() != joined or not all(texts):
             raise Unreadable(
                 f"{path} is not in Hermes' format: an entry is empty or has spaces around it.",
                 "Let the agent change an entry, or remove the spaces.",
             )
         entries = [Entry(entry.replace(end, "\n"), entry) for entry in texts]
-        return Document([mark, Block(path.resolve().name, separator, entries)])
+        start = text.find(joined)
+        block = Block(path.resolve().name, separator, entries)
+        return Document([mark, text[:start], block, text[start + len(joined) :]])
 
     def spell(self, new: New, document: Document) -> str:
-        """Return the text; a line of § alone would split it in two."""
-        if _SEPARATOR in f"\n{new.text}\n":
-            raise Unreadable("An entry cannot contain a line of § alone.")
+        """Return the text with the line ends of the file."""
         return new.text.strip().replace("\n", _line_end(document.text))
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:

@@ -44,13 +44,9 @@ def format_named(name: str) -> Format:
         from .table import UserTable
 
         return UserTable(name.removeprefix(_TABLE))
-    if (found := own_formats().get(name)) is not None:
-        return found()
-    points = {point.name: point for point in entry_points(group=GROUP)}
-    if name not in points:
-        known = ", ".join(own_formats() | points)
-        raise NotFound(f"There is no format '{name}'.", f"Available: {known}.")
-    kind: type[Format] = points[name].load()
+    kind = own_formats().get(name) or all_formats().get(name)
+    if kind is None:
+        raise NotFound(f"There is no format '{name}'.", f"Available: {', '.join(all_formats())}.")
     return kind()
 
 

@@ -47,7 +47,6 @@ _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
-_NOT_IN_A_LINE = re.compile(r"[\n\r]|<!--")
 # A line that begins something, instead of continuing the bullet above it.
 _BEGINNING = re.compile(r"[-*+] |\d+[.)] |#{1,6} |```|~~~|<!--|>|\||---|\*\*\*|___")
 
@@ -104,8 +103,6 @@ class Markdown(TextFormat):
 
     def spell(self, new: New, document: Document) -> str:
         """Return a bullet like the first one of the file."""
-        if _NOT_IN_A_LINE.search(new.text):
-            raise Unreadable("A bullet cannot have several lines or contain a comment.")
         raws = [entry.raw for block in document.blocks for entry in block.entries]
         like = _BULLET.match(raws[0].split("\n")[-1]) if raws else None
         end = "\r" if raws and raws[0].endswith("\r") else ""

@@ -103,7 +103,7 @@ class _Memories(OpenSqlite):
         self._insert(row | {"content_hash": now, "content": new.text})
         removed = self._vectors.remove(row["id"])
         self._vectors.insert(row["id"], vector, row["store"])
-        self._supersede_by(key, now)
+        self._supersede(key, now, "superseded_by")
         return now, {"vector": _to_text(removed)}
 
     def retire(self, leaving: Leaving) -> Image:
@@ -114,7 +114,7 @@ class _Memories(OpenSqlite):
         if _is_ours(row["metadata"]) and (successor is None or leaving.is_rewritten):
             image |= {"row": row, "vector": _to_text(self._vectors.remove(row["id"]))}
             self._delete(key)
-            self._supersede_by(key, successor)
+            self._supersede(key, successor, "superseded_by")
             return image
         if successor is not None:
             self._supersede(key, successor)
@@ -236,17 +236,10 @@ class _Memories(OpenSqlite):
             )
         self.db.execute("DELETE FROM memories WHERE content_hash = ?", [key])
 
-    def _supersede(self, key: str, successor: str | None) -> None:
-        """Let another row supersede a row; None shows it."""
-        self.db.execute(
-            "UPDATE memories SET superseded_by = ? WHERE content_hash = ?", [successor, key]
-        )
-
-    def _supersede_by(self, key: str, successor: str | None) -> None:
-        """Let another row supersede the rows that a row superseded; None shows them."""
-        self.db.execute(
-            "UPDATE memories SET superseded_by = ? WHERE superseded_by = ?", [successor, key]
-        )
+    def _supersede(self, key: str, successor: str | None, where: str = "content_hash") -> None:
+        """Let another row supersede a row, or those that it superseded; None shows them."""
+        sql = f"UPDATE memories SET superseded_by = ? WHERE {where} = ?"
+        self.db.execute(sql, [successor, key])
 
     def _restore_vector(self, rowid: int, image: Image) -> None:
         if image["vector"] is not None:

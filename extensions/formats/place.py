@@ -67,7 +67,7 @@ class MirroredPlace(Place):
             yield self.mirror.state
 
     def write_back(self) -> dict[str, str]:
-        """Write the changes of the mirror; return why proposals are stale, by their keys.
+        """Write the changes of the mirror; return why proposals were withdrawn, by their keys.
 
         Raises `StoreError`; the next command that changes something writes them then.
         """

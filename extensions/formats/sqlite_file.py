@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,14 +19,12 @@ from slowwave.store.erasing import clean_database
 from slowwave.store.file import identity_of
 from slowwave.store.opening import is_database, open_database
 
-from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, shortened
+from .base import Change, ChangedMeanwhile, Record, Unreadable, Written, first_few, shortened
 from .database import DatabaseFormat, OpenDatabase
 from .vector_model import LentModel
 
 # How long we wait for the agent's writes, in seconds at a time; `retry_while_busy` tries again.
 _SECONDS = 0.2
-# How many memories a remark names.
-_MAX_NAMED = 3
 
 
 class OpenSqlite(OpenDatabase):
@@ -141,12 +139,6 @@ class SqliteFormat(DatabaseFormat):
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
-
-
-def first_few(names: Sequence[str]) -> str:
-    """Return the first names as a remark lists them, and how many there are more."""
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return f"{', '.join(names[:_MAX_NAMED])}{more}"
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from slowwave.store.connection import translate_errors
 from slowwave.store.opening import is_database
 from slowwave.store.validate import is_foreign_file
 
-from .sqlite_file import SqliteFormat, first_few, looking
+from .base import first_few
+from .sqlite_file import SqliteFormat, looking
 from .table_columns import columns_of, tables_of
 from .table_rows import Named, OpenTable
 
@@ -26,6 +27,7 @@ class UserTable(SqliteFormat):
     holds = "a row"
     may_need_vectors = False
     deletes_rows = True
+    schema_query = "SELECT NULL"  # the schema is the user's
 
     def __init__(self, spec: str) -> None:
         """spec: TABLE:COLUMN, and the other columns. Raises wrong usage."""
@@ -88,10 +90,6 @@ class UserTable(SqliteFormat):
             return None  # a dry run shows what a memory file with its memories would get
         with translate_errors(path), looking(path) as db:
             return OpenTable(db, path, self._named).no_new_texts_reason()
-
-    def schema_number(self, path: Path) -> int | None:
-        """Return None: the schema is the user's."""
-        return None
 
     def _open(self, db: sqlite3.Connection, path: Path, writes: bool) -> OpenTable:
         """Return an open table; if `writes`, try first whether a row can be marked as deleted."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -24,6 +25,7 @@ from .base import (
     Written,
     refuse_losses,
     refuse_too_full,
+    shortened,
 )
 from .document import Document, Editor
 
@@ -80,8 +82,9 @@ class OpenText(OpenFile):
         text = self._document.text
         reparsed = self._format.parse(text, self._path)
         now = reparsed.records()
-        if sorted(record.text for record in now) != sorted(texts):
-            raise Unreadable(f"{self._path} cannot store this text in its format.")
+        wanted, found = Counter(texts), Counter(record.text for record in now)
+        if wrong := (wanted - found) | (found - wanted):
+            raise Unreadable(f"{self._path} cannot store '{shortened(min(wrong))}' in its format.")
         refuse_losses(self.records, change, written, [record.key for record in now])
         budget = self._format.budget(self._path)
         if budget is not None:

@@ -36,12 +36,19 @@ def test_settings_have_an_order_of_precedence(
     assert tenant_of(memory_file, cli, memory_file, "--tenant", "from-line") == "from-line"
 
 
-def test_a_specified_config_replaces_the_one_next_to_the_file(memory_file: Path, cli: Cli) -> None:
-    memory_file.with_name("slowwave.toml").write_text('tenant = "beside"\n')
+@pytest.mark.parametrize("beside", ['tenant = "beside"\n', "tenant = broken"])
+def test_a_specified_config_is_the_only_one_read(
+    beside: str, memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_file.with_name("slowwave.toml").write_text(beside)
     named = memory_file.with_name("other.toml")
     named.write_text('tenant = "named"\n')
     for arguments in ((memory_file, "--config", named), ("--config", named, memory_file)):
         assert tenant_of(memory_file, cli, *arguments) == "named"
+    monkeypatch.setenv("SLOWWAVE_CONFIG", str(named))
+    assert tenant_of(memory_file, cli, memory_file) == "named"
+    monkeypatch.setenv("SLOWWAVE_FILE", str(memory_file))
+    cli("maintain", "--dry-run").ends(0)
 
 
 def test_settings_of_a_link_are_next_to_the_file_that_it_leads_to(

@@ -116,6 +116,7 @@ def test_all_spellings_of_a_value_support_each_other(spellings: tuple[str, ...])
         ("ask Marta", "ask Hanne", "name"),
         ("Dagmar is the owner of it", "Dagny is the owner of it", "name"),
         ("use GraphQL for it", "use REST for it", "name"),
+        ("服务器使用Redis缓存", "服务器使用缓存", "name"),
         ("a\u200bb", "ab", "invisible"),
     ],
 )
@@ -167,6 +168,8 @@ def test_relative_dates_are_resolved_by_the_day_of_the_source(text: str, source:
         ("Tuesday, 9 March, 2 h, 250 euros", "Dienstag, 9. März, zwei Stunden, 250 Euro"),
         ("Das ist die Pumpe im Keller.", "The pump is in the cellar."),
         ("Le 9 mars, 2 heures par jour.", "le 9 mars : deux heures par jour"),
+        ("服务器使用Redis缓存", "我们用Redis做缓存"),
+        ("サーバーは Redis を使う", "Redisを使うサーバー"),
     ],
 )
 def test_another_language_is_not_a_fault(text: str, source: str) -> None:

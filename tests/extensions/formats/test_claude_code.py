@@ -165,7 +165,7 @@ def test_a_line_above_the_session_limit_is_undone(folder: Path, embedder: Senten
         write_rule(mirror.state, embedder)
         stale = mirror.settle(NOW)
         assert list(stale) == ["proposal-1"]
-        assert "its agent reads at most 200" in stale["proposal-1"]
+        assert "the limit of its agent is 200" in stale["proposal-1"]
     assert mirror.settle(NOW) == {}
 
 

@@ -334,7 +334,7 @@ def test_the_report_compares_the_size_with_the_limit(sample: tuple[str, Path], c
     unit, most = {"hermes": ("characters", 2_200), "markdown": ("lines", 200)}[name]
     assert (budget["unit"], budget["most"]) == (unit, most)
     assert (
-        f"The agent loads at most {most:,} {unit} of MEMORY.md, which has"
+        f"The limit of the agent is {most:,} {unit} of MEMORY.md, which has"
         in cli("maintain", path).out
     )
 

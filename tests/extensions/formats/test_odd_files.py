@@ -92,7 +92,7 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
             parts = [*parts, [f"Crate {next(numbers)} holds {'x' * 70}." for _ in range(30)]]
         text = spell(parts, ending, spaced, is_reversed)
         mark = _MARK if has_mark and name != "mcp-server-memory" else ""
-        before = f"{mark}{text}{ending if has_end and name != 'hermes' else ''}".encode()
+        before = f"{mark}{text}{ending if has_end else ''}".encode()
         with TemporaryDirectory() as folder:
             path = Path(folder) / file
             path.write_bytes(before)
@@ -109,17 +109,51 @@ def test_undo_restores_any_file(name: str, cli: Cli, rounds: Callable[[int, int]
     undone()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "B\n§\n§\nA\n§\n§\nA",
+        "§\nA\n§\n§\nA\n",
+        "A\n§\n§\n§\nA\n§\n§\n§\nB",
+        "A\n§\nA\n§\nB\n§",
+        "\n\nA\n§\nB\n§\nA\n\n",
+    ],
+)
+def test_undo_restores_a_hermes_file_with_doubled_separators_or_blank_ends(
+    text: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    before = text.replace("A", _TWINS[0]).replace("B", _TEXTS[2])
+    path.write_text(before)
+    cli("maintain", path, "--format", "hermes").ends(0)
+    assert path.read_text().count(_TWINS[0]) == 1
+    cli("undo", path).ends(0)
+    assert path.read_text() == before
+
+
+@pytest.mark.parametrize("text", ["A\n§\nB\n§\n", "A \n§\nB", "A\n§\n\n§\nB"])
+def test_what_hermes_treats_as_drift_is_refused(text: str, tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text(text)
+    with unchanged(path.read_text):
+        cli("maintain", path, "--format", "hermes").ends(10, "an entry is empty or has spaces")
+
+
 def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
     before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
     assert len(before) > _HERMES_LIMIT
     path.write_text(before)
+    report = cli("maintain", path, "--format", "hermes", "--dry-run").ends(0).out
+    # Hermes loads all of it, and adds nothing more.
+    assert "characters above the limit" in report
+    assert "never loads" not in report
     run = cli("maintain", path, "--format", "hermes", "--json").json["run"]
     shorter = path.read_text()
     path.write_text(f"{shorter}\n§\nIts agent added this, which takes the room.")
     with unchanged(path.read_text):
         for more in ((), ("--dry-run",)):
-            cli("undo", path, run, *more).ends(10, "its agent reads at most 2200")
+            cli("undo", path, run, *more).ends(10, "the limit of its agent is 2200")
     assert cli("log", path, run, "--json").json["run"]["outcome"] == "done"
     path.write_text(shorter)
     assert cli("undo", path, run).code == 0

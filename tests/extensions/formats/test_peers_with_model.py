@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import consolidate, texts_in
+from agents_files import consolidate, make_program, texts_in
 from cli_calls import Cli
 from disturbed import run_concurrent_nights, undo_all
 from model_nights import GATE
@@ -110,7 +109,7 @@ class Program(ABC):
         """Put slowwave on its path."""
         folder = self.home.with_name("bin")
         folder.mkdir()
-        (folder / "slowwave").symlink_to(Path(sys.executable).with_name("slowwave"))
+        make_program(folder)
         self.path = f"{folder}:{self.path}"
 
     @abstractmethod

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import make_file
+from agents_files import make_file, make_program
 from cli_calls import Cli, Ended, in_a_process
 from nights import daily, fill, unchanged
 from places import FORMATS, ROOT
@@ -52,14 +52,7 @@ class Session:
         self.bin = folder / "bin"
         for path in (self.home, self.project, self.bin):
             path.mkdir()
-        program = self.bin / "slowwave"
-        # A hook has a second, in which a slow machine shows nothing.
-        code = (
-            "import slowwave.extensions.formats.hook as hook; hook._MAX_SECONDS = 600; "
-            "from slowwave.cli.__main__ import main; main()"
-        )
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}" "$@"\n')
-        program.chmod(0o755)
+        make_program(self.bin)
 
     @property
     def memory(self) -> Path:

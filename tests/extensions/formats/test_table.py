@@ -257,14 +257,17 @@ def test_no_row_is_added_to_a_table_that_requires_more_than_a_text(
         assert column.split()[0] in ended.err + ended.out
 
 
-def test_a_rejected_row_is_stale(tmp_path: Path, cli: Cli, scripted: tuple[str, ...]) -> None:
+def test_a_row_that_the_table_refuses_is_rejected(
+    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+) -> None:
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
     with unchanged(rows, path, "SELECT * FROM notes"):
         command = ("maintain", path, "--table", "notes:said,deleted=gone", "--json", *scripted)
-        assert [proposal["state"] for proposal in cli(*command).json["proposals"]] == ["stale"]
+        (rejected,) = cli(*command).ends(0).json["proposals"]
+        assert (rejected["state"], "CHECK" in rejected["why"]) == ("rejected", True)
         (run,) = cli("log", path, "--json").json["runs"]
         assert run["states"] == {"rejected": 1}
         assert cli(*command).json["proposals"] == []
