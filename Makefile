@@ -169,4 +169,4 @@ audit: setup
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes $(addprefix --requirement ,$(LOCKS))
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info
