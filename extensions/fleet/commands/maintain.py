@@ -225,7 +225,7 @@ def fleet_maintain(
         database=found.database,
     )
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
-        job = _with_owner(job, Path(folder), count)
+        job = _with_owner(job, Path(folder))
         skipped = partial(_skipped, context, job)
         fleet = Fleet(found, job, _engine(engine, count), archive, chosen, skipped)
         # Ray prints to stdout, which is for the result only.
@@ -322,14 +322,14 @@ def _code(totals: Totals) -> Code:
     return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
-def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
+def _with_owner(job: FleetJob, folder: Path) -> FleetJob:
     """Return the job with the owner of its budget, if it has one."""
     from slowwave.extensions.fleet.budget_owners import OwnerInFile
 
     budget = job.budget
     if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
         return job
-    return replace(job, owner=OwnerInFile(folder, budget, workers))
+    return replace(job, owner=OwnerInFile(folder, budget))
 
 
 def _engine(name: EngineName, workers: int) -> Engine:

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import UsageLimits
 
 # Receipts that are written at a time; those that a kill loses, the next run finds again.
-PORTION = 200
-# Receipts of unchanged files cost nothing to find again.
-_PORTION_UNCHANGED = 50_000
+_PORTION = 1_000
 _BEGIN, _END = "begin.json", "end.json"
 _NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
 _SUFFIX = ".jsonl.gz"
@@ -195,27 +193,23 @@ class ReceiptWriter:
         self.name = name
         self._began = began
         self._shard = shard
-        self._others: list[Receipt] = []
-        self._unchanged: list[Receipt] = []
+        self._receipts: list[Receipt] = []
         self._parts = 0
         objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
 
     def add(self, receipt: Receipt) -> None:
         """Add a receipt, and write a portion once there are enough. Raises `StoreError`."""
-        is_unchanged = receipt.became == "unchanged"
-        receipts = self._unchanged if is_unchanged else self._others
-        receipts.append(receipt)
-        if len(receipts) >= (_PORTION_UNCHANGED if is_unchanged else PORTION):
-            self._write(receipts)
+        self._receipts.append(receipt)
+        if len(self._receipts) == _PORTION:
+            self._write_portion()
 
     def end(self, now: datetime, complete: bool, source: str) -> None:
         """Write the remaining receipts, and the end. Raises `StoreError`.
 
         source: the mark of the source of the files.
         """
-        for receipts in (self._unchanged, self._others):
-            if receipts:
-                self._write(receipts)
+        if self._receipts:
+            self._write_portion()
         summary = {
             "complete": complete,
             "began": timestamp(self._began),
@@ -225,13 +219,13 @@ class ReceiptWriter:
         }
         self._objects.write(f"{self.name}/{_END}", json_text(summary).encode())
 
-    def _write(self, receipts: list[Receipt]) -> None:
+    def _write_portion(self) -> None:
         # A name that is not text is escaped; its receipt is not found again, so the file is due.
         lines = _LINES.encode_lines(
             replace(receipt, key=receipt.key.encode(errors="backslashreplace").decode())
-            for receipt in receipts
+            for receipt in self._receipts
         )
         data = gzip.compress(lines, compresslevel=1)
         self._objects.write(f"{self.name}/part-{self._parts:06d}{_SUFFIX}", data)
         self._parts += 1
-        receipts.clear()
+        self._receipts.clear()
