@@ -65,8 +65,8 @@ class FleetJob:
         """Return the budget with the time that is left, in seconds."""
         if self.deadline is None:
             return self.budget
-        left = max(0.0, (self.deadline - self.clock()).total_seconds())
-        return replace(self.budget, seconds=left)
+        seconds = max(0.0, (self.deadline - self.clock()).total_seconds())
+        return replace(self.budget, seconds=seconds)
 
 
 class Engine(Protocol):

@@ -50,12 +50,12 @@ def receipt_of(
     outcome: has the counts if no run has reported them.
     """
     try:
-        found = _read_state(path, item.last_run, marks)
+        state = _read_state(path, item.last_run, marks)
     except (StoreError, OSError) as error:
         why = why or getattr(error, "message", str(error))
         became = became if became in ("held", "unusable", "interrupted") else "unusable"
         return Receipt(item.key, became, why, last_run=item.last_run)
-    runs, states, until = found.runs, found.states, found.until
+    runs, states, until = state.runs, state.states, state.until
     before, after = _counts(runs, outcome)
     if runs and became == "nothing":
         became = "done"  # by a worker that was killed before it returned
@@ -64,7 +64,7 @@ def receipt_of(
         item.key,
         became,
         why,
-        version=found.version,
+        version=state.version,
         basis=None if until is None else marks.key,
         until=None if until is None else until[0],
         runs=tuple(run.id for run in runs),
@@ -94,13 +94,13 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
     """
     used = [(run.report or {}).get("model") or {} for run in runs]
     costs = [usage.get("cost_usd", 0.0) for usage in used]
-    known = [cost for cost in costs if cost is not None]
+    known_costs = [cost for cost in costs if cost is not None]
     return {
         **{
             name: sum(int(usage.get(name) or 0) for usage in used)
             for name in ("calls", "prompt_tokens", "completion_tokens")
         },
-        "cost": sum(known) if len(known) == len(costs) else None,
+        "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
     }
 
 
@@ -128,10 +128,10 @@ def _read_state(path: Path, after: str | None, marks: IdleMarks) -> _FileState:
             runs = _fleet_runs(file, after)
             counts = count_states(file, after or "") if runs else {}
             states = sum((Counter(counts.get(run.id, {})) for run in runs), start=Counter())
-            found = _FileState(version, runs, states, marks.until(file))
+            state = _FileState(version, runs, states, marks.until(file))
         if version_of(path) == version:
-            return found
-    return replace(found, until=None)
+            return state
+    return replace(state, until=None)
 
 
 def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:

@@ -157,9 +157,9 @@ class Session:
         """Return the numbers of decisions and of pending proposals."""
         counts = Counter(step.state for step in self.steps)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
-        left = sum(self.is_open(key) for key in self.queue)
+        pending = sum(self.is_open(key) for key in self.queue)
         parts.append(
-            f"{counted(left, 'proposal', 'proposals')} pending" if left else "nothing pending"
+            f"{counted(pending, 'proposal', 'proposals')} pending" if pending else "nothing pending"
         )
         return f"{', '.join(parts)}."
 

@@ -99,12 +99,12 @@ class Archive:
 
     def nights(self) -> list[ShardNight]:
         """Return the shards of all runs, the latest first. Raises `StoreError`."""
-        found: dict[str, list[str]] = {}
+        files: dict[str, list[str]] = {}
         for object in () if self._objects is None else self._objects.list():
             name, _, file = object.key.partition("/")
             if _NAME.fullmatch(name) and file:
-                found.setdefault(name, []).append(file)
-        return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
+                files.setdefault(name, []).append(file)
+        return [self._night(name, files[name]) for name in sorted(files, reverse=True)]
 
     def begin(self, began: datetime, shard: Shard) -> ReceiptWriter:
         """Begin the receipts of a run. Raises `StoreError` if nothing can be written there."""
@@ -178,10 +178,10 @@ class Archive:
     def _end(self, key: str) -> dict[str, Any] | None:
         assert self._objects is not None  # noqa: S101 - it has listed the key
         try:
-            found = json.loads(self._objects.read(key))
+            end = json.loads(self._objects.read(key))
         except (ValueError, Gone):
             return None
-        return found if isinstance(found, dict) else None
+        return end if isinstance(end, dict) else None
 
 
 class ReceiptWriter:

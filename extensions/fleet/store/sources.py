@@ -123,11 +123,11 @@ def _bucket(named: str) -> FileSource:
     pattern = re.compile(_pattern(wild)) if wild else None
 
     def listing() -> Iterator[Listed]:
-        for found in objects.list():
-            is_hidden = any(part.startswith(".") for part in found.key.split("/"))
-            is_chosen = pattern.fullmatch(found.key) if pattern else _has_suffix(found.key)
+        for object in objects.list():
+            is_hidden = any(part.startswith(".") for part in object.key.split("/"))
+            is_chosen = pattern.fullmatch(object.key) if pattern else _has_suffix(object.key)
             if is_chosen and not is_hidden:
-                yield found
+                yield object
 
     these = (wild,) if wild else ()
     return FileSource(named, address.rstrip("/"), True, listing, of_these=these)

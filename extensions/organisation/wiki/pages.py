@@ -56,13 +56,13 @@ class _Tenant:
     @cached_property
     def entities(self) -> dict[str, list[Memory]]:
         """The memories that mention each name with a page, by name in alphabetical order."""
-        found: dict[str, list[Memory]] = {}
+        mentions: dict[str, list[Memory]] = {}
         for memory in self.memories.values():
             for name in self.names.get(memory.id, ()):
-                found.setdefault(name, []).append(memory)
+                mentions.setdefault(name, []).append(memory)
         return {
             name: memories
-            for name, memories in sorted(found.items())
+            for name, memories in sorted(mentions.items())
             if sum(memory.status == "active" for memory in memories) >= _MIN_MENTIONS
         }
 
@@ -193,11 +193,11 @@ class _Pages:
         return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
 
     def _source(self, at: PageName, edge: Edge) -> str:
-        there = self._of.memories.get(edge.source_id)
-        if there is not None:
-            return self._link(at, there)
-        kept = edge.source_content or edge.source_id
-        return f"- {as_line(title_of(kept))} (no longer in the file)"
+        source = self._of.memories.get(edge.source_id)
+        if source is not None:
+            return self._link(at, source)
+        text = edge.source_content or edge.source_id
+        return f"- {as_line(title_of(text))} (no longer in the file)"
 
     def _derived(self, at: PageName, edge: Edge) -> str:
         return f"{self._link(at, self._of.memories[edge.derived_id])} ({edge.operation})"
