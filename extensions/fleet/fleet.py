@@ -96,4 +96,4 @@ class Fleet:
         if self.archive is None:
             return {}, []
         keys = (file.key for file in listed)
-        return self.archive.manifest(keys, self.source.marks_of_wider)
+        return self.archive.manifest(keys, self.source.mark)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Receipts that are written at a time; those that a kill loses, the next run finds again.
 _PORTION = 1_000
 _BEGIN, _END = "begin.json", "end.json"
-_NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
+_NAME = re.compile(r"\d{8}T\d{12}Z-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
 _SUFFIX = ".jsonl.gz"
 _LINES, _OF_A_LINE = msgspec.json.Encoder(), msgspec.json.Decoder(Receipt)
 
@@ -70,7 +70,6 @@ class ShardNight:
     """The receipts of one shard of a run."""
 
     name: str
-    began: str
     shard: Shard
     parts: tuple[str, ...]
     # The content of end.json; None if the run was killed, or goes on.
@@ -120,19 +119,18 @@ class Archive:
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
         return ReceiptWriter(self._objects, name, began, shard)
 
-    def manifest(
-        self, keys: Iterable[str], marks: frozenset[str]
-    ) -> tuple[dict[str, Known], list[str]]:
+    def manifest(self, keys: Iterable[str], mark: str) -> tuple[dict[str, Known], list[str]]:
         """Return what the latest receipts say of files, and which receipts cannot be read.
 
-        keys: of the files; marks: of the sources that have all of them. Runs are read from the
-        latest backwards until all files are known, or all shards of a run on such a source are
-        complete. Raises `StoreError`.
+        keys: of the files; mark: of their source. Runs are read from the latest backwards until
+        all files are known, or all shards of a run on that source are complete. Raises
+        `StoreError`.
         """
         wanted = set(keys)
         known: dict[str, Known] = {}
         unreadable: list[str] = []
-        complete: dict[tuple[int, str], set[int]] = {}
+        # The complete shards, by the number of shards of their run.
+        complete: dict[int, set[int]] = {}
         for night in self.nights():
             if not wanted:
                 break
@@ -143,10 +141,10 @@ class Archive:
                         wanted.discard(receipt.key)
                 except StoreError as error:
                     unreadable.append(error.message)
-            if night.is_complete and night.source in marks:
-                ended = complete.setdefault((night.shard.of, night.source), set())
-                ended.add(night.shard.number)
-                if len(ended) == night.shard.of:
+            if night.is_complete and night.source == mark:
+                numbers = complete.setdefault(night.shard.of, set())
+                numbers.add(night.shard.number)
+                if len(numbers) == night.shard.of:
                     break
         return known, unreadable
 
@@ -171,9 +169,7 @@ class Archive:
         assert match is not None  # noqa: S101 - `nights` has matched it
         parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
         end = self._end(f"{name}/{_END}") if _END in files else None
-        return ShardNight(
-            name, match["began"], Shard(int(match["number"]), int(match["of"])), parts, end
-        )
+        return ShardNight(name, Shard(int(match["number"]), int(match["of"])), parts, end)
 
     def _end(self, key: str) -> dict[str, Any] | None:
         assert self._objects is not None  # noqa: S101 - it has listed the key

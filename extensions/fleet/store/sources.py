@@ -52,12 +52,8 @@ class FileSource:
     @property
     def mark(self) -> str:
         """A hash that is the same for two sources of the same files."""
-        return _mark(self.base, *self.of_these)
-
-    @property
-    def marks_of_wider(self) -> frozenset[str]:
-        """The marks of the sources that have all files of this one, and maybe more."""
-        return frozenset((self.mark, _mark(self.base)))
+        names = json_text([self.base, *self.of_these]).encode(errors="surrogateescape")
+        return hashlib.blake2b(names, digest_size=8).hexdigest()
 
     @property
     def receipts(self) -> str:
@@ -76,7 +72,7 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         url = DatabaseUrl.parse(named)
         tenants = Tenants(url, format)
         return FileSource(
-            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.all()), tenants
+            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.versions()), tenants
         )
     if is_bucket(named):
         return _bucket(named)
@@ -106,11 +102,6 @@ def _on_disk(named: str) -> FileSource:
         f"There is no folder, list or file {named}.",
         "SOURCE is a folder, a quoted pattern, a list of paths (- for stdin), or a bucket.",
     )
-
-
-def _mark(*parts: str) -> str:
-    names = json_text(list(parts)).encode(errors="surrogateescape")
-    return hashlib.blake2b(names, digest_size=8).hexdigest()
 
 
 def _bucket(named: str) -> FileSource:

@@ -579,7 +579,7 @@ def test_a_run_over_fewer_files_does_not_forget_the_rest(tmp_path: Path) -> None
     named = (".", "a1.db", ".", "a2.db", "*1.db", "list.txt", "a1.db")
     for night, source in enumerate(source_of(str(tmp_path / name)) for name in named):
         keys = [file.key for file in source.listing()]
-        known, _ = archive.manifest(keys, source.marks_of_wider)
+        known, _ = archive.manifest(keys, source.mark)
         assert {known[key].last_run for key in keys if key in known} == (
             {"the run"} if night else set()
         )
