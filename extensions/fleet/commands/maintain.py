@@ -62,7 +62,7 @@ from .report import (
     fleet_report,
     write_metrics,
 )
-from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
+from .worker import prepare_worker, settings_of_workers, writer_of
 
 if TYPE_CHECKING:
     from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
@@ -220,7 +220,6 @@ def fleet_maintain(
         dry_run,
         own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
         None if max_time is None else began + timedelta(seconds=max_time),
-        utc_now,
         worker_count,
         database=files.database,
     )

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -45,7 +46,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
-from slowwave.extensions.fleet.commands.worker import utc_now, writer_of
+from slowwave.extensions.fleet.commands.worker import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
@@ -146,7 +147,8 @@ def test_a_fleet_opens_a_file_once_more_than_a_single_run(fleet: list[Path]) -> 
     try:
         # With proposals, and without.
         for _ in range(2):
-            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), utc_now())
+            now = datetime.now(UTC)
+            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), now)
             alone = len(opened)
             Worker(job).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
             assert len(opened) - alone == alone + 1 > 1
@@ -583,10 +585,10 @@ def test_a_run_over_fewer_files_does_not_forget_the_rest(tmp_path: Path) -> None
         assert {known[key].last_run for key in keys if key in known} == (
             {"the run"} if night else set()
         )
-        writer = archive.begin(utc_now(), Shard())
+        writer = archive.begin(datetime.now(UTC), Shard())
         for key in keys:
             writer.add(Receipt(key, "nothing", last_run="the run"))
-        writer.end(utc_now(), True, source.mark)
+        writer.end(datetime.now(UTC), True, source.mark)
 
 
 def test_every_option_on_the_page_on_fleets_exists() -> None:
