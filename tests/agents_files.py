@@ -12,10 +12,10 @@ from pathlib import Path
 
 from builders import NOW
 from cli_calls import Cli
+from format_writers import WRITERS
 from nights import execute
 from places import FORMATS, KILLING
 
-from benchmarks.quality.formats import WRITERS
 from slowwave.extensions.formats.base import Change
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror, default_state

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-from . import drafts, life, lookup
+from . import drafts, life
 from .bench import QUALITY, ROOT, Json
 from .model import is_present
 
@@ -61,7 +61,6 @@ def _measure_shared(data: Path) -> None:
     for name in ("drafts3.jsonl", "model-drafts.jsonl"):
         if is_present(data / name):
             drafts.main([str(data / name)])
-            lookup.main([str(data / name)])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """The figures of one night on a life with known answers, with or without a model.
 
-    python -m benchmarks.quality.life FILE.jsonl GOLD.json [--json] [--verbose]
-    python -m benchmarks.quality.life --night assistant|office|lab
-    python -m benchmarks.quality.life --nights
+    python -m benchmarks.quality.life FILE.jsonl GOLD.json [--verbose]
     python -m benchmarks.quality.life ... --model NAME [--api-base URL]
     python -m benchmarks.quality.life ... --replay RECORDING [--checker NAME|none] [--parts 10]
 
@@ -26,7 +24,7 @@ from itertools import product
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from fixtures.night import FLAVOURS, Night, lines, load
+from fixtures.night import Night
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.recording import Recordings, open_recordings
@@ -85,20 +83,16 @@ class LifeResult:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the args lives, and print the figures."""
+    """Measure a life, and print the figures."""
     args = _parser().parse_args(arguments)
+    if absent := [str(path) for path in (args.file, args.gold) if not path.is_file()]:
+        sys.exit(f"absent: {', '.join(absent)}")
     embedder = SentenceEmbedder()
     embedder.encode(["loads the model before the clock starts"])
-    results = {
-        life.name: measure(life, embedder, _writer(args), args.parts) for life in _sources(args)
-    }
-    if args.json:
-        text = json.dumps({name: as_json(result) for name, result in results.items()}, indent=1)
-        sys.stdout.write(text + "\n")
-        return
-    for name, result in results.items():
-        sys.stdout.writelines(f"{line}\n" for line in _cases(name, result, args.verbose))
-    sys.stdout.writelines(f"{line}\n" for line in table(results))
+    life = source_of_files(args.file, args.gold)
+    result = measure(life, embedder, _writer(args), args.parts)
+    sys.stdout.writelines(f"{line}\n" for line in _cases(life.name, result, args.verbose))
+    sys.stdout.writelines(f"{line}\n" for line in table({life.name: result}))
 
 
 def measure(
@@ -184,12 +178,6 @@ def source_of_files(path: Path, gold: Path) -> Source:
     )
 
 
-def source_of_night(flavour: str) -> Source:
-    """Return a night of `fixtures/night` as a life."""
-    known = load(flavour)
-    return Source(flavour, lines(known), gold_of_night(known))
-
-
 def gold_of_night(known: Night) -> Json:
     """Return what is known about a night in the form of a gold file.
 
@@ -241,31 +229,15 @@ def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.life", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", type=Path, nargs="?", help="memories, as for slowwave import")
-    parser.add_argument("gold", type=Path, nargs="?", help="the known answers")
-    parser.add_argument("--night", choices=FLAVOURS, help="a night of fixtures/")
-    parser.add_argument("--nights", action="store_true", help="all nights of fixtures/")
+    parser.add_argument("file", type=Path, help="memories, as for slowwave import")
+    parser.add_argument("gold", type=Path, help="the known answers")
     parser.add_argument("--model", help="the model, as litellm names it")
     parser.add_argument("--api-base", help="the base URL of the model's server")
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
     parser.add_argument("--checker", default="same", help="a model's name, same or none")
     parser.add_argument("--parts", type=int, default=1, help="the number of nights")
-    parser.add_argument("--json", action="store_true", help="print figures and ids as JSON")
     parser.add_argument("--verbose", action="store_true", help="print the texts of what went wrong")
     return parser
-
-
-def _sources(args: argparse.Namespace) -> list[Source]:
-    flavours = FLAVOURS if args.nights else [args.night] if args.night else []
-    sources = [source_of_night(flavour) for flavour in flavours]
-    if args.file and args.gold:
-        absent = [str(path) for path in (args.file, args.gold) if not path.is_file()]
-        if absent:
-            sys.exit(f"absent: {', '.join(absent)}")
-        sources.insert(0, source_of_files(args.file, args.gold))
-    if not sources or (args.file and not args.gold):
-        sys.exit("Specify a file and its gold, --night FLAVOUR or --nights; see --help.")
-    return sources
 
 
 def _stored(path: Path) -> list[Stored]:

@@ -3,7 +3,7 @@
     python -m benchmarks.quality.updates_public [DATA ...]
     python -m benchmarks.quality.updates_public [DATA ...] --model NAME [--api-base URL]
     python -m benchmarks.quality.updates_public [DATA ...] --replay RECORDING [--checker NAME|none]
-    python -m benchmarks.quality.updates_public ... [--record RECORDING] [--json] [--verbose]
+    python -m benchmarks.quality.updates_public ... [--record RECORDING] [--verbose]
 
 DATA is a file with one store per line, by default letta-updates.jsonl of the shared data; each file
 is measured on its own. A store is a tenant; one night runs over all stores of a file.
@@ -31,7 +31,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
@@ -148,10 +148,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results = {path.stem: measure(read_stores(path), embedder, writer) for path in args.data}
     except (ConsolidationError, ValueError) as error:
         sys.exit(str(error))
-    if args.json:
-        figures = {name: asdict(result) for name, result in results.items()}
-        sys.stdout.write(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
-        return
     for name, result in results.items():
         sys.stdout.writelines(f"{name}: {line}\n" for line in _cases(result, args.verbose))
     sys.stdout.writelines(f"{line}\n" for line in columns(results, _FIGURES))
@@ -267,7 +263,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--checker", default="same", help="a model's name, same or none")
     parser.add_argument("--record", type=Path, help="append each answer to this recording")
     parser.add_argument("--replay", type=Path, help="answer from this recording")
-    parser.add_argument("--json", action="store_true", help="print figures and texts as JSON")
     parser.add_argument("--verbose", action="store_true", help="print what is right, too")
     return parser
 

@@ -1,11 +1,9 @@
 """What recall finds before and after one night, compared with baselines.
 
-    python -m benchmarks.recall [--json]
+    python -m benchmarks.recall
     python -m benchmarks.recall --nights
     python -m benchmarks.recall --lives
     python -m benchmarks.recall --data FOLDER
-    python -m benchmarks.recall --locomo locomo10.json --longmemeval longmemeval_s.json
-
     python -m benchmarks.recall ... --replay RECORDING [--checker NAME|none]
 
 Without options: the nights and lives of fixtures/, with the questions in fixtures/recall, and the
@@ -17,7 +15,6 @@ prompts without a recorded answer are written to RECORDING.missing.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import time
@@ -26,16 +23,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.quality.bench import ROOT, Json
-from benchmarks.quality.environment import environment
+from benchmarks.quality.bench import ROOT
 from benchmarks.quality.life import replaying
 from benchmarks.quality.vectors import CachedEmbedder
+from benchmarks.speed.machine import about
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
 from .lives import lives
 from .measured import Result, combine, measure_recall
-from .readers import read_locomo, read_longmemeval
 from .report import EXPLANATIONS, TUNED_ON, tables
 from .sets import QuestionSet, absent, nights, shared
 
@@ -46,26 +42,17 @@ _MIN_WIDTH = 132
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the args files, and print tables or JSON."""
-    parser = _parser()
-    args = parser.parse_args(arguments)
-    for path in (args.locomo, args.longmemeval):
-        if path is not None and not path.is_file():
-            parser.error(f"absent: {path}")
+    """Measure the chosen files, and print tables."""
+    args = _parser().parse_args(arguments)
     data = _data(args)
     embedder = CachedEmbedder(SentenceEmbedder(), _VECTORS, _log)
     console = Console(width=max(_MIN_WIDTH, Console().width))
-    about = _about(args, data, embedder.name)
-    if not args.json:
-        _print_about(console, about)
+    for line in _notes(args, data):
+        console.print(line, soft_wrap=True, highlight=False)
     writer = replaying(args.replay, checker=args.checker) if args.replay else None
     results = [_measure(set_, embedder, writer) for set_ in _question_sets(args, data)]
     results += [*_combined("night", results), *_combined("life", results)]
     embedder.save()
-    if args.json:
-        figures = {result.name: result.figures() for result in results}
-        sys.stdout.write(json.dumps({"environment": about, **figures}, indent=1) + "\n")
-        return
     console.print(*tables(results))
 
 
@@ -77,18 +64,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
     parser.add_argument("--checker", default="same", help="a model's name, same or none")
     parser.add_argument("--data", type=Path, help="the folder of the shared data")
-    parser.add_argument("--locomo", type=Path, help="LoCoMo's locomo10.json")
-    parser.add_argument("--longmemeval", type=Path, help="LongMemEval's longmemeval_s.json")
-    parser.add_argument(
-        "--questions", type=int, metavar="N", help="a sample of --longmemeval, by hash"
-    )
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     return parser
 
 
 def _is_default(args: argparse.Namespace) -> bool:
-    named = (args.nights, args.lives, args.data, args.locomo, args.longmemeval)
-    return not any(named)
+    return not (args.nights or args.lives or args.data)
 
 
 def _log(text: str) -> None:
@@ -96,29 +76,20 @@ def _log(text: str) -> None:
 
 
 def _data(args: argparse.Namespace) -> Path | None:
-    """Return the folder of the shared data, None if it does not exist or was not args."""
+    """Return the folder of the shared data, None if it does not exist or was not requested."""
     folder: Path | None = args.data
     if _is_default(args):
         folder = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
     return folder if folder is not None and folder.is_dir() else None
 
 
-def _about(args: argparse.Namespace, data: Path | None, embedder: str) -> Json:
-    missing = absent(data) if _is_default(args) or args.data else []
-    return {
-        **environment(embedder),
-        "tuned on": list(TUNED_ON),
-        "measured": list(EXPLANATIONS),
-        "rounds": "1: a night is deterministic; intervals are 95%, from a paired bootstrap over "
-        "the questions",
-        "missing shared data": missing or ("nothing" if data else "not requested"),
-    }
-
-
-def _print_about(console: Console, about: Json) -> None:
-    for name, value in about.items():
-        for line in value if isinstance(value, list) else [value]:
-            console.print(f"{name}: {line}", soft_wrap=True, highlight=False)
+def _notes(args: argparse.Namespace, data: Path | None) -> Iterator[str]:
+    """Yield what the figures were measured with, and what they mean."""
+    yield about()
+    yield from TUNED_ON
+    yield from EXPLANATIONS
+    if missing := absent(data) if _is_default(args) or args.data else []:
+        yield f"Absent: {', '.join(missing)}."
 
 
 def _question_sets(args: argparse.Namespace, data: Path | None) -> Iterator[QuestionSet]:
@@ -128,10 +99,6 @@ def _question_sets(args: argparse.Namespace, data: Path | None) -> Iterator[Ques
         yield from lives()
     if data is not None:
         yield from shared(data)
-    if args.locomo is not None:
-        yield read_locomo(args.locomo)
-    if args.longmemeval is not None:
-        yield read_longmemeval(args.longmemeval, args.questions)
 
 
 def _measure(set_: QuestionSet, embedder: CachedEmbedder, writer: Writer | None) -> Result:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from benchmarks.quality.bench import Json
 from benchmarks.quality.files import NOW, memory_file
 from benchmarks.quality.known_answers import Gold, are_two_values, holds
 from slowwave.consolidation.evaluation.measures import (
@@ -55,9 +54,6 @@ STALE = "stale_at_10"
 class Hint:
     """A hint that one of the first hits is older than another memory, or contradicts it."""
 
-    question: str
-    text: str
-    later: str
     # Whether a run or a person decided that the hit is older.
     is_decided: bool
     # Whether they give one subject two values; None if that is not known.
@@ -82,31 +78,6 @@ class Result:
     seconds: float
     # The share of questions about the world that find nothing.
     silent: float
-
-    def figures(self) -> Json:
-        """Return everything as JSON."""
-        return {
-            "questions": len(self.questions),
-            "omitted": self.without_evidence,
-            "memories before": self.memories_before,
-            "memories after": self.memories_after,
-            **{search: self.means(search) for search in self.searches},
-            **{
-                pair: {name: vars(self.difference(pair, name)) for name in NAMES}
-                for pair in self.pairs()
-            },
-            "recall_at_10 by type": self.by_type("recall_at_10"),
-            "questions about an old value": len(self._about_old()),
-            "stale after": [
-                self.questions[index].id
-                for index in self._about_old()
-                if self.searches[BY_TEXT][index].stale_at_10
-            ],
-            "hints": {time: [vars(hint) for hint in hints] for time, hints in self.hints.items()},
-            "windows without an answer": self.unanswered,
-            "unrelated questions that find nothing": self.silent,
-            "seconds": round(self.seconds, 1),
-        }
 
     def means(self, search: str) -> dict[str, float | None]:
         """Return the mean of each measure; stale@10 only over questions with an old value."""
@@ -152,9 +123,6 @@ class Result:
         return sum(self.searches[search][index].stale_at_10 for index in indexes) / len(indexes)
 
 
-NAMES = tuple(field.name for field in fields(Measures))
-
-
 def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None = None) -> Result:
     """Run a night on a copy, as `slowwave eval` does, and the baselines on the original.
 
@@ -185,8 +153,8 @@ def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None
                 },
             },
             {
-                BEFORE: list(_hints(asked.gold, trials.questions, trials.before)),
-                AFTER: list(_hints(asked.gold, trials.questions, trial.after)),
+                BEFORE: list(_hints(asked.gold, trials.before)),
+                AFTER: list(_hints(asked.gold, trial.after)),
             },
             sum(window.state != "applied" for window in trial.outcome.asked),
             time.monotonic() - start,
@@ -216,19 +184,17 @@ def combine(name: str, results: Sequence[Result]) -> Result:
     )
 
 
-def _hints(
-    gold: Gold | None, questions: Sequence[RecallQuestion], found: SearchResults
-) -> Iterator[Hint]:
+def _hints(gold: Gold | None, found: SearchResults) -> Iterator[Hint]:
     """Yield the hints about the first hits of each question."""
     sources = {hit.memory.id: hit.sources for hits in found.hits for hit in hits}
-    for question, hits in zip(questions, found.hits, strict=True):
+    for hits in found.hits:
         for hit in hits[:MANY]:
             if hit.rival is not None:
                 older = (hit.memory.id, *hit.sources)
                 later = (hit.rival.id, *sources.get(hit.rival.id, ()))
                 is_right = None if gold is None else are_two_values(gold, older, later)
                 is_decided = hit.later is not None
-                yield Hint(question.id, hit.memory.content, hit.rival.content, is_decided, is_right)
+                yield Hint(is_decided, is_right)
 
 
 def _relevant(trials: Trials) -> list[Measures]:

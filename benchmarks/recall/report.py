@@ -11,7 +11,7 @@ from .measured import AFTER, BEFORE, STALE, Result
 TUNED_ON = (
     "VECTOR_SHARE and WORDS_FOUND were chosen on the default data: the halves of LoCoMo and "
     "LongMemEval that developers have, and the questions of the nights, which were written without "
-    "seeing what recall finds. Only other files test them (--locomo, --longmemeval). "
+    "seeing what recall finds. "
     "docs/quality.md states which texts the thresholds of consolidation were chosen on.",
     "The baselines have nothing to tune: rank fusion uses the constant 60 of its authors.",
 )
@@ -36,6 +36,8 @@ EXPLANATIONS = (
     "hints: how many of the first 10 hits are marked as older than another memory, by a decision, "
     "or as contradicting it; wrong ones are between two memories that are known not to give one "
     "subject two values.",
+    "A night is deterministic, so one round is enough. Intervals are 95%, from a paired bootstrap "
+    "over the questions.",
     "The baselines, and the differences from them, are measured before the night.",
 )
 _TOKENS = "tokens_at_10"

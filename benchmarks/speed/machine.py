@@ -12,9 +12,9 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from shutil import which
 
 from benchmarks.quality.bench import ROOT, Json
-from benchmarks.quality.environment import commit
 
 BUILD = ROOT / "build" / "speed"
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "onnxruntime")
@@ -26,7 +26,7 @@ def about() -> str:
     load = " ".join(f"{number:.1f}" for number in os.getloadavg())
     day = time.strftime("%Y-%m-%d")
     return (
-        f"Commit {commit()}, {day}, {os.cpu_count()} cores of {_processor()}, "
+        f"Commit {_commit()}, {day}, {os.cpu_count()} cores of {_processor()}, "
         f"{memory() / 2**30:.0f} GiB, Python {platform.python_version()}, {packages}; "
         f"load before: {load}."
     )
@@ -78,6 +78,16 @@ def run(command: Sequence[object], variables: Mapping[str, str] | None = None) -
             "peak": usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         }
         return output.read().decode(), figures
+
+
+def _commit() -> str | None:
+    """Return the commit, marked as dirty if the tree has changes; None without git."""
+    git = which("git")
+    if git is None:
+        return None
+    command = [git, "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - git
+    return done.stdout.strip() or None
 
 
 def _processor() -> str:

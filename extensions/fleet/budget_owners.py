@@ -1,4 +1,4 @@
-"""Who owns the budget of a fleet, and grants its workers portions of it."""
+"""The owner of a fleet's budget, which grants its workers portions of it."""
 
 from __future__ import annotations
 
@@ -9,39 +9,23 @@ from pathlib import Path
 
 from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
 
-# The part of its even share that a worker is granted at a time, unless a call takes more. No other
-# worker can use what it holds; with smaller portions the owner is asked more often.
-_OF_A_SHARE = 0.1
-
 
 class OwnerInMemory:
     """The owner of a budget in an actor, which answers one request at a time."""
 
-    def __init__(self, budget: UsageLimits, workers: int) -> None:
+    def __init__(self, budget: UsageLimits) -> None:
         """Begin with the whole budget."""
-        self._left = Portion(budget.calls, budget.tokens, budget.cost_usd)
-        share = _OF_A_SHARE / workers
-        # How much is granted at a time.
-        self._at_once = Portion(
-            int((budget.calls or 0) * share),
-            int((budget.tokens or 0) * share),
-            (budget.cost_usd or 0.0) * share,
-        )
+        self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
 
     def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: of each at least what is lacking, or nothing."""
-        left, at_once = self._left, self._at_once
-        granted = Portion(
-            int(_part(left.calls, lacking.calls, at_once.calls)),
-            int(_part(left.tokens, lacking.tokens, at_once.tokens)),
-            _part(left.cost_usd, lacking.cost_usd, at_once.cost_usd),
-        )
-        self._left = left.plus(Portion().minus(granted))
+        """Return what is granted: of each what is lacking, or nothing."""
+        granted = Portion(*map(_grant, self._remaining, lacking))
+        self._remaining = self._remaining.plus(Portion().minus(granted))
         return granted
 
     def give_back(self, unused: Portion) -> None:
         """Return an unused portion; it is negative if more was used than granted."""
-        self._left = self._left.plus(unused)
+        self._remaining = self._remaining.plus(unused)
 
 
 class OwnerInFile(OwnerInMemory):
@@ -51,14 +35,14 @@ class OwnerInFile(OwnerInMemory):
     process ends for any reason. Nothing listens on a port.
     """
 
-    def __init__(self, folder: Path, budget: UsageLimits, workers: int) -> None:
+    def __init__(self, folder: Path, budget: UsageLimits) -> None:
         """Begin with the whole budget, in a folder of this run's own."""
-        super().__init__(budget, workers)
-        self._path = folder / "left.json"
+        super().__init__(budget)
+        self._path = folder / "remaining.json"
         self._write()
 
     def take(self, lacking: Portion) -> Portion:
-        """Return what is granted: of each at least what is lacking, or nothing."""
+        """Return what is granted: of each what is lacking, or nothing."""
         with self._read():
             return super().take(lacking)
 
@@ -69,21 +53,21 @@ class OwnerInFile(OwnerInMemory):
 
     @contextmanager
     def _read(self) -> Iterator[None]:
-        """Read what is left, and write what is left of it after the block."""
+        """Read the rest of the budget, and write it after the block."""
         import filelock
 
         with filelock.FileLock(f"{self._path}.lock"):
-            self._left = Portion(**json.loads(self._path.read_text()))
+            self._remaining = Portion(**json.loads(self._path.read_text()))
             yield
             self._write()
 
     def _write(self) -> None:
-        made = self._path.with_suffix(".new")
-        made.write_text(json.dumps(self._left._asdict()))
-        made.replace(self._path)
+        new = self._path.with_suffix(".new")
+        new.write_text(json.dumps(self._remaining._asdict()))
+        new.replace(self._path)
 
 
-def _part(left: float | None, lacking: float | None, at_once: float | None) -> float:
-    if not lacking or left is None or left < lacking:
+def _grant(remaining: float | None, lacking: float | None) -> float:
+    if not lacking or remaining is None or remaining < lacking:
         return 0
-    return max(lacking, min(left, at_once or 0))
+    return lacking

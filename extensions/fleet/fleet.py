@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from slowwave.consolidation.progress import Progress
@@ -63,7 +63,7 @@ class Fleet:
             totals.interrupted = True
         finally:
             if writer is not None:
-                writer.end(self.job.clock(), totals.complete, self.source.mark)
+                writer.end(datetime.now(UTC), totals.complete, self.source.mark)
         return totals
 
     def _receipts(
@@ -96,4 +96,4 @@ class Fleet:
         if self.archive is None:
             return {}, []
         keys = (file.key for file in listed)
-        return self.archive.manifest(keys, self.source.marks_of_wider)
+        return self.archive.manifest(keys, self.source.mark)

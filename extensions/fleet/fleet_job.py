@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -49,7 +49,6 @@ class FleetJob:
     # What all files together may use, and when its time is over.
     budget: UsageLimits
     deadline: datetime | None
-    clock: Callable[[], datetime]
     # How many workers share this machine.
     workers: int
     # Grants portions of the budget; None without a budget.
@@ -65,8 +64,8 @@ class FleetJob:
         """Return the budget with the time that is left, in seconds."""
         if self.deadline is None:
             return self.budget
-        left = max(0.0, (self.deadline - self.clock()).total_seconds())
-        return replace(self.budget, seconds=left)
+        seconds = max(0.0, (self.deadline - datetime.now(UTC)).total_seconds())
+        return replace(self.budget, seconds=seconds)
 
 
 class Engine(Protocol):

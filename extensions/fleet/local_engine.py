@@ -44,15 +44,15 @@ class LocalEngine:
     ) -> Iterator[Receipt]:
         has_any = False
         while True:
-            left: list[Item] = []
+            unfinished: list[Item] = []
             with _Pool(job, self._prepare, self._workers) as pool:
-                for receipt in pool.receipts(items, left, interruption):
+                for receipt in pool.receipts(items, unfinished, interruption):
                     has_any = True
                     yield receipt
-            if not left:
+            if not unfinished:
                 return
             # A worker has died, and all others with it: which of their files was the cause?
-            for receipt in self._alone(job, left, interruption):
+            for receipt in self._alone(job, unfinished, interruption):
                 if receipt.became == "lost" and not has_any:
                     raise ConsolidationError(
                         "The worker processes die immediately.",
@@ -68,11 +68,11 @@ class LocalEngine:
         tries = dict.fromkeys(items, 0)
         queued = items
         while queued:
-            left: list[Item] = []
+            unfinished: list[Item] = []
             with _Pool(job, self._prepare, 1) as pool:
-                yield from pool.receipts(iter(queued), left, interruption, ahead=1)
-            queued = queued[queued.index(left[0]) :] if left else []
-            for item in left:
+                yield from pool.receipts(iter(queued), unfinished, interruption, ahead=1)
+            queued = queued[queued.index(unfinished[0]) :] if unfinished else []
+            for item in unfinished:
                 tries[item] += 1
                 if tries[item] == _TRIES_ALONE:
                     queued.remove(item)
@@ -110,11 +110,11 @@ class _Pool:
     def receipts(
         self,
         items: Iterator[Item],
-        left: list[Item],
+        unfinished: list[Item],
         interruption: Interruption,
         ahead: int | None = None,
     ) -> Iterator[Receipt]:
-        """Yield receipts; once a worker has died, add unfinished items to `left`.
+        """Yield receipts; once a worker has died, add unfinished items to `unfinished`.
 
         ahead: how many items are submitted at a time.
         """
@@ -124,8 +124,8 @@ class _Pool:
             while True:
                 for item in islice(items, limit - len(submitted)):
                     # So that it is not forgotten if this raises.
-                    left.append(item)
-                    submitted[self._pool.submit(_night, item)] = left.pop()
+                    unfinished.append(item)
+                    submitted[self._pool.submit(_night, item)] = unfinished.pop()
                 if not submitted:
                     return
                 for future in wait(submitted, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
@@ -135,7 +135,7 @@ class _Pool:
                 if interruption.asked:
                     raise KeyboardInterrupt
         except BrokenProcessPool:
-            left.extend(submitted.values())
+            unfinished.extend(submitted.values())
 
 
 def _one_after_the_other(

@@ -43,7 +43,7 @@ class RayEngine:
             return
         self._connect(ray)
         try:
-            with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job, self._workers))
+            with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job))
             rows = self._rows(with_owner, due)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
@@ -134,11 +134,11 @@ class _OwnerOnRay:
         self._actor = actor
 
     @staticmethod
-    def begin(ray: Any, job: FleetJob, workers: int) -> _OwnerOnRay | None:
+    def begin(ray: Any, job: FleetJob) -> _OwnerOnRay | None:
         if job.owner is None:
             return None
-        made = ray.remote(OwnerInMemory).options(num_cpus=0)
-        return _OwnerOnRay(made.remote(job.budget, workers))
+        actor_class = ray.remote(OwnerInMemory).options(num_cpus=0)
+        return _OwnerOnRay(actor_class.remote(job.budget))
 
     def take(self, lacking: Portion) -> Portion:
         granted: Portion = _ray().get(self._actor.take.remote(lacking))

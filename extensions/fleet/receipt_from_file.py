@@ -10,14 +10,12 @@ from typing import Any
 
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.snapshot.idle import IdleMarks
-from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.extensions.fleet.store.disk import version_of
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.extensions.formats.base import ChangedMeanwhile
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import Run, count_states, read_runs
-from slowwave.store.memories import count_memories, select_consolidated_tenants
 
 from .fleet_job import OPTION, Item
 
@@ -49,16 +47,16 @@ def receipt_of(
 ) -> Receipt:
     """Return the receipt of a file: its runs, what they did, and until when nothing is due.
 
-    outcome: has the counts of a file without runs.
+    outcome: has the counts if no run has reported them.
     """
     try:
-        found = _read_state(path, item.last_run, marks)
+        state = _read_state(path, item.last_run, marks)
     except (StoreError, OSError) as error:
         why = why or getattr(error, "message", str(error))
         became = became if became in ("held", "unusable", "interrupted") else "unusable"
         return Receipt(item.key, became, why, last_run=item.last_run)
-    runs, states, until = found.runs, found.states, found.until
-    before, after = _counts(found, outcome)
+    runs, states, until = state.runs, state.states, state.until
+    before, after = _counts(runs, outcome)
     if runs and became == "nothing":
         became = "done"  # by a worker that was killed before it returned
     usage = usage_of(runs)
@@ -66,7 +64,7 @@ def receipt_of(
         item.key,
         became,
         why,
-        version=found.version,
+        version=state.version,
         basis=None if until is None else marks.key,
         until=None if until is None else until[0],
         runs=tuple(run.id for run in runs),
@@ -96,13 +94,13 @@ def usage_of(runs: Sequence[Run]) -> dict[str, Any]:
     """
     used = [(run.report or {}).get("model") or {} for run in runs]
     costs = [usage.get("cost_usd", 0.0) for usage in used]
-    known = [cost for cost in costs if cost is not None]
+    known_costs = [cost for cost in costs if cost is not None]
     return {
         **{
             name: sum(int(usage.get(name) or 0) for usage in used)
             for name in ("calls", "prompt_tokens", "completion_tokens")
         },
-        "cost": sum(known) if len(known) == len(costs) else None,
+        "cost": sum(known_costs) if len(known_costs) == len(costs) else None,
     }
 
 
@@ -117,8 +115,6 @@ class _FileState:
     states: Counter[str]
     # A 1-tuple with the time until which the file is idle; None if it is not idle.
     until: tuple[str | None] | None
-    # Memories and tokens, if the last run was killed before it could report them.
-    counted: Counted
 
 
 def _read_state(path: Path, after: str | None, marks: IdleMarks) -> _FileState:
@@ -132,10 +128,10 @@ def _read_state(path: Path, after: str | None, marks: IdleMarks) -> _FileState:
             runs = _fleet_runs(file, after)
             counts = count_states(file, after or "") if runs else {}
             states = sum((Counter(counts.get(run.id, {})) for run in runs), start=Counter())
-            found = _FileState(version, runs, states, marks.until(file), _counted(file, runs))
+            state = _FileState(version, runs, states, marks.until(file))
         if version_of(path) == version:
-            return found
-    return replace(found, until=None)
+            return state
+    return replace(state, until=None)
 
 
 def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:
@@ -144,21 +140,20 @@ def _fleet_runs(file: MemoryFile, after: str | None) -> list[Run]:
     return sorted((run for run in runs if OPTION in run.options), key=lambda run: run.id)
 
 
-def _counted(file: MemoryFile, runs: Sequence[Run]) -> Counted:
-    if not runs or None not in _reported(runs[-1], "after"):
-        return None, None
-    counted = count_memories(file, select_consolidated_tenants(file, ()), count_tokens)
-    return counted.active, counted.tokens
+def _counts(runs: Sequence[Run], outcome: Outcome | None) -> tuple[Counted, Counted]:
+    """Return memories and tokens before the first of the runs, and after the last.
 
-
-def _counts(found: _FileState, outcome: Outcome | None) -> tuple[Counted, Counted]:
-    """Return memories and tokens before the first of the runs, and after the last."""
-    if not found.runs:
-        counts = None if outcome is None else outcome.before
-        same = (None, None) if counts is None else (counts.active, counts.tokens)
-        return same, same
-    after = _reported(found.runs[-1], "after")
-    return _reported(found.runs[0], "before"), found.counted if None in after else after
+    A killed run has not reported them; the run after it, with this outcome, has counted them.
+    """
+    before: Counted = None, None
+    after: Counted = None, None
+    if outcome is not None:
+        before = outcome.before.active, outcome.before.tokens
+        after = outcome.after.active, outcome.after.tokens
+    if not runs:
+        return before, before
+    reported = _reported(runs[-1], "after")
+    return _reported(runs[0], "before"), after if None in reported else reported
 
 
 def _reported(run: Run, when: str) -> Counted:

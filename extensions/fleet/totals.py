@@ -93,8 +93,8 @@ class Totals:
         self.sums["runs"] += len(receipt.runs)
         self.sums.update({name: getattr(receipt, name) for name in _COUNTED})
         self.seconds += receipt.seconds
-        known = self.cost is not None and receipt.cost is not None
-        self.cost = (self.cost or 0.0) + (receipt.cost or 0.0) if known else None
+        is_known = self.cost is not None and receipt.cost is not None
+        self.cost = (self.cost or 0.0) + (receipt.cost or 0.0) if is_known else None
 
 
 def _keep(largest: list[_Ranked], item: _Ranked) -> None:
@@ -123,16 +123,16 @@ def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
             f"There are no receipts in '{archive.place}'.",
             "Specify the folder to which 'slowwave fleet maintain' wrote them.",
         )
-    of = nights[0].shard.of
+    shard_count = nights[0].shard.of
     latest: dict[int, ShardNight] = {}
     for night in nights:
-        if night.shard.of == of:
+        if night.shard.of == shard_count:
             latest.setdefault(night.shard.number, night)
     totals = Totals(night=nights[0].name)
     for night in latest.values():
         for receipt in archive.receipts(night):
             totals.add(receipt)
-    shards = [_state(number, of, latest.get(number)) for number in range(of)]
+    shards = [_state(number, shard_count, latest.get(number)) for number in range(shard_count)]
     totals.complete = all(shard.state == "complete" for shard in shards)
     return totals, shards
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from slowwave.cli.terminal.exits import describe_defect
@@ -60,7 +60,7 @@ class Worker:
 
         Raises `ConsolidationError` if no file can be maintained, such as without the model.
         """
-        began, now = time.monotonic(), self._job.clock()
+        began, now = time.monotonic(), datetime.now(UTC)
         try:
             receipt = self._receipt(item, now)
         except ConsolidationError:

@@ -38,17 +38,17 @@ class PostgresFormat(DatabaseFormat):
 
     def table(self, conn: Connection, url: DatabaseUrl) -> MemoryTable:
         """Return the table of the memories. Raises `Unreadable` unless there is exactly one."""
-        found = self.find(conn)
-        if not found:
+        tables = self.find(conn)
+        if not tables:
             raise Unreadable(f"{url} does not have the tables of {self.about}.", self.tables_are)
-        if len(found) > 1:
+        if len(tables) > 1:
             raise Unreadable(
                 f"{url} has several tables of {self.about}: "
-                f"{', '.join(table.name for table in found)}.",
+                f"{', '.join(table.name for table in tables)}.",
                 "Specify a schema (?options=-csearch_path%3DSCHEMA), or a user who may read only "
                 "one of them.",
             )
-        return found[0]
+        return tables[0]
 
     def recognises(self, path: Path) -> bool:
         """Whether the database has the tables. Raises `StoreError` if it cannot be reached."""

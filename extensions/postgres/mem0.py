@@ -125,7 +125,7 @@ class _Collection(WholeRows):
     def samples(self) -> list[tuple[str, bytes]]:
         """Return texts of the tenant's oldest and latest rows, with their vectors."""
         refuse_other_vector_types(self._conn, self._table.name, "vector")
-        found: dict[str, bytes] = {}
+        vectors: dict[str, bytes] = {}
         for order in ("ASC", "DESC"):
             rows = self._conn.execute(
                 f"SELECT payload ->> 'data', vector::text FROM {self._table.in_statement} "
@@ -134,8 +134,8 @@ class _Collection(WholeRows):
                 f"ORDER BY {self.said_at} {order}, id LIMIT %s",
                 [self._tenant, MAX_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()
-            found |= {text: as_bytes(vector) for text, vector in rows}
-        return list(found.items())
+            vectors |= {text: as_bytes(vector) for text, vector in rows}
+        return list(vectors.items())
 
     def _vector(self, text: str) -> str:
         assert self.vector_model is not None  # noqa: S101 - each row has a vector
@@ -155,11 +155,12 @@ class Mem0(PostgresFormat):
 
     def find(self, conn: Connection) -> list[MemoryTable]:
         """Return the collections of memories."""
-        found: dict[str, str] = dict(conn.execute(_COLLECTIONS).fetchall())
+        collections: dict[str, str] = dict(conn.execute(_COLLECTIONS).fetchall())
         return [
             MemoryTable(place, _TENANT, "id::text", _IS_A_MEMORY)
-            for name, place in found.items()
-            if name != _TELEMETRY and name.removesuffix(_ENTITIES) not in found.keys() - {name}
+            for name, place in collections.items()
+            if name != _TELEMETRY
+            and name.removesuffix(_ENTITIES) not in collections.keys() - {name}
         ]
 
 

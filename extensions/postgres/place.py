@@ -65,12 +65,12 @@ def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
 
 def format_in_database(name: str) -> PostgresFormat:
     """Return a format of memories in a database. Raises wrong usage for an unknown name."""
-    found = database_formats().get(name)
-    if found is None:
+    kind = database_formats().get(name)
+    if kind is None:
         raise typer.BadParameter(
             f"The format of memories in a database is one of {FORMATS_OF_DATABASES}, not '{name}'."
         )
-    return found()
+    return kind()
 
 
 def _recognise(url: DatabaseUrl) -> PostgresFormat:
@@ -80,17 +80,19 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
     from .tenants import has_mirror
 
     formats = (kind() for kind in database_formats().values())
-    found = [format for format in formats if format.recognises(url)]
-    if not found:
+    recognized = [format for format in formats if format.recognises(url)]
+    if not recognized:
         raise Unreadable(
             f"{url} does not have tables of memories that slowwave knows.",
             f"It knows those of {FORMATS_OF_DATABASES}.",
         )
-    mirrored = [format for format in found if has_mirror(url, format)] if found[1:] else found
-    if len(mirrored) != 1:
-        names = " or ".join(format.name for format in found)
+    chosen = recognized
+    if len(recognized) > 1:
+        chosen = [format for format in recognized if has_mirror(url, format)]
+    if len(chosen) != 1:
+        names = " or ".join(format.name for format in recognized)
         raise typer.BadParameter(f"{url} may be {names}: specify which with --format.")
-    return mirrored[0]
+    return chosen[0]
 
 
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:

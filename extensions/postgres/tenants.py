@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from .connection import connected, transaction
 from .format import PostgresFormat
 from .mirror_table import mirror_versions, read_mirror
 from .url import DatabaseUrl
-
-
-class Tenant(NamedTuple):
-    """A tenant with memories."""
-
-    name: str
-    # See `OpenTenant.version`.
-    version: str
 
 
 @dataclass(frozen=True)
@@ -37,8 +28,11 @@ class Tenants:
             ).fetchall()
         return [str(name) for (name,) in rows]
 
-    def all(self) -> list[Tenant]:
-        """Return them, ordered by name. Reads each row of the table once. Raises `StoreError`."""
+    def versions(self) -> list[tuple[str, str]]:
+        """Return all, ordered by name, each with its version; see `OpenTenant.version`.
+
+        Reads each row of the table once. Raises `StoreError`.
+        """
         with connected(self.url) as conn, transaction(conn, writes=False):
             table = self.format.table(conn, self.url)
             rows = conn.execute(
@@ -49,7 +43,7 @@ class Tenants:
                 [self.url.tenant],
             ).fetchall()
             mirrors = mirror_versions(conn, table.name)
-        return [Tenant(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
+        return [(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
 
 
 def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:

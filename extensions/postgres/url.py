@@ -64,12 +64,12 @@ class DatabaseUrl(Address):
 def _shown(conninfo: str, tenant: str | None) -> str:
     parts = urlsplit(conninfo)
     user, at, host = parts.netloc.rpartition("@")
-    kept = [
+    shown_pairs = [
         pair
         for pair in parts.query.split("&")
         if unquote(pair.partition("=")[0]).strip().lower() not in _SECRET
     ]
-    query = f"?{'&'.join(kept)}" if any(kept) else ""
+    query = f"?{'&'.join(shown_pairs)}" if any(shown_pairs) else ""
     named = "" if tenant is None else f"#{quote(tenant, safe='/:,;=')}"
     return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}{query}{named}"
 

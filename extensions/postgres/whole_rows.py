@@ -93,12 +93,12 @@ class WholeRows(OpenTenant):
     def _rows(
         self, which: str, values: Sequence[object], without: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
-        found = self._conn.execute(
+        rows = self._conn.execute(
             "SELECT (to_jsonb(stored) - %s::text[])::text "
             f"FROM {self._table.in_statement} AS stored {which}",
             [list(without), *values],
         ).fetchall()
-        return [json.loads(row) for (row,) in found]
+        return [json.loads(text) for (text,) in rows]
 
     def _insert(self, row: str) -> None:
         from psycopg.sql import Identifier

@@ -52,7 +52,6 @@ class Session:
     place: Place
     embedder: Embedder
     choice: Choice
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     queue: dict[str, PendingProposal] = field(default_factory=dict)
     steps: list[UndoableDecision] = field(default_factory=list)
     # Proposals that another program decided.
@@ -136,7 +135,7 @@ class Session:
         def make_pending(opened: MemoryFile) -> None:
             from slowwave.consolidation.running.approval import make_pending_again
 
-            make_pending_again(opened, step.pending.decision, step.run_id, self.clock())
+            make_pending_again(opened, step.pending.decision, step.run_id, datetime.now(UTC))
 
         self.place.change(make_pending)
         self.steps.pop()
@@ -157,9 +156,9 @@ class Session:
         """Return the numbers of decisions and of pending proposals."""
         counts = Counter(step.state for step in self.steps)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
-        left = sum(self.is_open(key) for key in self.queue)
+        pending = sum(self.is_open(key) for key in self.queue)
         parts.append(
-            f"{counted(left, 'proposal', 'proposals')} pending" if left else "nothing pending"
+            f"{counted(pending, 'proposal', 'proposals')} pending" if pending else "nothing pending"
         )
         return f"{', '.join(parts)}."
 

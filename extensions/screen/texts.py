@@ -42,10 +42,10 @@ def sources_of(pending: PendingProposal) -> Text:
     ]
     missing = len(pending.kept.proposal.sources) - len(pending.memories)
     parts += [Text(_MISSING)] * missing
-    left = len(pending.memories) - len(memories)
-    if left:
+    hidden = len(pending.memories) - len(memories)
+    if hidden:
         parts.append(
-            Text(with_file(f"and {left:,} more: slowwave review show FILE {pending.id[:8]}"))
+            Text(with_file(f"and {hidden:,} more: slowwave review show FILE {pending.id[:8]}"))
         )
     return Text("\n\n").join(parts)
 
@@ -129,12 +129,12 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
     days: when the sources were observed; an update contains the day of its change.
     """
     of_sources, of_draft = list(map(_read, sources)), [_read(draft)]
-    kept, lost = _split(of_sources, of_draft)
-    _, own = _split(of_draft, [*of_sources, *map(_read, days)])
+    kept_values, lost_values = _split(of_sources, of_draft)
+    _, own_values = _split(of_draft, [*of_sources, *map(_read, days)])
     for heading, words in (
-        ("Values kept  ", kept),
-        ("Only in a source  ", lost),
-        ("Only in the draft  ", own),
+        ("Values kept  ", kept_values),
+        ("Only in a source  ", lost_values),
+        ("Only in the draft  ", own_values),
     ):
         if words:
             yield Text.assemble((heading, HEADING), clean(", ".join(words)))
@@ -148,8 +148,8 @@ def find_guarded(text: str) -> list[tuple[int, int]]:
         return []
     longest_first = sorted(words, key=lambda word: (-len(word), word))
     any_word = "|".join(map(re.escape, longest_first))
-    found = re.finditer(rf"(?<!\w)(?:{any_word})(?!\w)", text, re.IGNORECASE)
-    return [match.span() for match in found]
+    matches = re.finditer(rf"(?<!\w)(?:{any_word})(?!\w)", text, re.IGNORECASE)
+    return [match.span() for match in matches]
 
 
 def _split(

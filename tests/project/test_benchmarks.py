@@ -39,16 +39,6 @@ def test_flavours_share_no_memory_and_no_fact() -> None:
     assert len(set.union(*groups)) == sum(map(len, groups))
 
 
-def test_finished_fleet_measurements_are_not_repeated(tmp_path: Path, long_only: None) -> None:
-    command = [sys.executable, "-m", "benchmarks.fleet", "--files", "4", "--repeats", "1"]
-    command += ["--folder", str(tmp_path), "--only", "one worker,a bucket,uploads,money,overhead"]
-    first, second = (in_a_process(*command, cwd=ROOT, timeout=600) for _ in range(2))
-    assert (first.code, first.err) == (0, "")
-    assert first.out.count(": no faults.") == 6
-    assert "No faults." in first.out
-    assert second.out == first.out
-
-
 def test_performance_md_has_the_rows_of_the_benchmark() -> None:
     assert PARTS.keys() == ROWS.keys()
     shown = block((ROOT / "docs" / "performance.md").read_text("utf-8"), "bench").splitlines()

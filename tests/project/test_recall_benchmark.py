@@ -7,8 +7,7 @@ import json
 import pytest
 
 from benchmarks.recall.lives import lives
-from benchmarks.recall.readers import read_locomo, read_longmemeval
-from benchmarks.recall.sets import QUESTIONS, nights
+from benchmarks.recall.sets import nights
 from fixtures.night import FLAVOURS
 
 
@@ -40,23 +39,3 @@ def test_each_update_of_a_life_has_a_question_that_its_newest_value_answers() ->
         assert made
         for request in made:
             assert len({asked.gold.thing(memory) for memory in request.evidence_ids}) == 1
-
-
-def test_the_published_format_of_locomo_is_read() -> None:
-    asked = read_locomo(QUESTIONS / "locomo-form.json")
-    memories = {line["id"]: line for line in map(json.loads, asked.lines)}
-    tenants = {memory["tenant"] for memory in memories.values()}
-    assert tenants == {request.tenant for request in asked.questions}
-    assert all(value["observed_at"].endswith("+00:00") for value in memories.values())
-    # Evidence that no observation was made of leads to no memory.
-    assert {bool(request.evidence_ids) for request in asked.questions} == {True, False}
-    assert {each for request in asked.questions for each in request.evidence_ids} <= memories.keys()
-
-
-def test_the_published_format_of_longmemeval_is_read() -> None:
-    asked = read_longmemeval(QUESTIONS / "longmemeval-form.json")
-    memories = {line["id"]: line for line in map(json.loads, asked.lines)}
-    assert not [request for request in asked.questions if request.id.endswith("_abs")]
-    assert {each for request in asked.questions for each in request.evidence_ids} <= memories.keys()
-    assert all(value["content"].strip() for value in memories.values())
-    assert len(read_longmemeval(QUESTIONS / "longmemeval-form.json", limit=1).questions) == 1

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -15,27 +16,47 @@ from places import ROOT
 
 from slowwave.store.file import create_file
 
+FOLDERS = ("cli", "consolidation", "extensions", "store")
 SMOKE = str(ROOT / "fixtures" / "smoke.jsonl")
 
 
+BUILD = "import sys; from setuptools import build_meta; print(build_meta.build_sdist(sys.argv[1]))"
+
+
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a folder in which the built wheel is installed, and nothing else."""
-    folder = tmp_path_factory.mktemp("wheel")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Provide the source distribution of a copy of the project in which nothing was built."""
+    folder = tmp_path_factory.mktemp("source")
     source = folder / "source"
-    # Elsewhere, so that neither finds what the other builds.
-    for name in ("cli", "consolidation", "extensions", "store"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    # What the build reads, and tests/, which MANIFEST.in excludes.
+    for name in (*FOLDERS, "src", "tests"):
+        ignored = shutil.ignore_patterns("__pycache__", "*.jsonl")
+        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
         shutil.copy(ROOT / name, source)
+    in_a_process(sys.executable, "-c", BUILD, str(folder), cwd=source).ends(0)
+    (built,) = folder.glob("slowwave-*.tar.gz")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(archive: Path) -> Path:
+    """Provide a folder with an installed wheel, which was built from the source distribution."""
+    folder = archive.parent
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    wheel = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
+    wheel = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(archive)]
     subprocess.run([*pip, *wheel], check=True, capture_output=True)
     (built,) = folder.glob("slowwave-*.whl")
     site = folder / "site"
     target = ["install", "--no-deps", "--no-index", "--target", str(site), str(built)]
     subprocess.run([*pip, *target], check=True, capture_output=True)
     return site
+
+
+def files_below(folder: Path) -> set[str]:
+    """Return the files of the four packages in a folder, by relative path."""
+    paths = (path for name in FOLDERS for path in (folder / name).rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix() for path in paths if path.suffix != ".pyc"}
 
 
 def run(installed: Path, *arguments: str) -> Ended:
@@ -63,14 +84,21 @@ def test_the_wheel_contains_the_prompts(installed: Path) -> None:
     assert slowwave(installed, "import", "retold.db", "retold.jsonl").code == 0
     configure(installed.parent / "retold.db", replay="retold.answers.jsonl")
     slowwave(installed, "maintain", "retold.db").ends(0).says("27 -> 13 memories")
-    assert (installed / "slowwave/extensions/organisation/experience/prompt.md").is_file()
 
 
-def test_the_wheel_contains_the_command_and_no_tests(installed: Path) -> None:
+def test_the_wheel_contains_all_files_of_the_packages_and_nothing_else(installed: Path) -> None:
+    assert files_below(installed / "slowwave") == files_below(ROOT)
     (entry,) = installed.glob("slowwave-*.dist-info/entry_points.txt")
     assert "slowwave = slowwave.cli" in entry.read_text("utf-8")
-    folders = {path.name for path in (installed / "slowwave").iterdir()} - {"__pycache__"}
-    assert folders == {"cli", "consolidation", "extensions", "store"}
+    for folder, names in ((installed / "slowwave", set(FOLDERS)), (installed, {"slowwave"})):
+        found = {path.name for path in folder.iterdir() if path.suffix != ".dist-info"}
+        assert found - {"__pycache__", "bin"} == names
+
+
+def test_the_source_distribution_contains_no_tests(archive: Path) -> None:
+    with tarfile.open(archive) as opened:
+        folders = {name.split("/")[1] for name in opened.getnames() if name.count("/") > 1}
+    assert folders == {"src"}
 
 
 @pytest.fixture(scope="module")

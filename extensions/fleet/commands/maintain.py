@@ -62,7 +62,7 @@ from .report import (
     fleet_report,
     write_metrics,
 )
-from .worker import prepare_worker, settings_of_workers, utc_now, writer_of
+from .worker import prepare_worker, settings_of_workers, writer_of
 
 if TYPE_CHECKING:
     from slowwave.extensions.fleet.fleet_job import Engine, FleetJob
@@ -186,7 +186,7 @@ def fleet_maintain(
         for name in ("api_base", "checker"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name.replace('_', '-')} requires --model.")
-    chosen = _shard_of(shard)
+    own_shard = _shard_of(shard)
     if metrics is not None:
         refuse_unwritable_metrics(metrics)
     from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -194,14 +194,14 @@ def fleet_maintain(
     from slowwave.extensions.fleet.store.archive import Archive
     from slowwave.extensions.fleet.store.sources import source_of
 
-    found = source_of(source, _format_of_database(context, source, format))
-    if found.database is not None and receipts is None and not dry_run:
+    files = source_of(source, _format_of_database(context, source, format))
+    if files.database is not None and receipts is None and not dry_run:
         raise typer.BadParameter("Specify a folder or bucket for the receipts: --receipts WHERE.")
     began = datetime.now(UTC)
-    where = receipts or found.receipts
+    receipts_place = receipts or files.receipts
     # A dry run works without obstore; it then shows all files.
-    archive = None if dry_run and receipts is None else Archive(where)
-    count = workers or cores()
+    archive = None if dry_run and receipts is None else Archive(receipts_place)
+    worker_count = workers or cores()
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
 
     job = FleetJob(
@@ -215,24 +215,25 @@ def fleet_maintain(
         ),
         embedder,
         partial(writer_of, model, api_base, checker, concurrency),
-        found.base,
-        found.in_bucket,
+        files.base,
+        files.in_bucket,
         dry_run,
-        chosen.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
+        own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
         None if max_time is None else began + timedelta(seconds=max_time),
-        utc_now,
-        count,
-        database=found.database,
+        worker_count,
+        database=files.database,
     )
-    with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(count):
-        job = _with_owner(job, Path(folder), count)
+    with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(worker_count):
+        job = _with_owner(job, Path(folder))
         skipped = partial(_skipped, context, job)
-        fleet = Fleet(found, job, _engine(engine, count), archive, chosen, skipped)
+        fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)
         # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
         with shown_progress(quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
-    code = _report(output, totals, found.named, None if dry_run else where, shard, engine, metrics)
+    code = _report(
+        output, totals, files.named, None if dry_run else receipts_place, shard, engine, metrics
+    )
     raise typer.Exit(signals_of_this_command().code or code)
 
 
@@ -320,14 +321,14 @@ def _code(totals: Totals) -> Code:
     return Code.PARTLY if is_changed or totals.unfinished_files < totals.files else Code.FAILED
 
 
-def _with_owner(job: FleetJob, folder: Path, workers: int) -> FleetJob:
+def _with_owner(job: FleetJob, folder: Path) -> FleetJob:
     """Return the job with the owner of its budget, if it has one."""
     from slowwave.extensions.fleet.budget_owners import OwnerInFile
 
     budget = job.budget
     if budget.calls is None and budget.tokens is None and budget.cost_usd is None:
         return job
-    return replace(job, owner=OwnerInFile(folder, budget, workers))
+    return replace(job, owner=OwnerInFile(folder, budget))
 
 
 def _engine(name: EngineName, workers: int) -> Engine:
@@ -343,10 +344,10 @@ def _engine(name: EngineName, workers: int) -> Engine:
 def _shard_of(text: str) -> Shard:
     from slowwave.extensions.fleet.store.archive import Shard
 
-    found = _SHARD.fullmatch(text)
-    if found is None or int(found[1]) >= int(found[2]):
+    match = _SHARD.fullmatch(text)
+    if match is None or int(match[1]) >= int(match[2]):
         raise typer.BadParameter(f"--shard counts from 0, as in 0/4 and 3/4, not '{text}'.")
-    return Shard(int(found[1]), int(found[2]))
+    return Shard(int(match[1]), int(match[2]))
 
 
 app = group_of(

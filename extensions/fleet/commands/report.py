@@ -158,11 +158,11 @@ def write_metrics(path: Path, totals: Totals) -> None:
     registry = CollectorRegistry()
 
     def gauge(name: str, what: str, value: float, **labels: str) -> None:
-        made = known.get(name) or Gauge(f"{PREFIX}fleet_{name}", what, labels, registry=registry)
-        known[name] = made
-        (made.labels(**labels) if labels else made).set(value)
+        metric = gauges.get(name) or Gauge(f"{PREFIX}fleet_{name}", what, labels, registry=registry)
+        gauges[name] = metric
+        (metric.labels(**labels) if labels else metric).set(value)
 
-    known: dict[str, Gauge] = {}
+    gauges: dict[str, Gauge] = {}
     counts = {str(became): count for became, count in totals.became.items()}
     for became in _WORDS:
         count = counts.get(became, 0)
@@ -177,8 +177,8 @@ def write_metrics(path: Path, totals: Totals) -> None:
     if totals.cost is not None:
         gauge("model_cost_usd", "Cost of the requests to the model.", totals.cost)
     gauge("complete", "1 if every file was processed.", float(totals.complete))
-    made = Gauge(
+    written_at = Gauge(
         f"{PREFIX}fleet_written_timestamp_seconds", "Time of this export.", registry=registry
     )
-    made.set_to_current_time()
+    written_at.set_to_current_time()
     write_textfile(path, registry)

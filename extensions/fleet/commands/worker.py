@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.cli.arguments.model_options import ModelOptions
@@ -45,11 +44,6 @@ def prepare_worker() -> None:
     tune_interpreter()
     # Ctrl-C at a terminal goes to all processes; their parent ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def utc_now() -> datetime:
-    """Return the time."""
-    return datetime.now(UTC)
 
 
 def writer_of(

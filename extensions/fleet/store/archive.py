@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import UsageLimits
 
 # Receipts that are written at a time; those that a kill loses, the next run finds again.
-PORTION = 200
-# Receipts of unchanged files cost nothing to find again.
-_PORTION_UNCHANGED = 50_000
+_PORTION = 1_000
 _BEGIN, _END = "begin.json", "end.json"
-_NAME = re.compile(r"(?P<began>\d{8}T\d{12}Z)-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
+_NAME = re.compile(r"\d{8}T\d{12}Z-shard-(?P<number>\d+)-of-(?P<of>\d+)-[0-9a-f]{8}")
 _SUFFIX = ".jsonl.gz"
 _LINES, _OF_A_LINE = msgspec.json.Encoder(), msgspec.json.Decoder(Receipt)
 
@@ -72,7 +70,6 @@ class ShardNight:
     """The receipts of one shard of a run."""
 
     name: str
-    began: str
     shard: Shard
     parts: tuple[str, ...]
     # The content of end.json; None if the run was killed, or goes on.
@@ -101,12 +98,12 @@ class Archive:
 
     def nights(self) -> list[ShardNight]:
         """Return the shards of all runs, the latest first. Raises `StoreError`."""
-        found: dict[str, list[str]] = {}
+        files: dict[str, list[str]] = {}
         for object in () if self._objects is None else self._objects.list():
             name, _, file = object.key.partition("/")
             if _NAME.fullmatch(name) and file:
-                found.setdefault(name, []).append(file)
-        return [self._night(name, found[name]) for name in sorted(found, reverse=True)]
+                files.setdefault(name, []).append(file)
+        return [self._night(name, files[name]) for name in sorted(files, reverse=True)]
 
     def begin(self, began: datetime, shard: Shard) -> ReceiptWriter:
         """Begin the receipts of a run. Raises `StoreError` if nothing can be written there."""
@@ -122,19 +119,18 @@ class Archive:
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
         return ReceiptWriter(self._objects, name, began, shard)
 
-    def manifest(
-        self, keys: Iterable[str], marks: frozenset[str]
-    ) -> tuple[dict[str, Known], list[str]]:
+    def manifest(self, keys: Iterable[str], mark: str) -> tuple[dict[str, Known], list[str]]:
         """Return what the latest receipts say of files, and which receipts cannot be read.
 
-        keys: of the files; marks: of the sources that have all of them. Runs are read from the
-        latest backwards until all files are known, or all shards of a run on such a source are
-        complete. Raises `StoreError`.
+        keys: of the files; mark: of their source. Runs are read from the latest backwards until
+        all files are known, or all shards of a run on that source are complete. Raises
+        `StoreError`.
         """
         wanted = set(keys)
         known: dict[str, Known] = {}
         unreadable: list[str] = []
-        complete: dict[tuple[int, str], set[int]] = {}
+        # The complete shards, by the number of shards of their run.
+        complete: dict[int, set[int]] = {}
         for night in self.nights():
             if not wanted:
                 break
@@ -145,10 +141,10 @@ class Archive:
                         wanted.discard(receipt.key)
                 except StoreError as error:
                     unreadable.append(error.message)
-            if night.is_complete and night.source in marks:
-                ended = complete.setdefault((night.shard.of, night.source), set())
-                ended.add(night.shard.number)
-                if len(ended) == night.shard.of:
+            if night.is_complete and night.source == mark:
+                numbers = complete.setdefault(night.shard.of, set())
+                numbers.add(night.shard.number)
+                if len(numbers) == night.shard.of:
                     break
         return known, unreadable
 
@@ -173,17 +169,15 @@ class Archive:
         assert match is not None  # noqa: S101 - `nights` has matched it
         parts = tuple(sorted(file for file in files if file.endswith(_SUFFIX)))
         end = self._end(f"{name}/{_END}") if _END in files else None
-        return ShardNight(
-            name, match["began"], Shard(int(match["number"]), int(match["of"])), parts, end
-        )
+        return ShardNight(name, Shard(int(match["number"]), int(match["of"])), parts, end)
 
     def _end(self, key: str) -> dict[str, Any] | None:
         assert self._objects is not None  # noqa: S101 - it has listed the key
         try:
-            found = json.loads(self._objects.read(key))
+            end = json.loads(self._objects.read(key))
         except (ValueError, Gone):
             return None
-        return found if isinstance(found, dict) else None
+        return end if isinstance(end, dict) else None
 
 
 class ReceiptWriter:
@@ -195,27 +189,23 @@ class ReceiptWriter:
         self.name = name
         self._began = began
         self._shard = shard
-        self._others: list[Receipt] = []
-        self._unchanged: list[Receipt] = []
+        self._receipts: list[Receipt] = []
         self._parts = 0
         objects.write(f"{name}/{_BEGIN}", json_text({"began": timestamp(began)}).encode())
 
     def add(self, receipt: Receipt) -> None:
         """Add a receipt, and write a portion once there are enough. Raises `StoreError`."""
-        is_unchanged = receipt.became == "unchanged"
-        receipts = self._unchanged if is_unchanged else self._others
-        receipts.append(receipt)
-        if len(receipts) >= (_PORTION_UNCHANGED if is_unchanged else PORTION):
-            self._write(receipts)
+        self._receipts.append(receipt)
+        if len(self._receipts) == _PORTION:
+            self._write_portion()
 
     def end(self, now: datetime, complete: bool, source: str) -> None:
         """Write the remaining receipts, and the end. Raises `StoreError`.
 
         source: the mark of the source of the files.
         """
-        for receipts in (self._unchanged, self._others):
-            if receipts:
-                self._write(receipts)
+        if self._receipts:
+            self._write_portion()
         summary = {
             "complete": complete,
             "began": timestamp(self._began),
@@ -225,13 +215,13 @@ class ReceiptWriter:
         }
         self._objects.write(f"{self.name}/{_END}", json_text(summary).encode())
 
-    def _write(self, receipts: list[Receipt]) -> None:
+    def _write_portion(self) -> None:
         # A name that is not text is escaped; its receipt is not found again, so the file is due.
         lines = _LINES.encode_lines(
             replace(receipt, key=receipt.key.encode(errors="backslashreplace").decode())
-            for receipt in receipts
+            for receipt in self._receipts
         )
         data = gzip.compress(lines, compresslevel=1)
         self._objects.write(f"{self.name}/part-{self._parts:06d}{_SUFFIX}", data)
         self._parts += 1
-        receipts.clear()
+        self._receipts.clear()

@@ -25,8 +25,8 @@ _WRITE_VERSION, _LOG = 18, 2
 
 def version_of(path: Path) -> str:
     """Return a value that changes whenever a memory file or its log does. Raises OSError."""
-    found = path.stat()
-    parts = [found.st_ino, found.st_size, found.st_mtime_ns]
+    status = path.stat()
+    parts = [status.st_ino, status.st_size, status.st_mtime_ns]
     try:
         log = sidecar_path(path, "-wal").stat()
     except FileNotFoundError:

@@ -84,11 +84,11 @@ class Objects:
         import obstore
 
         with self._explained(key):
-            found = obstore.get(self._store, key)
+            result = obstore.get(self._store, key)
             with path.open("wb") as stream:
-                for part in found:
+                for part in result:
                     stream.write(part)
-            return _quoted(found.meta["e_tag"], found.meta["version"])
+            return _quoted(result.meta["e_tag"], result.meta["version"])
 
     def replace(self, key: str, path: Path, version: str) -> str:
         """Replace the version that was read by a file, and return the new version.

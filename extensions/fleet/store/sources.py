@@ -52,12 +52,8 @@ class FileSource:
     @property
     def mark(self) -> str:
         """A hash that is the same for two sources of the same files."""
-        return _mark(self.base, *self.of_these)
-
-    @property
-    def marks_of_wider(self) -> frozenset[str]:
-        """The marks of the sources that have all files of this one, and maybe more."""
-        return frozenset((self.mark, _mark(self.base)))
+        names = json_text([self.base, *self.of_these]).encode(errors="surrogateescape")
+        return hashlib.blake2b(names, digest_size=8).hexdigest()
 
     @property
     def receipts(self) -> str:
@@ -76,7 +72,7 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         url = DatabaseUrl.parse(named)
         tenants = Tenants(url, format)
         return FileSource(
-            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.all()), tenants
+            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.versions()), tenants
         )
     if is_bucket(named):
         return _bucket(named)
@@ -108,11 +104,6 @@ def _on_disk(named: str) -> FileSource:
     )
 
 
-def _mark(*parts: str) -> str:
-    names = json_text(list(parts)).encode(errors="surrogateescape")
-    return hashlib.blake2b(names, digest_size=8).hexdigest()
-
-
 def _bucket(named: str) -> FileSource:
     address, wild = named, ""
     if (found := _WILD.search(named)) is not None:
@@ -123,11 +114,11 @@ def _bucket(named: str) -> FileSource:
     pattern = re.compile(_pattern(wild)) if wild else None
 
     def listing() -> Iterator[Listed]:
-        for found in objects.list():
-            is_hidden = any(part.startswith(".") for part in found.key.split("/"))
-            is_chosen = pattern.fullmatch(found.key) if pattern else _has_suffix(found.key)
+        for object in objects.list():
+            is_hidden = any(part.startswith(".") for part in object.key.split("/"))
+            is_chosen = pattern.fullmatch(object.key) if pattern else _has_suffix(object.key)
             if is_chosen and not is_hidden:
-                yield found
+                yield object
 
     these = (wild,) if wild else ()
     return FileSource(named, address.rstrip("/"), True, listing, of_these=these)

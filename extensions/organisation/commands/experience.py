@@ -177,15 +177,15 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     with open_writing(file) as opened:
         refuse_damaged(opened)
         with opened.transaction():
-            known = {memory.id for memory in read_memories(opened, list(memories))}
-            new = [memory for key, memory in memories.items() if key not in known]
+            known_ids = {memory.id for memory in read_memories(opened, list(memories))}
+            new = [memory for key, memory in memories.items() if key not in known_ids]
             add_memories(opened, new)
     known_before = len(traces) - len(new)
     added = [memory.id for memory in new]
     texts = "\n".join(memory.content for memory in new)
     secrets = list(kinds_of_secrets(texts))
-    found = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
-    output.result("experience", file=str(file), **found)
+    result = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
+    output.result("experience", file=str(file), **result)
     if secrets:
         output.note(secrets_as_text(secrets))
     added_traces = counted(len(new), "trace", "traces")

@@ -113,13 +113,13 @@ def _unsupported(
 
 
 def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Learned:
-    left = (lesson for lesson in learned.lessons if lesson.claim not in refused)
+    supported = (lesson for lesson in learned.lessons if lesson.claim not in refused)
     turned_down = (f"{claim.text}: {why}" for claim, why in refused.items())
     return replace(
         learned,
         lessons=tuple(
             Lesson(outcome, replace(claim, checked_by=checker) if claim.written_by else claim)
-            for outcome, claim in left
+            for outcome, claim in supported
         ),
         turned_down=(*learned.turned_down, *turned_down),
     )
@@ -141,11 +141,11 @@ def shown_to_a_model(task: Task) -> list[Source]:
 
     no_vector = np.zeros(1, dtype=np.float32)  # traces are not searched
     shown: list[Source] = []
-    left = WINDOW_TOKENS
+    remaining_tokens = WINDOW_TOKENS
     for attempt in reversed(task.attempts):
         text = prose_of(attempt.trace)
-        left -= count_tokens(text)
-        if left < 0:
+        remaining_tokens -= count_tokens(text)
+        if remaining_tokens < 0:
             break
         if text:
             shown.append(Source(attempt.memory.id, text, attempt.memory.observed_at, no_vector))

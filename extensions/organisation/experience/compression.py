@@ -200,10 +200,10 @@ def first_of(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
 
 
 def _outcomes(trace: TaskTrace) -> list[tuple[Worked, str]]:
-    known = [(step.outcome, step.text) for step in trace.steps if step.outcome is not None]
-    if not known and trace.outcome is not None and trace.feedback:
+    outcomes = [(step.outcome, step.text) for step in trace.steps if step.outcome is not None]
+    if not outcomes and trace.outcome is not None and trace.feedback:
         return [(trace.outcome, trace.feedback)]
-    return known
+    return outcomes
 
 
 def _beginning_of(text: str) -> str | None:
@@ -239,12 +239,12 @@ def _united(found: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
 
 def facts_of(task: Task) -> tuple[str, ...]:
     """Return the key facts of texts that are not prose, verbatim."""
-    found: list[str] = []
+    facts: list[str] = []
     for attempt in task.attempts:
         for _, text in attempt.trace.parts():
             if density_of(text).is_dense and not commands(text):
-                found += [fact for fact in key_facts(text) if fact not in found]
-    return tuple(found[:MAX_KEY_FACTS])
+                facts += [fact for fact in key_facts(text) if fact not in facts]
+    return tuple(facts[:MAX_KEY_FACTS])
 
 
 def prose_of(trace: TaskTrace) -> str:

@@ -154,8 +154,8 @@ def _rehearsed(
         tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
     else:
         tried = _tried(due.tasks, writer, AnswerStore(file), progress)
-    found = {result.task.key: judged(result, options.min_ratio) for result in tried}
-    return Compression(tuple(found[task.key] for task in due.tasks), due.unreadable)
+    results = {result.task.key: judged(result, options.min_ratio) for result in tried}
+    return Compression(tuple(results[task.key] for task in due.tasks), due.unreadable)
 
 
 def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:

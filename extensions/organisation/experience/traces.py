@@ -91,8 +91,8 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
 
 def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
     """Return an archived memory with a trace; the same trace gets the same id."""
-    kept = trace.model_dump(exclude_defaults=True)
-    digits = hashlib.sha256(json_text([tenant, kept]).encode()).hexdigest()
+    fields_of_trace = trace.model_dump(exclude_defaults=True)
+    digits = hashlib.sha256(json_text([tenant, fields_of_trace]).encode()).hexdigest()
     fields: dict[str, Any] = {
         "id": f"experience-{digits[:24]}",
         "tenant": tenant,
@@ -102,7 +102,7 @@ def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:
         "status": "archived",
         "source": "experience",
         "session": trace.session,
-        "metadata": {RAW_EXPERIENCE: kept},
+        "metadata": {RAW_EXPERIENCE: fields_of_trace},
     }
     if trace.observed_at is not None:
         fields["observed_at"] = trace.observed_at

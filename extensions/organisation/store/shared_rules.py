@@ -44,13 +44,13 @@ class Author:
 
 def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
     """Return the admitted authors, by name. Raises `UnusableFile` if one cannot be read."""
-    found: dict[str, Author] = {}
+    authors: dict[str, Author] = {}
     for entry in entries:
         if entry.operation == "admit":
-            found[entry.subject] = _author(entry)
+            authors[entry.subject] = _author(entry)
         elif entry.operation == "dismiss":
-            found.pop(entry.subject, None)
-    return dict(sorted(found.items()))
+            authors.pop(entry.subject, None)
+    return dict(sorted(authors.items()))
 
 
 def allowed(entries: Sequence[SharedEntry], name: str) -> Author:
@@ -87,7 +87,7 @@ def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | 
 
     subject: the author to admit; None to dismiss. Raises `NotAllowed`.
     """
-    known = authors_of(entries)
+    authors = authors_of(entries)
     if not entries and subject is not None:
         if subject.kind != "human" or subject.name != name:
             raise NotAllowed(
@@ -95,7 +95,7 @@ def refuse_authors(entries: Sequence[SharedEntry], name: str, subject: Author | 
                 "Run: slowwave shared FILE admit NAME --human --author NAME",
             )
         return subject
-    author = known.get(name)
+    author = authors.get(name)
     if author is None or author.kind != "human":
         raise NotAllowed(f"'{name}' may not admit or dismiss authors: only a human may.", _ASK)
     return author

@@ -51,11 +51,6 @@ def name_of_memory(memory_id: str, observed: bool) -> PageName:
     return PageName((*folder, f"{stem_of(memory_id)}.md"))
 
 
-def name_of_rule(memory_id: str) -> PageName:
-    """Return the page of a rule and its evidence."""
-    return PageName(("wiki", "rules", f"{stem_of(memory_id)}.md"))
-
-
 def name_of_tenant(tenant: str) -> PageName:
     """Return the page of a tenant."""
     return PageName(("wiki", "tenants", f"{stem_of(tenant)}.md"))

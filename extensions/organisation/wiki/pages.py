@@ -1,11 +1,10 @@
-"""The pages of a wiki: each memory, tenant, entity and rule of a file, and an index."""
+"""The pages of a wiki: each memory, tenant and entity of a file, and an index."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.entities import read_entities
@@ -14,7 +13,7 @@ from slowwave.store.lineage import Edge, read_claims, read_edges
 from slowwave.store.memories import read_tenant_memories, tenants
 from slowwave.store.records import Claim, Memory, json_text
 
-from .names import INDEX, PageName, name_of_entity, name_of_memory, name_of_rule, name_of_tenant
+from .names import INDEX, PageName, name_of_entity, name_of_memory, name_of_tenant
 from .text import FILE, as_block, as_line, as_link, page, title_of
 
 # Columns in the front matter of a memory. How often it was recalled is omitted, so that its page
@@ -57,13 +56,13 @@ class _Tenant:
     @cached_property
     def entities(self) -> dict[str, list[Memory]]:
         """The memories that mention each name with a page, by name in alphabetical order."""
-        found: dict[str, list[Memory]] = {}
+        mentions: dict[str, list[Memory]] = {}
         for memory in self.memories.values():
             for name in self.names.get(memory.id, ()):
-                found.setdefault(name, []).append(memory)
+                mentions.setdefault(name, []).append(memory)
         return {
             name: memories
-            for name, memories in sorted(found.items())
+            for name, memories in sorted(mentions.items())
             if sum(memory.status == "active" for memory in memories) >= _MIN_MENTIONS
         }
 
@@ -139,8 +138,6 @@ class _Pages:
         for memory in self._of.memories.values():
             claims = read_claims(file, memory.id) if memory.id in self._of.sources else []
             yield _name(memory), self._memory(memory, claims)
-        for memory in self._of.rules:
-            yield name_of_rule(memory.id), self._rule(memory)
         for name, memories in self._of.entities.items():
             yield name_of_entity(self._of.tenant, name), self._entity(name, memories)
         yield self._home, self._tenant()
@@ -179,7 +176,7 @@ class _Pages:
             f"tenant {as_link(tenant, at.link_to(self._home))}",
         ]
         if memory.id in self._of.rule_ids:
-            facts.append(f"[a rule, with its evidence]({at.link_to(name_of_rule(memory.id))})")
+            facts.append("a rule")
         facts += [
             as_link(name, at.link_to(name_of_entity(tenant, name)))
             for name in names
@@ -196,11 +193,11 @@ class _Pages:
         return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
 
     def _source(self, at: PageName, edge: Edge) -> str:
-        there = self._of.memories.get(edge.source_id)
-        if there is not None:
-            return self._link(at, there)
-        kept = edge.source_content or edge.source_id
-        return f"- {as_line(title_of(kept))} (no longer in the file)"
+        source = self._of.memories.get(edge.source_id)
+        if source is not None:
+            return self._link(at, source)
+        text = edge.source_content or edge.source_id
+        return f"- {as_line(title_of(text))} (no longer in the file)"
 
     def _derived(self, at: PageName, edge: Edge) -> str:
         return f"{self._link(at, self._of.memories[edge.derived_id])} ({edge.operation})"
@@ -212,24 +209,6 @@ class _Pages:
         status = "" if memory.status == "active" else f" ({memory.status})"
         link = as_link(memory.content, at.link_to(_name(memory)))
         return f"- {memory.observed_at[:10]} {link}{status}"
-
-    def _rule(self, rule: Memory) -> str:
-        at = name_of_rule(rule.id)
-        evidence = self._of.sources.get(rule.id, ())
-        front: dict[str, Any] = {
-            "title": title_of(rule.content),
-            "rule": rule.id,
-            "tenant": rule.tenant,
-            "status": rule.status,
-            "evidence": [edge.source_id for edge in evidence],
-        }
-        body = [
-            f"# {as_line(title_of(rule.content))}",
-            as_block(rule.content),
-            f"[The memory]({at.link_to(_name(rule))})",
-            *_section("Evidence", (self._source(at, edge) for edge in evidence)),
-        ]
-        return page(front, body)
 
     def _entity(self, name: str, mentioned: Sequence[Memory]) -> str:
         at = name_of_entity(self._of.tenant, name)
@@ -260,7 +239,7 @@ class _Pages:
 
 
 def _link_to_rule(at: PageName, rule: Memory) -> str:
-    return f"- {as_link(rule.content, at.link_to(name_of_rule(rule.id)))}"
+    return f"- {as_link(rule.content, at.link_to(_name(rule)))}"
 
 
 def _name(memory: Memory) -> PageName:

@@ -59,9 +59,9 @@ def as_block(text: str) -> str:
 
 def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
     """Return a page of front matter and paragraphs, with its digest."""
-    known = {name: value for name, value in front.items() if value not in (None, [], {})}
-    matter = _as_yaml(known)
-    head = f'---\n{_MARK}: "{_NO_DIGEST}"\n{matter}---\n\n'
+    values = {name: value for name, value in front.items() if value not in (None, [], {})}
+    front_matter = _as_yaml(values)
+    head = f'---\n{_MARK}: "{_NO_DIGEST}"\n{front_matter}---\n\n'
     text = head + "\n\n".join(body) + "\n"
     return text.replace(_NO_DIGEST, _digest(text.encode()), 1)
 
@@ -71,9 +71,9 @@ def _as_yaml(values: Mapping[str, Any]) -> str:
     import yaml
 
     dump = partial(yaml.safe_dump, values, sort_keys=False, width=_NO_FOLDING)
-    found: str = dump(allow_unicode=True)
-    shown = all(line == clean(line) for line in found.split("\n"))
-    return found if shown else str(dump(allow_unicode=False))
+    text: str = dump(allow_unicode=True)
+    is_printable = all(line == clean(line) for line in text.split("\n"))
+    return text if is_printable else str(dump(allow_unicode=False))
 
 
 def file_of_index(content: bytes) -> str | None:
@@ -92,11 +92,11 @@ def file_of_index(content: bytes) -> str | None:
 
 def is_untouched(content: bytes) -> bool:
     """Whether a page is as an export wrote it, or empty, as a crash may leave it."""
-    found = _MARKED.match(content)
-    if found is None:
+    match = _MARKED.match(content)
+    if match is None:
         return not content
-    blank = content[: found.start(1)] + _NO_DIGEST.encode() + content[found.end(1) :]
-    return found[1].decode() == _digest(blank)
+    blank = content[: match.start(1)] + _NO_DIGEST.encode() + content[match.end(1) :]
+    return match[1].decode() == _digest(blank)
 
 
 def _digest(content: bytes) -> str:

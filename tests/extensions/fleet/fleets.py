@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
-from slowwave.extensions.fleet.commands.worker import prepare_worker, utc_now
+from slowwave.extensions.fleet.commands.worker import prepare_worker
 from slowwave.extensions.fleet.fleet import Fleet
 from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob, MakeWriter
 from slowwave.extensions.fleet.local_engine import LocalEngine
@@ -91,7 +92,6 @@ def job_of(
         False,
         budget or UsageLimits(),
         None,
-        utc_now,
         workers,
         owner,
     )
@@ -103,7 +103,7 @@ def nightly(source: Path | str, make_writer: MakeWriter, workers: int = 1) -> To
     engine = LocalEngine(workers, prepare_worker)
     job = job_of(source, make_writer, workers)
     fleet = Fleet(found, job, engine, Archive(found.receipts))
-    return fleet.night(utc_now(), Progress(), Interruption())
+    return fleet.night(datetime.now(UTC), Progress(), Interruption())
 
 
 # A night makes a writer before it begins, and another once it is done, to see what is left to do.

@@ -26,11 +26,11 @@ from answerers import answers_to, joined_once_by
 from cli_calls import Cli
 from commands import setting
 from disturbed import undo_all
+from format_writers import WRITERS
 from model_nights import GATE, GATE_ONCE, SHORT, writing
 from model_server import Asked, Reply, Shown, approval, group, model_server
 from nights import execute, of_one_thing, unchanged
 
-from benchmarks.quality.formats import WRITERS
 from slowwave.extensions.formats.base import Change, ChangedMeanwhile
 from slowwave.extensions.formats.known_formats import format_named
 

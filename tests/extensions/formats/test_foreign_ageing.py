@@ -10,9 +10,8 @@ import pytest
 from agents_files import FOUR_TEXTS, format_of, make_file, nobody_writes, stored_in
 from cli_calls import Cli
 from commands import setting
+from format_writers import WRITERS
 from nights import execute, rows, unchanged
-
-from benchmarks.quality.formats import WRITERS
 
 # A file of text, a folder, and a database with vectors.
 FEW_WRITERS = ("markdown", "claude-code", "langgraph, vectors")

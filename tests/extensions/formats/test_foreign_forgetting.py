@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from agents_files import consolidate, format_of, make_file, texts_in
 from cli_calls import Cli
+from format_writers import WRITERS
 from nights import rows
 
-from benchmarks.quality.formats import WRITERS
 from slowwave.extensions.formats.mirror.mirror import default_state
 
 KEPT = "Refunds need a second signature."

@@ -12,11 +12,11 @@ import pytest
 from agents_files import format_of, make_file, stored_in, texts_in
 from cli_calls import Cli
 from disturbed import assert_kills_leave_all_or_nothing
+from format_writers import WRITERS
 from nights import execute, more_of_it, of_one_thing, rows, unchanged
 from real_vec0 import store_like_the_package, with_extension
 from search_tables import check_search_tables, vectors_in
 
-from benchmarks.quality.formats import WRITERS
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 # A file of text, a folder, and a database with vectors.

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from agents_files import edit_text, format_of, make_file, texts_in
 from builders import NOW, a_run
+from format_writers import WRITERS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nights import execute
 
-from benchmarks.quality.formats import WRITERS
 from slowwave.consolidation.proposals import Draft, Proposal, Result
 from slowwave.consolidation.running.apply import apply_proposal
 from slowwave.consolidation.running.run_in_file import RunRecord

@@ -121,16 +121,18 @@ def test_a_derived_memory_names_its_sources(night: Path, wiki: Path) -> None:
     assert fence == derived["content"] + "\n"
 
 
-def test_a_rule_has_a_page_with_its_evidence(memory_file: Path, folder: Path, cli: Cli) -> None:
+def test_the_index_links_to_rules_with_their_evidence(
+    memory_file: Path, folder: Path, cli: Cli
+) -> None:
     fill(memory_file, a_rule())
     with served(oracle) as model:
         cli("maintain", memory_file, *model)
     cli("export", memory_file, "--wiki", folder)
     found = pages(folder)
-    (name,) = [page for page in found if page.startswith("wiki/rules/")]
-    assert front(found[name])["evidence"] == [memory["id"] for memory in a_rule()]
+    _, _, rules = found["index.md"].partition("## Rules\n")
+    (name,) = re.findall(r"\]\((wiki/memories/.*?)\)", rules.partition("##")[0])
+    assert front(found[name])["made_from"] == [memory["id"] for memory in a_rule()]
     assert {f"../../raw/{memory['id']}.md" for memory in a_rule()} <= set(links(found[name]))
-    assert name in links(found["index.md"])
 
 
 def test_entities_of_three_memories_have_pages(memory_file: Path, folder: Path, cli: Cli) -> None:

@@ -84,58 +84,6 @@ def test_the_mirror_keeps_an_agents_answers(filled: Database, tmp_path: Path, cl
     assert filled.store() == before
 
 
-# The table of mirrors as it was when it contained LangGraph's memories only.
-EARLIER_TABLE = """
-CREATE TABLE newer AS TABLE slowwave_mirrors;
-DROP TABLE slowwave_mirrors;
-CREATE TABLE slowwave_mirrors (
-    tenant text PRIMARY KEY, mirror bytea, version bigint NOT NULL DEFAULT 0,
-    leased_until timestamptz, lease_owner text
-);
-INSERT INTO slowwave_mirrors SELECT tenant, mirror, version, leased_until, lease_owner FROM newer;
-DROP TABLE newer
-"""
-
-
-def test_maintain_migrates_an_earlier_table_of_mirrors(filled: Database, cli: Cli) -> None:
-    before = filled.store()
-    done = night(cli, filled.of(RAVI))
-    after, mirrors = filled.store(), filled.mirrors()
-    filled.execute(EARLIER_TABLE)
-    for reading in (("log", filled.of(RAVI)), (*NIGHT, filled.of(RAVI), "--dry-run")):
-        cli(*reading).ends(
-            10, "is of an earlier version", "slowwave maintain URL --format langgraph"
-        )
-    assert night(cli, filled.of(RAVI))["proposals"] == []
-    assert (filled.store(), filled.mirrors()) == (after, mirrors)
-    assert filled.rows("SELECT source FROM slowwave_mirrors") == [("public.store",)]
-    assert cli("undo", filled.of(RAVI), done["run"]).code == 0
-    assert filled.store() == before
-
-
-def test_a_fleet_migrates_earlier_mirrors(filled: Database, cli: Cli, tmp_path: Path) -> None:
-    fleet = ("fleet", "maintain", filled.url, "--format", "langgraph", "--json")
-    options = ("--workers", 1, "--receipts", tmp_path)
-    cli(*fleet, *options)
-    after, mirrors = filled.store(), filled.mirrors()
-    filled.execute(EARLIER_TABLE)
-    assert cli(*fleet, *options).json["became"] == {"nothing": 2}
-    assert (filled.store(), filled.mirrors()) == (after, mirrors)
-
-
-def test_earlier_mirrors_without_their_store_are_refused(filled: Database, cli: Cli) -> None:
-    night(cli, filled.of(RAVI))
-    filled.execute(EARLIER_TABLE)
-    filled.execute("DROP TABLE store CASCADE")
-    filled.execute(Path(__file__).with_name("mem0.sql").read_text("utf-8"))
-    payload = {"user_id": "ann", "data": "Ann likes rye.", "created_at": "2026-03-01T00:00:00Z"}
-    vector = str([0.0] * 384)
-    mem0 = "INSERT INTO mem0 VALUES (gen_random_uuid(), %s, %s)"
-    filled.execute(mem0, vector, json.dumps(payload))
-    command = ("maintain", filled.of("user_id=ann"), "--format", "mem0")
-    cli(*command).ends(10, "DROP TABLE slowwave_mirrors")
-
-
 def test_a_new_row_has_the_vectors_that_langgraph_would_compute(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
