@@ -169,7 +169,7 @@ def test_markdown_names_the_model_and_its_calls(tmp_path: Path, cli: Cli) -> Non
     night = ("maintain", file, setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
     output = text.read_text("utf-8")
-    assert "answered from the file" in output or "calls" in output
+    assert "The model: 0 calls, 2 answers from the cache" in output
     assert "### Conflicts, left unchanged: 1" in output
     assert "written by recorded/claude" in output
     (run,) = rows(file, "SELECT id FROM runs")

@@ -63,6 +63,8 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "answer is not JSON"),
     "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
+    "a retry-after that is no time": (refuses(503, retry_after="soon"), ATTEMPTS, "HTTP 503"),
+    "null": (Reply("null"), ATTEMPTS, "the call to the model failed"),
 }
 
 
