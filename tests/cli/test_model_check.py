@@ -176,7 +176,8 @@ def test_known_and_local_models_are_ready_without_litellm() -> None:
 
 
 def test_a_local_model_needs_no_key() -> None:
-    refuse_unready(Endpoint("ollama/llama3.2"))
+    for model in ("ollama/llama3.2", "bedrock/some-model"):
+        refuse_unready(Endpoint(model))
     with pytest.raises(ModelError, match="does not know"):
         refuse_unready(Endpoint("nonsense", "http://127.0.0.1:1/v1"))
 

@@ -465,18 +465,6 @@ def test_an_unready_model_is_reported_before_any_memory_changes(agent: Agent) ->
     assert agent.rows("SELECT * FROM proposals") == []
 
 
-def test_the_key_goes_to_the_server_but_not_into_the_memory_file(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    agent.remember(facts(1))
-    # A careless server repeats what it was sent.
-    agent.server.responder = lambda asked: refuses(400, f"Incorrect API key provided: {KEY}")
-    agent.sleep()
-    assert {asked.headers["authorization"] for asked in agent.server.asked} == {f"Bearer {KEY}"}
-    assert KEY.encode() not in b"".join(path.read_bytes() for path in agent.path.parent.iterdir())
-
-
 def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", " ")
     with pytest.raises(ModelError, match="The variable MISTRAL_API_KEY is empty"):
@@ -484,13 +472,6 @@ def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyP
     agent.remember(a_fact())
     assert states(agent.sleep(agent.writer("mistral/scripted"))) == {"applied": 1}
     assert agent.server.asked[0].headers["authorization"] == "Bearer none"
-
-
-@pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/some-model"])
-def test_models_without_keys_are_ready(model: str) -> None:
-    ready = ModelWriter(Endpoint(model))
-    ready.make_ready()
-    assert ready.model == model
 
 
 _LOOKING_NOTHING_UP = """

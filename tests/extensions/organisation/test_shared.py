@@ -407,20 +407,6 @@ def test_an_untypable_name_of_a_fact_is_refused(org: Path, name: str) -> None:
         publish(file, WriteRequest("aino", MARCH.isoformat()), name, PORT)
 
 
-def test_a_current_fact_must_be_retracted_before_it_is_forgotten(org: Path, cli: Cli) -> None:
-    for text in (PORT, MOVED):
-        assert cli("shared", org, "publish", "port", text, "--author", "aino").code == 0
-    forget = ("forget", org, "--matching", "9090", "--json")
-    with unchanged(picture, org):
-        for more in ("--dry-run", "--yes"):
-            ended = cli(*forget, more).ends(1, "The shared fact 'port' is current")
-            assert f"slowwave shared {org} retract port --author NAME" in ended.err
-    assert cli("shared", org, "retract", "port", "--author", "aino").code == 0
-    assert cli(*forget, "--dry-run").json["active_again"] == []
-    assert cli(*forget, "--yes").json["active_again"] == []
-    assert cli("list", org, "--tenant", "shared", "--json").json["memories"] == []
-
-
 def test_a_concurrent_writer_sees_the_first_fact(org: Path) -> None:
     with open_writing(org) as first, open_writing(org) as second:
         publish(first, WriteRequest("architect", MARCH.isoformat()), "port", PORT)
