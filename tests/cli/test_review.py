@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import copied, until_closed
+from builders import made_once, until_closed
 from cli_calls import Cli
 from model_nights import SMOKE, a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
@@ -35,17 +35,12 @@ pytestmark = pytest.mark.usefixtures("smoke_model")
 NIGHT_OF = ("maintain", "--review", "always")
 
 
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -> Path:
+@made_once
+def waiting(path: Path, smoke_model: None) -> None:
     """Provide a file with three pending proposals: a merge, a synthesis and an update."""
-    path = tmp_path_factory.mktemp("pending") / "memory.db"
-    for command in (["import", "--empty", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
+    for command in (["import", path, SMOKE], [*NIGHT_OF, path]):
         assert run([str(item) for item in command]) == 0
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
-    return path
-
-
-waiting = copied("after_a_night")
 
 
 class CountingEmbedder(SentenceEmbedder):

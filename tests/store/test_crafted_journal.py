@@ -8,29 +8,22 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from builders import copied
+from builders import made_once
 from cli_calls import Cli
 from nights import TWINS, daily, execute, fill, picture, rows, unchanged
 
 from slowwave.cli.app import run
-from slowwave.store.file import create_file
 
 TABLES = ("memories", "embeddings", "synthesized_from", "runs", "proposals", "journal")
 TWIN, PLANT = '{"id":"twin-00"}', '{"id":"plant-00"}'
 
 
-@pytest.fixture(scope="module")
-def consolidated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a file after a night that merged twins, made once."""
-    path = tmp_path_factory.mktemp("crafted") / "memory.db"
-    create_file(path)
+@made_once
+def night(path: Path) -> None:
+    """Provide a file after a night that merged twins."""
     fill(path, [*daily(TWINS, "twin"), *daily(["Plants need light."], "plant")])
     assert run(["maintain", str(path), "--quiet"]) == 0
     execute(path, "CREATE TABLE notes (id TEXT)")
-    return path
-
-
-night = copied("consolidated")
 
 
 def add_entry(

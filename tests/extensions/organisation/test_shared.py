@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copied, copy_of, of_version
+from builders import copy_of, made_once, of_version
 from cli_calls import Cli
 from commands import setting
 from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
@@ -26,7 +26,7 @@ from slowwave.extensions.organisation.store.shared_facts import (
 from slowwave.extensions.organisation.store.shared_log import read_log
 from slowwave.extensions.organisation.store.shared_rules import NotAllowed
 from slowwave.store.errors import StoreError
-from slowwave.store.file import create_file, open_writing
+from slowwave.store.file import open_writing
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
 # The columns of the log after its number, and the key of another row.
@@ -40,20 +40,14 @@ MARCH = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 FOUNDED = "2026-01-05T09:00:00+00:00"
 
 
-@pytest.fixture(scope="module")
-def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a file in which a human and two agents share facts, made once."""
-    path = tmp_path_factory.mktemp("org") / "memory.db"
-    create_file(path)
+@made_once
+def org(path: Path) -> None:
+    """Provide a file in which a human and two agents share facts."""
     request = WriteRequest("aino", FOUNDED)
     with open_writing(path) as file:
         admit(file, request, "aino", "human", None)
         admit(file, request, "architect", "agent", 5)
         admit(file, request, "coder", "agent", 2)
-    return path
-
-
-org = copied("founded")
 
 
 class Run:
