@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cli_calls import in_a_process
 from model_nights import (
     JONAH,
     KEY,
@@ -474,28 +474,15 @@ def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyP
     assert agent.server.asked[0].headers["authorization"] == "Bearer none"
 
 
-_LOOKING_NOTHING_UP = """
-import socket
+_LOADING = """
+import socket, sys
+from slowwave.consolidation.model.litellm_client import load_litellm
+
 hosts = []
 def look_up(host, *rest, **options):
     hosts.append(host)
     raise OSError("offline")
 socket.getaddrinfo = look_up
-from slowwave.consolidation.model.litellm_client import load_litellm
-load_litellm()
-assert hosts == [], hosts
-"""
-
-
-def test_a_python_program_loads_litellm_without_a_price_list() -> None:
-    variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
-    subprocess.run([sys.executable, "-c", _LOOKING_NOTHING_UP], check=True, env=variables)
-
-
-def test_litellm_can_be_loaded_after_its_import_was_interrupted() -> None:
-    program = """
-import sys
-from slowwave.consolidation.model.litellm_client import load_litellm
 
 class Interrupt:
     def find_spec(self, name, *_):
@@ -508,9 +495,10 @@ try:
     load_litellm()
 except KeyboardInterrupt:
     load_litellm()
-    print("loaded")
+    print("loaded", *hosts)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ended.stdout == "loaded\n", ended.stderr
+
+
+def test_litellm_is_loaded_without_a_price_list_and_again_after_an_interruption() -> None:
+    variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
+    in_a_process(sys.executable, "-c", _LOADING, env=variables).ends(0).says("loaded\n")
