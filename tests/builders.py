@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from places import TESTS
 from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines, new_memory
-from slowwave.store.file import MemoryFile, open_reading, open_writing
+from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.ledger import Decision, begin_run, keep_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
@@ -76,6 +77,28 @@ def copied(made: str) -> Any:
     @pytest.fixture
     def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         return copy_of(request.getfixturevalue(made), tmp_path / "memory.db")
+
+    return copy
+
+
+def made_once(make: Callable[..., None]) -> Any:
+    """Return a fixture that provides a copy of a new file to which `make` was applied once.
+
+    `make` takes the file, and the fixtures that its other parameters name.
+    """
+    made: list[Path] = []
+    _, *others = signature(make).parameters
+
+    @pytest.fixture
+    def copy(
+        request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+    ) -> Path:
+        if not made:
+            path = tmp_path_factory.mktemp("made") / "memory.db"
+            create_file(path)
+            make(path, *map(request.getfixturevalue, others))
+            made.append(path)
+        return copy_of(made[0], tmp_path / "memory.db")
 
     return copy
 

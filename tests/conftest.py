@@ -19,6 +19,8 @@ from figures import Figures
 from hypothesis import settings
 from model_nights import SMOKE, Agent, an_agent, every_night_asks, joined_once, served, write_smoke
 from model_server import ModelServer, answering, approval, model_server
+from nights import daily, fill, of_one_thing
+from nights import night as run_night
 
 from slowwave.cli.app import run
 from slowwave.cli.terminal.interpreter import keep_libraries_quiet
@@ -226,6 +228,16 @@ def smoke_night(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with every_night_asks(answering(write_smoke, approval)):
         for command in (["import", path, SMOKE, "--quiet"], ["maintain", path, "--quiet"]):
             assert run([*map(str, command)]) == 0
+    return path
+
+
+@pytest.fixture(scope="session")
+def with_vectors(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
+    """Provide memories that have their vectors, and work for a night: tests take copies."""
+    path = tmp_path_factory.mktemp("vectors") / "memory.db"
+    create_file(path)
+    fill(path, daily(of_one_thing(), "oncall"))
+    run_night(path, embedder, only=frozenset())
     return path
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowwave.consolidation.cycle import run_cycle
+from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
@@ -122,6 +123,26 @@ class SlowEmbedder:
         if self.calls == self.at:
             self.meanwhile()
         return self.embedder.encode(texts)
+
+
+class CountingEmbedder:
+    """The real one, which keeps each request, and fails after a number of texts."""
+
+    def __init__(self, embedder: SentenceEmbedder, fails_after: int | None = None) -> None:
+        self._embedder = embedder
+        self._fails_after = fails_after
+        self.name = embedder.name
+        self.requests: list[Sequence[str]] = []
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for request in self.requests for text in request]
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self._fails_after is not None and len(self.texts) >= self._fails_after:
+            raise EmbedderError("the power went")
+        self.requests.append(texts)
+        return self._embedder.encode(texts)
 
 
 @dataclass

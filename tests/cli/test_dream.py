@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 from answerers import answers_to, from_recording, honestly, lines_of, result_of
 from builders import OLDER_VERSION, older_file
-from cli_calls import SLOWWAVE, Cli, Ended, in_a_process
+from cli_calls import SLOWWAVE, Cli, Ended
 from commands import configure, setting
 from model_nights import a_fact, facts
-from nights import TWINS, daily, fill, rows
+from nights import TWINS, daily, fill, rows, unchanged
 from places import FIXTURES
 
 ANSWERS = FIXTURES / "retold.answers.jsonl"
@@ -24,6 +25,8 @@ NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 # Writes answers to a file, and calls `answer` with it.
 Give = Callable[..., Ended]
+# Puts a line on stdin, and ends it.
+Given = Callable[[str | bytes], None]
 
 
 @pytest.fixture
@@ -34,6 +37,15 @@ def give(memory_file: Path, tmp_path: Path, cli: Cli) -> Give:
         return cli("answer", memory_file, path, *more)
 
     return call
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Given:
+    def give(line: str | bytes) -> None:
+        text = line if isinstance(line, bytes) else line.encode()
+        monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(text + b"\n")))
+
+    return give
 
 
 @pytest.fixture
@@ -65,7 +77,8 @@ def test_answers_equal_a_replay(retold: Path, tmp_path: Path, cli: Cli, give: Gi
 
 
 def test_a_question_contains_all_that_an_answer_needs(retold: Path, cli: Cli, give: Give) -> None:
-    (question,) = asked(cli, retold)
+    with unchanged(retold.read_bytes):
+        (question,) = asked(cli, retold)
     assert set(question) == {"id", "kind", "messages", "schema", "tokens"}
     assert [message["role"] for message in question["messages"]] == ["system", "user"]
     give(answers_to([question], from_recording(ANSWERS)))
@@ -87,11 +100,11 @@ def test_an_invalid_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, gi
     assert [skipped["line"] for skipped in ended.json["skipped"]] == [1]
 
 
-def test_stdin_accepts_objects_and_short_ids(retold: Path, cli: Cli) -> None:
+def test_stdin_accepts_objects_and_short_ids(retold: Path, cli: Cli, stdin: Given) -> None:
     (question,) = asked(cli, retold)
     text = from_recording(ANSWERS)(question["messages"])
-    line = json.dumps({"id": question["id"][:8], "answer": json.loads(text)})
-    assert slowwave("answer", retold, "-", "--json", given=[line]).json["kept"] == [question["id"]]
+    stdin(json.dumps({"id": question["id"][:8], "answer": json.loads(text)}))
+    assert cli("answer", retold, "-", "--json").json["kept"] == [question["id"]]
 
 
 def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give: Give) -> None:
@@ -138,12 +151,6 @@ def test_answer_without_answers_merges_duplicates(memory_file: Path, cli: Cli) -
 
 def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) -> None:
     cli("maintain", memory_file, "--model", "agent").ends(2, "slowwave dream")
-
-
-def slowwave(*arguments: object, given: Sequence[str] = (), **options: Any) -> Ended:
-    """Call slowwave in a process of its own, with lines on stdin."""
-    lines = "".join(f"{line}\n" for line in given)
-    return in_a_process(*SLOWWAVE, *arguments, input=lines, timeout=300, **options)
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
@@ -195,35 +202,39 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
     assert result_of(memory_file) == result_of(alone)
 
 
-def test_dream_resumes_after_its_input_ended(memory_file: Path) -> None:
+def test_dream_resumes_after_its_input_ended(memory_file: Path, cli: Cli, stdin: Given) -> None:
     fill(memory_file, a_fact())
     before = result_of(memory_file)
-    damaged = '{"groups": [], "conflicts": [["Brändt"]]}'
-    ended = slowwave("dream", memory_file, given=[damaged], encoding="latin-1")
+    stdin('{"groups": [], "conflicts": [["Brändt"]]}'.encode("latin-1"))
+    ended = cli("dream", memory_file)
     first, again = map(json.loads, ended.out.splitlines())
     assert again == {**first, "fault": "the answer is not UTF-8"}
     assert (ended.code, "The input ended. 1 question is open" in ended.err) == (0, True)
     assert rows(memory_file, "SELECT * FROM answers") == []
-    ended = slowwave("dream", memory_file, given=[honestly(first["messages"])])
+    stdin(honestly(first["messages"]))
+    ended = cli("dream", memory_file)
     _, second = map(json.loads, ended.out.splitlines())
     assert (second["kind"], result_of(memory_file)) == ("check", before)
     assert "given answers are kept" in ended.err
-    slowwave("dream", memory_file, given=[honestly(second["messages"])]).says("1 applied")
+    stdin(honestly(second["messages"]))
+    cli("dream", memory_file).says("1 applied")
     assert result_of(memory_file) != before
 
 
-def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path) -> None:
+def test_a_run_reports_that_it_migrated_the_file(tmp_path: Path, cli: Cli) -> None:
     path = older_file(tmp_path)
-    assert slowwave("maintain", path, "--json").json["migrated_from"] == OLDER_VERSION
-    assert slowwave("maintain", path, "--json").json["migrated_from"] is None
+    assert cli("maintain", path, "--json").json["migrated_from"] == OLDER_VERSION
+    assert cli("maintain", path, "--json").json["migrated_from"] is None
     path.unlink()
-    slowwave("maintain", older_file(tmp_path)).says(
-        f"Migrated from schema version {OLDER_VERSION}."
-    )
+    migrated = f"Migrated from schema version {OLDER_VERSION}."
+    cli("maintain", older_file(tmp_path)).says(migrated)
 
 
 @pytest.mark.parametrize("command", ["answer", "dream", _EXPIRE])
-def test_writing_commands_migrate_an_older_schema(command: str, tmp_path: Path) -> None:
+def test_writing_commands_migrate_an_older_schema(
+    command: str, tmp_path: Path, cli: Cli, stdin: Given
+) -> None:
     path = older_file(tmp_path)
-    slowwave(*command.split(), path).ends(0)
+    stdin("")
+    cli(*command.split(), path).ends(0)
     assert rows(path, "PRAGMA user_version") != [{"user_version": OLDER_VERSION}]

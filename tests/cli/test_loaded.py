@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from builders import copied
 from cli_calls import in_a_process
 from nights import daily, fill, night, of_one_thing, rows
 from places import ROOT
@@ -37,13 +39,14 @@ COMPARING = EMBEDDING | {
 SECRETS = {"certifi", "charset_normalizer", "detect_secrets", "idna", "requests", "urllib3"}
 
 
-def modules_of(arguments: Sequence[object]) -> set[str]:
+@cache
+def modules_of(*arguments: str) -> set[str]:
     """Return the modules that a command had loaded when it ended."""
     code = (
         "import sys\nbefore = {*sys.modules}\nfrom slowwave.cli.app import run\n"
         # A hook has a second, in which a slow machine shows nothing.
         "from slowwave.extensions.formats import hook\nhook._MAX_SECONDS = 600\n"
-        f"code = run({[str(each) for each in arguments]!r})\n"
+        f"code = run({[*arguments]!r})\n"
         "print('LOADED', *(sys.modules.keys() - before))\n"
         "sys.exit(code)"
     )
@@ -53,21 +56,16 @@ def modules_of(arguments: Sequence[object]) -> set[str]:
 
 def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
     """Return which of the modules a command had loaded when it ended."""
-    return modules_of(arguments) & names
+    return modules_of(*map(str, arguments)) & names
 
 
 def libraries(arguments: Sequence[object]) -> set[str]:
     """Return the libraries that a command had loaded when it ended."""
-    found = {name.partition(".")[0] for name in modules_of(arguments)}
+    found = {name.partition(".")[0] for name in modules_of(*map(str, arguments))}
     return found & _INSTALLED
 
 
-@pytest.fixture
-def embedded(memory_file: Path, embedder: SentenceEmbedder) -> Path:
-    """Provide a file whose memories have their vectors, and work to do."""
-    fill(memory_file, daily(of_one_thing(), "oncall"))
-    night(memory_file, embedder, only=frozenset({"merge"}))
-    return memory_file
+embedded = copied("with_vectors")
 
 
 @pytest.mark.parametrize("command", ["maintain", "mcp", "log"])

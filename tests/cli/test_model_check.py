@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -122,19 +121,6 @@ def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path
 # ----------------------------------------------------------------- before a night
 
 
-def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
-    """Return how a process without keys ended: code, stderr, and the heavy modules it loaded."""
-    code = (
-        "import sys\nfrom slowwave.cli.app import run\n"
-        f"code = run({[str(each) for each in arguments]!r})\n"
-        f"print('LOADED', *[n for n in {(*HEAVY, 'litellm')!r} if n in sys.modules])\n"
-        "sys.exit(code)"
-    )
-    env = {name: value for name, value in os.environ.items() if "_API_KEY" not in name}
-    ended = in_a_process(sys.executable, "-c", code, env=env)
-    return ended.code, ended.err, ended.out.splitlines()[-1].split()[1:]
-
-
 @pytest.mark.parametrize(
     ("command", "model", "message"),
     [
@@ -143,13 +129,24 @@ def ended_with(*arguments: object) -> tuple[int, str, list[str]]:
         ("model-check", "nonsense", "litellm does not know the model 'nonsense'."),
     ],
 )
-def test_unready_models_end_at_once(command: str, model: str, message: str, agent: Agent) -> None:
+def test_unready_models_end_at_once(
+    command: str, model: str, message: str, agent: Agent, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     agent.remember(near_pairs(1))
     with unchanged(agent.picture):
         file = [agent.path] if command == "maintain" else []
-        code, err, modules = ended_with(command, *file, "--model", model)
-        assert message in err
-        assert (code, modules) == (1, ["litellm"])
+        cli(command, *file, "--model", model).ends(1, message)
+
+
+def test_an_unready_model_loads_litellm_and_nothing_else_heavy(memory_file: Path) -> None:
+    code = (
+        "import sys\nfrom slowwave.cli.app import run\n"
+        f"code = run(['maintain', {str(memory_file)!r}, '--model', 'nowhere/nonsense'])\n"
+        f"print(*[n for n in {(*HEAVY, 'litellm')!r} if n in sys.modules])\nsys.exit(code)"
+    )
+    ended = in_a_process(sys.executable, "-c", code).ends(1, "does not know the model")
+    assert ended.out.splitlines()[-1] == "litellm"
 
 
 def test_dry_runs_replays_and_gates_need_no_key(agent: Agent, cli: Cli, tmp_path: Path) -> None:
@@ -163,28 +160,24 @@ def test_dry_runs_replays_and_gates_need_no_key(agent: Agent, cli: Cli, tmp_path
     assert cli(*night, setting("enabled", "false")).code == 0
 
 
-@pytest.mark.parametrize(
-    ("model", "api_base", "variables"),
-    [
-        ("openai/gpt-5-mini", None, {"OPENAI_API_KEY": "sk-test"}),
-        ("gpt-5-mini", None, {"OPENAI_API_KEY": "sk-test"}),
-        ("openai/anything", "http://127.0.0.1:1/v1", {}),
-        ("ollama/llama3.2", "http://127.0.0.1:11434", {}),
-    ],
-)
-def test_litellm_is_not_loaded(model: str, api_base: str | None, variables: dict[str, str]) -> None:
+def test_known_and_local_models_are_ready_without_litellm() -> None:
     code = (
-        "import sys\n"
+        "import os, sys\n"
         "from slowwave.consolidation.model.litellm_model import Endpoint\n"
         "from slowwave.consolidation.model.known_models import refuse_unready\n"
-        f"refuse_unready(Endpoint({model!r}, {api_base!r}))\n"
+        "refuse_unready(Endpoint('openai/anything', 'http://127.0.0.1:1/v1'))\n"
+        "refuse_unready(Endpoint('ollama/llama3.2', 'http://127.0.0.1:11434'))\n"
+        "os.environ['OPENAI_API_KEY'] = 'sk-test'\n"
+        "refuse_unready(Endpoint('openai/gpt-5-mini'))\n"
+        "refuse_unready(Endpoint('gpt-5-mini'))\n"
         "assert 'litellm' not in sys.modules"
     )
-    in_a_process(sys.executable, "-c", code, env=os.environ | variables).ends(0)
+    in_a_process(sys.executable, "-c", code).ends(0)
 
 
 def test_a_local_model_needs_no_key() -> None:
-    refuse_unready(Endpoint("ollama/llama3.2"))
+    for model in ("ollama/llama3.2", "bedrock/some-model"):
+        refuse_unready(Endpoint(model))
     with pytest.raises(ModelError, match="does not know"):
         refuse_unready(Endpoint("nonsense", "http://127.0.0.1:1/v1"))
 

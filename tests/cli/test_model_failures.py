@@ -20,6 +20,7 @@ FAILURES: dict[str, tuple[Responder, str]] = {
     "429": (lambda _: refuses(429, "slow down", **_AT_ONCE), "slow down"),
     "500": (lambda _: refuses(500, "broken", **_AT_ONCE), "broken"),
     "401": (lambda _: refuses(401, "not for you"), "not for you"),
+    "403": (lambda _: refuses(403, "not for you"), "not for you"),
     "404": (lambda _: refuses(404, "no such model"), "no such model"),
     "an hour": (lambda _: refuses(429, retry_after="3600"), "asks to wait for 3600 seconds"),
     "rubbish": (lambda _: says("I think so."), "not answered"),
@@ -83,7 +84,7 @@ def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..
     assert "litellm" not in line
     check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
     assert line.endswith(f" The next run asks again. To test server and key: {check}")
-    ends = failure in ("401", "404", "an hour")
+    ends = failure in ("401", "403", "404", "an hour")
     assert line.startswith("Error: The model was not called again: ") == ends
 
 

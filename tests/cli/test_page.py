@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from browser import CHROMIUM, HOSTILE, browser
-from builders import copied
+from builders import made_once
 from cli_calls import Cli
 from commands import setting
 from model_nights import a_fact, served
@@ -41,40 +41,23 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def night_on(path: Path, memories: list[dict[str, Any]], embedder: SentenceEmbedder) -> Path:
-    """Make a file and let one night pass. It is for copies: nobody has it open."""
-    create_file(path)
-    fill(path, memories)
+@made_once
+def after_a_night(path: Path, embedder: SentenceEmbedder) -> None:
+    fill(path, [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")])
     night(path, embedder)
-    execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
-    return path
 
 
-@pytest.fixture(scope="module")
-def night_of_duplicates(
-    tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder
-) -> Path:
-    memories = [*daily(TWINS, "twin"), *daily(of_one_thing(), "oncall")]
-    return night_on(tmp_path_factory.mktemp("one") / "memory.db", memories, embedder)
-
-
-after_a_night = copied("night_of_duplicates")
 TENANT = "<i>ops</i>"
 
 
-@pytest.fixture(scope="module")
-def hostile_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    memories = []
+@made_once
+def hostile(path: Path, embedder: SentenceEmbedder) -> None:
+    """Provide a file after a night on texts that would be more than text."""
     for number, odd in enumerate(HOSTILE):
         texts = [f"Note {number} of the gateway says {odd}"] * 2
-        memories += daily(texts, f"<b>{number}", session=f"{number}", tenant=TENANT)
-    path = night_on(tmp_path_factory.mktemp("hostile") / "memory.db", memories, embedder)
+        fill(path, daily(texts, f"<b>{number}", session=f"{number}", tenant=TENANT))
+    night(path, embedder)
     assert len(rows(path, "SELECT 1 FROM proposals WHERE state = 'applied'")) >= 8
-    return path
-
-
-# A file after a night on texts that would be more than text.
-hostile = copied("hostile_night")
 
 
 def test_a_page_has_numbers_texts_and_undo(after_a_night: Path, tmp_path: Path, cli: Cli) -> None:
@@ -165,7 +148,7 @@ def test_markdown_names_the_model_and_its_calls(tmp_path: Path, cli: Cli) -> Non
     night = ("maintain", file, setting("replay", answers), setting("report", text))
     assert cli(*night).code == 0
     output = text.read_text("utf-8")
-    assert "answered from the file" in output or "calls" in output
+    assert "The model: 0 calls, 2 answers from the cache" in output
     assert "### Conflicts, left unchanged\n\n```text\n1 conflict between 2 memories" in output
     assert "written by recorded/claude" in output
     (run,) = rows(file, "SELECT id FROM runs")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_calls import SLOWWAVE, Ended, in_a_process
+from cli_calls import Ended
 from nights import TWINS, daily, fill
 from places import FIXTURES
-
-# From <linux/prctl.h> and <linux/capability.h>.
-_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE = 24, 1
+from reliability.crashing import Job, run
 
 
 @pytest.fixture
@@ -28,14 +24,9 @@ def read_only(memory_file: Path) -> Iterator[Path]:
     memory_file.parent.chmod(0o755)
 
 
-def _bound_by_permissions() -> None:
-    """Take from root, before it becomes the command, what lets it write everywhere."""
-    if os.geteuid() == 0:
-        ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
-
-
 def slowwave(*arguments: object) -> Ended:
-    return in_a_process(*SLOWWAVE, *arguments, preexec_fn=_bound_by_permissions)
+    """Call a command for which permissions count."""
+    return run(Job(tuple(map(str, arguments)), unprivileged=True))
 
 
 @pytest.mark.parametrize(

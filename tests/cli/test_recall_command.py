@@ -6,14 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from builders import copied
+from builders import made_once
 from cli_calls import Cli
 from model_nights import a_writer, write_smoke
 from model_server import answering, approval
 from nights import daily, dispute, fill, night, picture, rows
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.file import create_file
 from slowwave.store.records import UNDATED
 
 TEXTS = [
@@ -23,17 +22,11 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    path = tmp_path_factory.mktemp("night") / "memory.db"
-    create_file(path)
+@made_once
+def filled(path: Path, embedder: SentenceEmbedder) -> None:
     fill(path, daily(TEXTS, "m"))
     with a_writer(answering(write_smoke, approval)) as writer:
         night(path, embedder, writer=writer)
-    return path
-
-
-filled = copied("after_a_night")
 
 
 def test_a_hit_names_its_ranks_and_the_matching_text(filled: Path, cli: Cli) -> None:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import copied, until_closed
+from builders import made_once, until_closed
 from cli_calls import Cli
 from model_nights import SMOKE, a_fact, a_rule, every_night_asks
 from model_server import Answer, Asked, answering, approval, group, groups
-from nights import active, daily, execute, fill, picture, rows, unchanged
-from numpy.typing import NDArray
+from nights import CountingEmbedder, active, daily, execute, fill, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
@@ -35,29 +34,12 @@ pytestmark = pytest.mark.usefixtures("smoke_model")
 NIGHT_OF = ("maintain", "--review", "always")
 
 
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory, smoke_model: None) -> Path:
+@made_once
+def waiting(path: Path, smoke_model: None) -> None:
     """Provide a file with three pending proposals: a merge, a synthesis and an update."""
-    path = tmp_path_factory.mktemp("pending") / "memory.db"
-    for command in (["import", "--empty", path], ["import", path, SMOKE], [*NIGHT_OF, path]):
+    for command in (["import", path, SMOKE], [*NIGHT_OF, path]):
         assert run([str(item) for item in command]) == 0
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
-    return path
-
-
-waiting = copied("after_a_night")
-
-
-class CountingEmbedder(SentenceEmbedder):
-    """The real one, which records what it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Sequence[str]] = []
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.asked.append(texts)
-        return super().encode(texts)
 
 
 def approved(path: Path, embedder: Embedder) -> ReviewResult:
@@ -242,11 +224,11 @@ def test_approving_all_equals_a_run_without_review(smoke: Path, tmp_path: Path, 
     assert reviewed_night(cli, smoke, "never", "--json").json["run"] is None
 
 
-def test_an_approval_uses_the_vectors_of_the_run(waiting: Path) -> None:
-    embedder = CountingEmbedder()
-    decided = approved(waiting, embedder)
+def test_an_approval_uses_the_vectors_of_the_run(waiting: Path, embedder: SentenceEmbedder) -> None:
+    counting = CountingEmbedder(embedder)
+    decided = approved(waiting, counting)
     assert {result.state for result in decided.results} == {"applied"}
-    assert embedder.asked == []
+    assert counting.requests == []
     sql = "SELECT content, vector FROM memories JOIN embeddings ON id = memory_id"
     made = rows(waiting, f"{sql} WHERE origin = 'consolidation'")
     assert len(made) == 2
@@ -264,16 +246,18 @@ def test_an_approval_uses_the_vectors_of_the_run(waiting: Path) -> None:
         "json_set(numbers, '$.kept.vector', 5)",
     ],
 )
-def test_drafts_without_a_usable_vector_are_embedded_together(waiting: Path, change: str) -> None:
+def test_drafts_without_a_usable_vector_are_embedded_together(
+    waiting: Path, embedder: SentenceEmbedder, change: str
+) -> None:
     where = "json_extract(numbers, '$.kept.vector') IS NOT NULL"
     execute(waiting, f"UPDATE proposals SET numbers = {change} WHERE {where}")
-    embedder = CountingEmbedder()
-    decided = approved(waiting, embedder)
+    counting = CountingEmbedder(embedder)
+    decided = approved(waiting, counting)
     assert {result.state for result in decided.results} == {"applied"}
     proposals = [result.proposal for result in decided.results]
     drafts = [proposal.draft.text for proposal in proposals if not proposal.keeps_text]
     assert len(drafts) == 2
-    assert [sorted(request) for request in embedder.asked] == [sorted(drafts)]
+    assert [sorted(request) for request in counting.requests] == [sorted(drafts)]
 
 
 def test_a_source_without_a_vector_does_not_prevent_approval(waiting: Path, cli: Cli) -> None:

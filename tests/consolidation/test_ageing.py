@@ -477,13 +477,6 @@ def test_archived_memories_are_found_and_restored_permanently(
     assert states(memory_file) == {"m-shed": "active", "m-tram": "archived", "m-mill": "active"}
 
 
-def test_active_or_unknown_memories_cannot_be_restored(memory_file: Path, cli: Cli) -> None:
-    put(memory_file, stored("stays"))
-    for memory, said in (("stays", "already active"), ("nobody-here", "or memory 'nobody-here'")):
-        cli("undo", memory_file, memory).ends(1, said)
-    assert cli("recall", "--archived", memory_file, " ").code == 2
-
-
 # ---- gates ----
 
 

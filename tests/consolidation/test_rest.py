@@ -11,12 +11,12 @@ from itertools import count, islice
 from operator import attrgetter
 from pathlib import Path
 from random import Random
-from shutil import copyfile
 from typing import Any
 from weakref import ref
 from zlib import crc32
 
 import pytest
+from builders import made_once
 from counting import work_of
 from nights import NOW, NoEmbedder, execute, fill, night, of_one_thing, picture, rows
 
@@ -73,20 +73,11 @@ def memory(text: str, number: int, embedder: Embedder, **fields: object) -> dict
     }
 
 
-@pytest.fixture(scope="module")
-def first_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a file on which a night has run, to be copied."""
-    path = tmp_path_factory.mktemp("first") / "memory.db"
-    create_file(path)
+@made_once
+def settled(path: Path, embedder: SentenceEmbedder) -> None:
+    """Provide a file on which a night has run."""
     fill(path, [memory(text, at, embedder) for at, text in enumerate(pool())])
     assert night(path, embedder).states["applied"] > 3
-    return path
-
-
-@pytest.fixture
-def settled(first_night: Path, tmp_path: Path) -> Path:
-    """Provide such a file."""
-    return Path(copyfile(first_night, tmp_path / "memory.db"))
 
 
 def idle_tenants(path: Path) -> list[str]:

@@ -116,13 +116,18 @@ def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> Non
     assert (rest, errors, process.returncode) == (b"", b"", 0)
 
 
-def test_an_unusable_message_over_http_is_an_error(memory_file: Path) -> None:
+def test_unusable_messages_and_foreign_hosts_over_http_are_refused(memory_file: Path) -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     with serving(memory_file) as (address, _), httpx2.Client(timeout=PATIENCE_S) as http:
         for body, code in ((b'{"broken', NOT_JSON), (b'{"jsonrpc": "2.0", "id": 7}', None)):
             answer = http.post(address, content=body, headers=headers)
             assert answer.status_code == 400
             assert code in (None, answer.json()["error"]["code"])
+        for name, value, status in (
+            ("Host", "evil.example:80", 421),
+            ("Origin", "http://evil.example", 403),
+        ):
+            assert http.post(address, json={}, headers={name: value}).status_code == status
 
 
 def test_optional_arguments_can_be_null(memory_file: Path) -> None:

@@ -26,6 +26,8 @@ from dataclasses import asdict, dataclass
 from io import StringIO
 from pathlib import Path
 
+import cli_calls
+
 from .disk import Disk, Fault
 
 _TESTS = Path(__file__).parents[1]
@@ -50,12 +52,9 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a command ended: its exit code, or the signal as a negative number."""
+class Ended(cli_calls.Ended):
+    """How a command ended; the code is negative if it was a signal."""
 
-    code: int
-    out: str
-    err: str
     touches: int
     seconds: float
 

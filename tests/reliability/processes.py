@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cli_calls
 import night as fixture
 from builders import process
 from nights import execute, fill, night, rows
@@ -21,29 +21,24 @@ from nights import execute, fill, night, rows
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
 
-SLOWWAVE = [sys.executable, "-m", "slowwave.cli"]
-
 
 @dataclass(frozen=True)
-class Ended:
+class Ended(cli_calls.Ended):
     """How a process ended that was sent a signal."""
 
-    code: int
-    out: str
-    err: str
     # From the signal to the end.
     seconds: float
 
     @property
     def report(self) -> dict[str, Any] | None:
         """The JSON of stdout; None if stdout is empty."""
-        return json.loads(self.out) if self.out else None
+        return self.json if self.out else None
 
 
 def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
     """Start slowwave with these arguments."""
     return subprocess.Popen(
-        [*SLOWWAVE, *map(str, arguments)],
+        [*cli_calls.SLOWWAVE, *map(str, arguments)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

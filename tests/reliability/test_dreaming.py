@@ -11,10 +11,10 @@ from shutil import copyfile
 from agents_files import killed
 from answerers import Answerer, answers_to, honestly, result_of
 from builders import whole
-from cli_calls import Cli
+from cli_calls import SLOWWAVE, Cli
 from model_nights import facts
 from nights import daily, fill, rows
-from reliability.processes import SLOWWAVE, start
+from reliability.processes import start
 
 Rounds = Callable[[int, int], int]
 TWINS = ["Parking permits are handed out at the front desk."] * 2

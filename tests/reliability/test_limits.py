@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_calls import Cli
+from cli_calls import SLOWWAVE, Cli
 from dialects import PROVIDERS
 from nights import execute, fill, night, rows
 from reliability.flood import MAX_BYTES as FLOOD_BYTES
 from reliability.flood import flood
-from reliability.processes import SLOWWAVE, start, stop, wait_for
+from reliability.processes import start, stop, wait_for
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import QueryTooLong
@@ -246,7 +246,7 @@ def is_busy(process: subprocess.Popen[str]) -> Callable[[], bool]:
 
     def computed() -> bool:
         stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(stat[11]) + int(stat[12])) / ticks > 4.0
+        return (int(stat[11]) + int(stat[12])) / ticks > 3.0
 
     return computed
 

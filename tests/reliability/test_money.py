@@ -37,11 +37,10 @@ from model_server import (
 from nights import rows, states
 from reliability.processes import start
 
-from slowwave.cli.app import run
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.litellm_model import ATTEMPTS
 from slowwave.consolidation.model.question import Question
-from slowwave.consolidation.model.unanswered import NOT_IN_TIME, LimitReached
+from slowwave.consolidation.model.unanswered import LimitReached
 from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
@@ -140,14 +139,6 @@ def test_a_failing_provider_costs_at_most_what_the_retries_allow(
         figures.add("requests to a failing provider", asked)
 
 
-@pytest.mark.parametrize("reply", BAD[:12], ids=range(12))
-def test_no_question_is_asked_more_often_than_allowed(agent: Agent, reply: Reply) -> None:
-    agent.remember(near_pairs(1))
-    agent.server.responder = lambda _: reply
-    agent.sleep(agent.writer(timeout_s=1.0 if reply is SILENT else 20.0))
-    assert 0 < len(agent.server.asked) <= MAX_A_QUESTION
-
-
 # ----------------------------------------------------------------- usage that cannot be
 
 
@@ -242,20 +233,6 @@ def _send(pending: PendingCall, more: int) -> int:
 # ----------------------------------------------------------------- time
 
 
-def test_a_time_limit_ends_a_call_in_flight(agent: Agent) -> None:
-    agent.remember(six_tenants())
-    agent.server.responder = lambda _: SILENT
-    # A call by itself would wait for an hour.
-    patient = agent.writer(concurrency=2, limits=UsageLimits(seconds=1.5), timeout_s=3_600.0)
-    outcome = agent.sleep(patient)
-    assert answered(outcome) == {"skipped": 6}
-    spent = "the budget of 1.5 seconds is used up"
-    assert {question.why for question in outcome.asked} == {spent, f"{NOT_IN_TIME}; {spent}"}
-    assert len(agent.server.asked) <= 2
-    # They may be charged for all the same.
-    assert outcome.usage.cost_usd is None
-
-
 # ----------------------------------------------------------------- reports
 
 
@@ -263,22 +240,6 @@ def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
     """Return the arguments of a night with a model, with settings next to the file."""
     configure(path, api_base=server.base, checker="none", concurrency=1, **settings)
     return ["maintain", str(path), "--model", "openai/scripted", "--json"]
-
-
-@pytest.mark.parametrize("status", [401, 403, 404])
-def test_a_refused_key_is_reported_even_with_quiet(
-    agent: Agent, status: int, capfd: pytest.CaptureFixture[str]
-) -> None:
-    agent.remember(six_tenants())
-    agent.server.responder = lambda _: refuses(status, "not for you")
-    code = run([*maintain(agent.path, agent.server)[:-1], "--quiet"])
-    shown = capfd.readouterr()
-    assert (code, shown.out) == (1, "")
-    assert "not for you" in shown.err
-    problem, todo = shown.err.splitlines()
-    assert problem.startswith("Error: The model was not called again: ")
-    assert "slowwave model-check --model openai/scripted" in todo
-    assert len(agent.server.asked) == 1
 
 
 # ----------------------------------------------------------------- paid for

@@ -14,12 +14,9 @@ import night as fixture
 import pytest
 from builders import process, whole
 from cli_calls import Cli
-from commands import configure
 from figures import Figures
-from model_nights import GATE, GATE_ONCE, SHORT, joining
-from model_server import Asked, Reply, model_server
-from nights import daily, execute, fill, night, rows
-from reliability.processes import in_background, small_night, start
+from nights import fill, night, rows
+from reliability.processes import in_background, small_night
 from reliability.scenes import in_mode
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -219,36 +216,6 @@ def test_agents_lose_no_write_during_undo_and_import(
             ended = cli(*command, "--json")
             # Later changes of an agent prevent an undo, and stay.
             assert ended.code in ((0, 1) if command[0] == "undo" else (0,)), ended.err
-    assert whole(path)
-
-
-@pytest.mark.usefixtures("long_only")
-def test_a_change_during_a_model_call_makes_a_proposal_stale(
-    tmp_path: Path, embedder: SentenceEmbedder, figures: Figures
-) -> None:
-    path = tmp_path / "memory.db"
-    create_file(path)
-    fill(path, daily([*GATE[:2], SHORT], "key"))
-    night(path, embedder, only=frozenset())
-    changed = f"{SHORT} Since today only."
-
-    def answer(asked: Asked) -> Reply:
-        execute(path, "UPDATE memories SET content = ? WHERE content = ?", changed, SHORT)
-        return joining(GATE_ONCE)(asked)
-
-    with model_server(answer) as server:
-        configure(path, api_base=server.base)
-        arguments = ["--model", "openai/test", "--json"]
-        first = start("maintain", path, *arguments)
-        out, err = first.communicate()
-        assert first.returncode in (0, 3), err
-        assert [proposal["state"] for proposal in json.loads(out)["proposals"]] == ["stale"]
-        assert rows(path, "SELECT 1 FROM proposals WHERE state = 'stale'")
-        second = start("maintain", path, *arguments)
-        out, err = second.communicate()
-        assert second.returncode in (0, 3), err
-        assert "stale" not in [proposal["state"] for proposal in json.loads(out)["proposals"]]
-    assert rows(path, "SELECT 1 FROM memories WHERE content = ?", changed)
     assert whole(path)
 
 

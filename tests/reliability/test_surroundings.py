@@ -16,9 +16,10 @@ from urllib.parse import quote
 
 import pytest
 import typer
+from cli_calls import Cli
 from model_nights import facts
 from model_server import Asked, group, groups, honest
-from nights import daily, fill, rows
+from nights import daily, fill, rows, unchanged
 from places import ROOT
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
 
@@ -493,16 +494,15 @@ def test_a_model_folder_equals_the_package(model_folder: Path, embedder: Sentenc
     assert own == pytest.approx(embedder.encode(texts), abs=1e-6)
 
 
-def test_a_refused_model_is_reported(memory_file: Path, model_folder: Path, tmp_path: Path) -> None:
+def test_a_refused_model_is_reported(
+    memory_file: Path, model_folder: Path, tmp_path: Path, cli: Cli
+) -> None:
     fill(memory_file, daily(["The kettle is blue."] * 2, "twins"))
     _with_pickle(model_folder, tmp_path / "it ran")
-    before = memory_file.read_bytes()
-    arguments = ["maintain", memory_file, "--consolidate", "--embedder", model_folder]
-    ended = watched(tmp_path, *arguments)
-    assert (ended.code, ended.out) == (1, ""), ended.err
-    assert "contains a pickle, which can run code: pytorch_model.bin" in ended.err
-    assert "Only safetensors are read." in ended.err
-    assert memory_file.read_bytes() == before
+    with unchanged(memory_file.read_bytes):
+        ended = cli("maintain", memory_file, "--consolidate", "--embedder", model_folder)
+    pickle = "contains a pickle, which can run code: pytorch_model.bin"
+    assert ended.ends(1, pickle, "Only safetensors are read.").out == ""
 
 
 # ----------------------------------------------------------------- what is installed

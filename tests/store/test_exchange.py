@@ -20,6 +20,7 @@ from builders import (
     all_memories,
     changing,
     copy_of,
+    made_once,
     put,
     take_in,
 )
@@ -343,13 +344,9 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def with_one_memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a file with one memory, to be copied."""
-    path = tmp_path_factory.mktemp("with_one_memory") / "memory.db"
-    create_file(path)
+@made_once
+def with_one_memory(path: Path) -> None:
     take_in(path, a_line(id="filed", embedding=[1.0, 0.0], embedding_model="filed"))
-    return path
 
 
 _LINED = a_line(id="lined", embedding=[1.0, 0.0, 0.0], embedding_model="lined")
@@ -357,27 +354,26 @@ GOOD_LINES = (_LINED, a_line(id="fine"))
 
 
 @pytest.mark.parametrize("kind", ["broken JSON", "empty content", "id of the file"])
-def test_an_invalid_line_stops_the_import(with_one_memory: Path, tmp_path: Path, kind: str) -> None:
+def test_an_invalid_line_stops_the_import(with_one_memory: Path, kind: str) -> None:
     line, reason = BAD_LINES[kind]
-    path = copy_of(with_one_memory, tmp_path / "memory.db")
-    with unchanged(picture, path):
+    with unchanged(picture, with_one_memory):
         with pytest.raises(InvalidLine) as raised:
-            take_in(path, *GOOD_LINES, b"", line, a_line(id="after"))
+            take_in(with_one_memory, *GOOD_LINES, b"", line, a_line(id="after"))
         assert raised.value.message.startswith("Line 4 is not valid: ")
         assert reason in raised.value.message
         assert raised.value.message.endswith("Nothing was imported.")
         assert "--skip-invalid" in raised.value.hint
 
 
-def test_invalid_lines_can_be_skipped(with_one_memory: Path, tmp_path: Path) -> None:
-    path = copy_of(with_one_memory, tmp_path / "memory.db")
+def test_invalid_lines_can_be_skipped(with_one_memory: Path) -> None:
     lines = (*GOOD_LINES, *(line for line, _ in BAD_LINES.values()), a_line(id="after"))
-    added, skipped = take_in(path, *lines, skip_invalid=True)
+    added, skipped = take_in(with_one_memory, *lines, skip_invalid=True)
     assert added == 3
     assert [skip.line for skip in skipped] == [*range(3, 3 + len(BAD_LINES))]
     for skip, (_, reason) in zip(skipped, BAD_LINES.values(), strict=True):
         assert reason in skip.reason
-    assert [memory.id for memory in all_memories(path)] == ["after", "filed", "fine", "lined"]
+    ids = [memory.id for memory in all_memories(with_one_memory)]
+    assert ids == ["after", "filed", "fine", "lined"]
 
 
 def test_lines_superseded_by_a_skipped_line_are_skipped(memory_file: Path) -> None:

@@ -11,7 +11,6 @@ from nights import TWINS, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.store.errors import NotFound
 from slowwave.store.feedback import Feedback
 
 NOW = datetime(2026, 3, 12, 9, 0, tzinfo=UTC)
@@ -95,9 +94,3 @@ def test_feedback_does_not_prevent_undo(
         memory.feedback(made(memory_file), helpful=True)
         assert outcome.run_id is not None
         memory.undo(outcome.run_id)
-
-
-def test_memories_of_other_tenants_get_no_feedback(memory: AgentMemory, memory_file: Path) -> None:
-    fill(memory_file, [{"id": "theirs", "content": "Plants need light.", "tenant": "other"}])
-    with pytest.raises(NotFound):
-        memory.feedback("theirs", helpful=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import night as fixture
 import pytest
-from builders import NOW, a_decision, a_memory, a_run, copied, copy_of, decide, put, whole
+from builders import NOW, a_decision, a_memory, a_run, copy_of, decide, made_once, put, whole
 from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, joined_once
@@ -211,18 +211,12 @@ def test_nothing_is_purged_without_the_trigger_that_keeps_texts(path: Path) -> N
 LATER = NOW + timedelta(days=KEPT_DAYS + 1)
 
 
-@pytest.fixture(scope="module")
-def after_a_night(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    path = tmp_path_factory.mktemp("after_a_night") / "memory.db"
-    create_file(path)
+@made_once
+def night_file(path: Path, embedder: SentenceEmbedder) -> None:
     fill(path, daily(of_one_thing(), "oncall"))
     with a_writer(answering(joined_once, approval)) as writer:
         night(path, embedder, writer=writer, only=frozenset({"synthesize"}))
     assert superseded(path)
-    return path
-
-
-night_file = copied("after_a_night")
 
 
 def superseded(path: Path) -> set[str]:

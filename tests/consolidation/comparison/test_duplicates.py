@@ -152,14 +152,6 @@ def test_only_equal_texts_are_merged_without_a_model(
     assert night(memory_file, embedder).plan.is_empty
 
 
-def test_code_is_merged_only_if_identical(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    code = "host = db-01\nport = 5432\nuser = app\ntimeout_s = 30"
-    fill(memory_file, daily([code, f"{code}  \n", code.upper(), code.replace("30", "31")], "m"))
-    night(memory_file, embedder)
-    active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    assert len(active) == 3
-
-
 def test_different_entities_prevent_a_merge(memory_file: Path, embedder: SentenceEmbedder) -> None:
     fill(memory_file, [*daily([LESS], "a"), *daily([LESS], "b", entities=["helga"])])
     outcome = night(memory_file, embedder)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cli_calls import in_a_process
 from model_nights import (
     JONAH,
     KEY,
@@ -63,6 +63,8 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "answer is not JSON"),
     "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
+    "a retry-after that is no time": (refuses(503, retry_after="soon"), ATTEMPTS, "HTTP 503"),
+    "null": (Reply("null"), ATTEMPTS, "the call to the model failed"),
 }
 
 
@@ -463,18 +465,6 @@ def test_an_unready_model_is_reported_before_any_memory_changes(agent: Agent) ->
     assert agent.rows("SELECT * FROM proposals") == []
 
 
-def test_the_key_goes_to_the_server_but_not_into_the_memory_file(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    agent.remember(facts(1))
-    # A careless server repeats what it was sent.
-    agent.server.responder = lambda asked: refuses(400, f"Incorrect API key provided: {KEY}")
-    agent.sleep()
-    assert {asked.headers["authorization"] for asked in agent.server.asked} == {f"Bearer {KEY}"}
-    assert KEY.encode() not in b"".join(path.read_bytes() for path in agent.path.parent.iterdir())
-
-
 def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MISTRAL_API_KEY", " ")
     with pytest.raises(ModelError, match="The variable MISTRAL_API_KEY is empty"):
@@ -484,35 +474,15 @@ def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyP
     assert agent.server.asked[0].headers["authorization"] == "Bearer none"
 
 
-@pytest.mark.parametrize("model", ["ollama/llama3", "bedrock/some-model"])
-def test_models_without_keys_are_ready(model: str) -> None:
-    ready = ModelWriter(Endpoint(model))
-    ready.make_ready()
-    assert ready.model == model
+_LOADING = """
+import socket, sys
+from slowwave.consolidation.model.litellm_client import load_litellm
 
-
-_LOOKING_NOTHING_UP = """
-import socket
 hosts = []
 def look_up(host, *rest, **options):
     hosts.append(host)
     raise OSError("offline")
 socket.getaddrinfo = look_up
-from slowwave.consolidation.model.litellm_client import load_litellm
-load_litellm()
-assert hosts == [], hosts
-"""
-
-
-def test_a_python_program_loads_litellm_without_a_price_list() -> None:
-    variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
-    subprocess.run([sys.executable, "-c", _LOOKING_NOTHING_UP], check=True, env=variables)
-
-
-def test_litellm_can_be_loaded_after_its_import_was_interrupted() -> None:
-    program = """
-import sys
-from slowwave.consolidation.model.litellm_client import load_litellm
 
 class Interrupt:
     def find_spec(self, name, *_):
@@ -525,9 +495,10 @@ try:
     load_litellm()
 except KeyboardInterrupt:
     load_litellm()
-    print("loaded")
+    print("loaded", *hosts)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert ended.stdout == "loaded\n", ended.stderr
+
+
+def test_litellm_is_loaded_without_a_price_list_and_again_after_an_interruption() -> None:
+    variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
+    in_a_process(sys.executable, "-c", _LOADING, env=variables).ends(0).says("loaded\n")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import copied, copy_of, older_file
+from builders import copy_of, made_once, older_file
 from cli_calls import Cli
 from commands import setting
 from nights import daily, execute, fill, night, of_one_thing, picture, rows, unchanged
@@ -26,7 +26,7 @@ from slowwave.extensions.organisation.store.shared_facts import (
 from slowwave.extensions.organisation.store.shared_log import read_log
 from slowwave.extensions.organisation.store.shared_rules import NotAllowed
 from slowwave.store.errors import StoreError
-from slowwave.store.file import create_file, open_writing
+from slowwave.store.file import open_writing
 
 PORT, MOVED = "Billing listens on port 8080.", "Billing listens on port 9090."
 # The columns of the log after its number, and the key of another row.
@@ -45,20 +45,14 @@ MARCH = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
 FOUNDED = "2026-01-05T09:00:00+00:00"
 
 
-@pytest.fixture(scope="module")
-def founded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Provide a file in which a human and two agents share facts, made once."""
-    path = tmp_path_factory.mktemp("org") / "memory.db"
-    create_file(path)
+@made_once
+def org(path: Path) -> None:
+    """Provide a file in which a human and two agents share facts."""
     request = WriteRequest("aino", FOUNDED)
     with open_writing(path) as file:
         admit(file, request, "aino", "human", None)
         admit(file, request, "architect", "agent", 5)
         admit(file, request, "coder", "agent", 2)
-    return path
-
-
-org = copied("founded")
 
 
 class Run:
@@ -412,20 +406,6 @@ def test_wrong_usage_ends_with_2(org: Path, cli: Cli, arguments: list[str]) -> N
 def test_an_untypable_name_of_a_fact_is_refused(org: Path, name: str) -> None:
     with open_writing(org) as file, pytest.raises(StoreError, match="name of a fact"):
         publish(file, WriteRequest("aino", MARCH.isoformat()), name, PORT)
-
-
-def test_a_current_fact_must_be_retracted_before_it_is_forgotten(org: Path, cli: Cli) -> None:
-    for text in (PORT, MOVED):
-        assert cli("shared", org, "publish", "port", text, "--author", "aino").code == 0
-    forget = ("forget", org, "--matching", "9090", "--json")
-    with unchanged(picture, org):
-        for more in ("--dry-run", "--yes"):
-            ended = cli(*forget, more).ends(1, "The shared fact 'port' is current")
-            assert f"slowwave shared {org} retract port --author NAME" in ended.err
-    assert cli("shared", org, "retract", "port", "--author", "aino").code == 0
-    assert cli(*forget, "--dry-run").json["active_again"] == []
-    assert cli(*forget, "--yes").json["active_again"] == []
-    assert cli("list", org, "--tenant", "shared", "--json").json["memories"] == []
 
 
 def test_a_concurrent_writer_sees_the_first_fact(org: Path) -> None:
