@@ -273,9 +273,8 @@ def parse_time(text: object, what: str, where: str) -> str:
     try:
         return in_utc(str(text))
     except ValueError:
-        raise UnusableFile(
-            f"The file is damaged: {what} of {where}: not a time.", SAVE_HINT
-        ) from None
+        fault = f"The file is damaged: {what} of {where}: not a time."
+        raise UnusableFile(fault, SAVE_HINT) from None
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import islice
@@ -66,18 +66,20 @@ _EDGES = _Table(
 @contextmanager
 def _open_damaged(path: Path) -> Iterator[_View]:
     """Open a file as far as SQLite can read it. Raises `UnusableFile` if it can read no memory."""
-    with open_database(path, "ro") as conn:
-        conn.text_factory = bytes
-        # Allows reading files that are shorter than their header claims.
-        with suppress(sqlite3.Error):
+    try:
+        with open_database(path, "ro") as conn:
+            conn.text_factory = bytes
+            # Allows reading files that are shorter than their header claims.
             conn.execute("PRAGMA writable_schema = ON")
-        view = _View(conn, path.stat().st_size)
-        if not view.has_memories():
-            raise UnusableFile(
-                f"{path} is damaged, and none of its memories can be read.",
-                "Restore it from a backup.",
-            )
-        yield view
+            view = _View(conn, path.stat().st_size)
+            if view.has_memories():
+                yield view
+                return
+    except sqlite3.DatabaseError:
+        pass  # not even a database
+    raise UnusableFile(
+        f"{path} is damaged, and none of its memories can be read.", "Restore it from a backup."
+    )
 
 
 class _View:
