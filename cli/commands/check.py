@@ -39,6 +39,6 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
         return
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
-    problems = counted(len(health.problems), "problem")
+    problems = counted(len(health.problems), "problem", "problems")
     output.error(f"{file} is not intact: {problems}.", SAVE, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)
