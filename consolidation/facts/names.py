@@ -95,7 +95,7 @@ class Vocabulary:
 
 def _words_with_case(text: str) -> list[str]:
     """Return words without letters that have no case: in Chinese, no space separates a name."""
-    cased = (" " if at.isalpha() and at.lower() == at.upper() else at for at in text)
+    cased = (" " if sign.isalpha() and sign.lower() == sign.upper() else sign for sign in text)
     return re.findall(r"\w+", "".join(cased))
 
 
