@@ -23,17 +23,17 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, a better question or a value that is looked up, never by a list of words.
 MOST = {
-    "lines": 3_356,
+    "lines": 3_267,
     "regular expressions": 48,
     "listed words": 474,
-    "thresholds": 40,
-    "lines of the core": 41_331,
-    "lines of extensions": 14_036,
+    "thresholds": 39,
+    "lines of the core": 39_998,
+    "lines of extensions": 13_795,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
-    "modules over 350 lines": 3,
-    "modules that only one other imports": 37,
+    "modules over 350 lines": 2,
+    "modules that only one other imports": 35,
     # ruff refuses every other function with a complexity above 10.
     "functions that are too complex": 1,
 }

@@ -80,7 +80,7 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show all conflicts, similar pairs that were not merged, similarity and trust.",
+            help="Show all conflicts, equal memories that were not merged, similarity and trust.",
         ),
     ] = False,
     exit_code: Annotated[
