@@ -75,7 +75,8 @@ def add(name: str, path: Path, text: str) -> None:
         execute(path, f"INSERT INTO memories ({columns}) VALUES (?, ?, 1)", digest, text)
     elif is_database(path):
         columns, value = "prefix, key, value, created_at", json.dumps({"content": text}).encode()
-        sql = f"INSERT INTO store ({columns}) VALUES ('memories', ?, ?, '2026-02-20')"
+        # As the package does: a row that was edited since may have the key.
+        sql = f"INSERT OR REPLACE INTO store ({columns}) VALUES ('memories', ?, ?, '2026-02-20')"
         execute(path, sql, digest, value)
     else:
         rewritten(name, path, lambda texts: [*texts, text])
