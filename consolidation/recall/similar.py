@@ -14,7 +14,7 @@ from typing import Literal
 from slowwave.consolidation.text.tokens import tokenise
 from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS
 from slowwave.store.file import MemoryFile
-from slowwave.store.memories import read_active
+from slowwave.store.memories import read_active_texts, read_memories
 from slowwave.store.records import Memory
 from slowwave.store.word_index import WordIndex
 
@@ -36,7 +36,7 @@ def find_similar(file: MemoryFile, tenant: str, text: str, now: str) -> list[Sim
 
     Raises `StoreError`.
     """
-    near_memories = _near(read_active(file, tenant, now), text)
+    near_memories = _near(file, tenant, text, now)
     # If very many are alike, as lines of a log are, each has a value of its own.
     rivals = () if len(near_memories) > MAX_NEAR else _rivals(near_memories, text)
     similar_by_id = {rival.memory.id: rival for rival in rivals}
@@ -86,17 +86,18 @@ def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memor
             yield first, second
 
 
-def _near(memories: Sequence[Memory], text: str) -> list[Memory]:
-    """Return the memories that share enough words with a text to be compared, nearest first."""
-    words = _words(text)
-    index = WordIndex(memory.content for memory in memories)
+def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
+    """Return the active memories that share enough words with a text, nearest first."""
+    words, texts = _words(text), read_active_texts(file, tenant)
+    index = WordIndex(content for _, content in texts)
     shares = {
-        place: shared / min(len(words), len(_words(memories[place].content)))
-        for place, shared in index.count_words(words).items()
+        texts[row][0]: shared / min(len(words), len(_words(texts[row][1])))
+        for row, shared in index.count_words(words).items()
     }
     index.close()
-    rows = [place for place, share in shares.items() if share >= SHARED_WORDS]
-    return [memories[place] for place in sorted(rows, key=lambda place: (-shares[place], place))]
+    near_ids = [memory_id for memory_id, share in shares.items() if share >= SHARED_WORDS]
+    memories = (memory for memory in read_memories(file, near_ids) if not memory.expired(now))
+    return sorted(memories, key=lambda memory: (-shares[memory.id], memory.id))
 
 
 def _words(text: str) -> list[str]:
