@@ -66,7 +66,9 @@ def report_night_problems(
     summary, hint = _summarize(file, outcome)
     broken_off = outcome.broken_off
     code = report_problems(output, code, writer, recordings, broken_off, summary, hint, failure)
-    if outcome.why_unsaved:
+    if outcome.why_unrecorded:
+        output.note(f"{file}: {outcome.why_unrecorded}")
+    elif outcome.why_unsaved:
         output.note(
             f"Could not store what this run computed: {outcome.why_unsaved} "
             "The next run computes it again."
@@ -93,7 +95,10 @@ def model_failure(
     if writer.refused is not None:
         problem = f"{_refusal(writer).rstrip('.')}. {problem}"
     else:
-        reason = outcome.why or "no reason was given"
+        # A failure says more than the limit that skipped other questions.
+        windows.sort(key=lambda window: window.state != "failed")
+        reasons = (*(window.why for window in windows), parts.why)
+        reason = next(filter(None, reasons), "no reason was given")
         problem = f"{problem} First error: {reason.rstrip('.')}."
     if recordings is not None and not recordings.asks:
         todo = "Add the answers to the recording, and repeat the run."

@@ -74,6 +74,8 @@ class Outcome:
     interrupted: bool = False
     # Why the file could no longer be written, after something was applied.
     broken_off: SlowwaveError | None = None
+    # Why the ledger lacks the end: another program may have locked the file.
+    why_unrecorded: str = ""
     purged: PurgeResult = field(default_factory=PurgeResult)
     # Proposals of earlier nights; a real run has withdrawn the outdated ones.
     earlier: EarlierProposals = field(default_factory=EarlierProposals)
@@ -116,7 +118,7 @@ class Outcome:
 
     @property
     def apart(self) -> list[Refusal]:
-        """The pairs that look alike but stay separate, since no proposal supersedes either."""
+        """The pairs of equal memories that stay separate, since no proposal supersedes either."""
         applied = (result for result in self.results if result.state in ("planned", "applied"))
         leaving_ids = {memory for result in applied for memory in result.proposal.leaving}
         return [pair for pair in self.plan.refused if leaving_ids.isdisjoint(pair.sources)]
@@ -150,7 +152,8 @@ class Outcome:
         ended += [(result.state, result.why) for result in self.results]
         # What failed is the reason for what was skipped.
         reasons = [why for wanted in _NOT_DONE for state, why in ended if state == wanted]
-        all_reasons = (*reasons, self.purged.why, *(aged.why for aged in self.aged))
+        phases = (self.purged.why, *(aged.why for aged in self.aged))
+        all_reasons = (*reasons, *phases, self.why_unrecorded)
         broken_off = None if self.broken_off is None else self.broken_off.message
         return next(filter(None, (broken_off, *all_reasons, self.queued_parts.why)), None)
 
@@ -177,7 +180,7 @@ class Outcome:
             is_useful = states["applied"] or states["rejected"] or self.purged.ids or parts.read
             is_useful = is_useful or bool(self.broken_off) or any(a.leaving for a in self.aged)
             return "failed" if has_failed and not is_useful else "partial"
-        wrong = (self.broken_off, parts.broken_off, parts.states.get("raw"))
+        wrong = (self.broken_off, self.why_unrecorded, parts.broken_off, parts.states.get("raw"))
         whys = (self.purged.why, *(aged.why for aged in self.aged))
         return "partial" if any((*wrong, *whys)) else "done"
 

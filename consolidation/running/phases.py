@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -236,8 +235,11 @@ def _run_in_batches(
         after = count_memories(file, tenants, count_tokens)
         whole_report = {"before": asdict(before), "after": asdict(after), **report(processed)}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
-        # What was processed is reported even so; the ledger shows the run as interrupted.
-        with suppress(OutOfTime, StoreError), interruption.limited():
-            run.end(file, verdict, whole_report)
+        try:
+            with interruption.limited():
+                run.end(file, verdict, whole_report)
+        except (OutOfTime, StoreError) as error:
+            # What was processed is reported even so; the ledger shows the run as interrupted.
+            failure = failure or StoreError(f"the end of the run was not recorded: {error.message}")
     why = "the run was interrupted" if interrupted else failure.message if failure else None
     return processed, PhaseRun(run.run_id, why, interrupted)

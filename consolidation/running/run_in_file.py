@@ -203,7 +203,9 @@ class RunInFile:
                     delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
                     mentions = [(memory_id, names) for memory_id, _, names in part]
                     keep_entities(file, tenant, mentions, run_id)
-                    keep_scans(file, [(memory_id, hash_) for memory_id, hash_, _ in part], run_id)
+                    keep_scans(
+                        file, [(memory_id, text_hash) for memory_id, text_hash, _ in part], run_id
+                    )
 
     def has_begun(self) -> bool:
         """Look up whether the run began, which an interruption may have hidden."""

@@ -179,9 +179,13 @@ class Stages:
             executed.broken_off,
             earlier=self._earlier,
         )
-        # What was applied is reported even so; the ledger shows the run as interrupted.
-        with suppress(OutOfTime, StoreError), self._interruption.limited():
-            self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
+        try:
+            with self._interruption.limited():
+                self._run.end(outcome.verdict, survey.plan.digest, outcome.report)
+        except (OutOfTime, StoreError) as error:
+            # What was applied is reported even so; the ledger shows the run as interrupted.
+            why = f"the end of the run was not recorded: {error.message}"
+            outcome = replace(outcome, why_unrecorded=why)
         return self._with_earlier(outcome)
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
