@@ -75,4 +75,5 @@ def _make_lock_file(path: Path, place: Path) -> None:
         raise StoreError(f"{place} is a symbolic link.", "Remove it.")
     with suppress(FileExistsError):
         created = create_sidecar(path, place.name)
-        created.chmod(file_mode(created) | stat.S_IWUSR)
+        with suppress(PermissionError):  # some file systems have no modes
+            created.chmod(file_mode(created) | stat.S_IWUSR)
