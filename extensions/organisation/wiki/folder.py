@@ -1,29 +1,32 @@
 """Write the folder of a wiki: only changed pages, nothing outside of it, no pages of others.
 
-No symbolic link below the folder is followed.
+Every path is opened from the folder down, a part at a time, without following symbolic links.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from slowwave.cli.views.wiki import WrittenPages
 from slowwave.store.errors import FileHeld, StoreError
-from slowwave.store.opening import is_database
+from slowwave.store.opening import MAGIC
 
 from .names import INDEX, PageName
 from .text import file_of_index, is_untouched
 
 # The folders in which an export removes its obsolete pages.
 _OURS = ("raw", "wiki")
+_ENDING = ".md"
 # A page that is being written; one of a killed export is overwritten.
 _UNFINISHED = ".slowwave-new"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+# A pipe must not be waited for.
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def write_wiki(
@@ -35,34 +38,30 @@ def write_wiki(
     `StoreError`, also if the folder has the pages of another file, and `FileHeld` while another
     export writes there.
     """
-    counts, paths = WrittenPages(), set()
-    with _explained(folder):
-        if not folder.is_dir():  # it may be a link to a folder
-            _make_folder(folder, mode)
-        with _locked(folder):
-            refuse_others_pages(folder, file)
-            for name, text in pages:
-                path = folder.joinpath(*name.parts)
-                paths.add(path)
-                for depth in range(1, len(name.parts)):
-                    _make_folder(folder.joinpath(*name.parts[:depth]), mode)
-                content = _content(path)
-                if content == text.encode():
-                    counts.unchanged += 1
-                elif content is None or is_untouched(content):
-                    _replace(path, text, mode)
-                    counts.written += 1
-                else:
-                    counts.kept.append("/".join(name.parts))
-            counts.removed = sum(_remove_obsolete(folder / name, paths) for name in _OURS)
+    counts, names = WrittenPages(), set()
+    with _explained(folder), _opened(folder, mode) as top, _locked(top, folder):
+        _refuse_others_pages(top, folder, file)
+        for name, text in pages:
+            names.add(name.parts)
+            _write_page(top, name, text.encode(), mode, counts)
+        for part in _OURS:
+            _remove_others(top, (part,), names, counts)
     return counts
 
 
 def refuse_others_pages(folder: Path, file: str) -> None:
     """Refuse a folder with the pages of a file of another name. Raises `StoreError`."""
-    (index,) = INDEX.parts
     with _explained(folder):
-        owner = file_of_index(_content(folder / index) or b"")
+        top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _refuse_others_pages(top, folder, file)
+        finally:
+            os.close(top)
+
+
+def _refuse_others_pages(top: int, folder: Path, file: str) -> None:
+    (index,) = INDEX.parts
+    owner = file_of_index(_content(top, index) or b"")
     if owner not in (None, file):
         raise StoreError(
             f"Cannot write into {folder}: it contains the wiki of {owner}, not of {file}.",
@@ -75,84 +74,134 @@ def _explained(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why, hint = error.strerror, "The pages written so far are complete; export again."
+        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            why = "another file is in the way"
-            hint = (
+            raise StoreError(
+                f"Cannot write into {folder}: another file is in the way{where}.",
                 "A wiki requires real folders named raw and wiki. Specify a new folder, or delete "
-                "the file."
-            )
-        elif error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            hint = "Specify another folder, or let this user write to it."
-        where = f" ({error.filename})" if error.filename else ""
-        raise StoreError(f"Cannot write into {folder}: {why}{where}.", hint) from error
-
-
-def _make_folder(path: Path, mode: int) -> None:
-    """Create a folder unless it exists. Raises `NotADirectoryError` for a link or another file."""
-    try:
-        path.mkdir(_folder_mode(mode))
-    except FileExistsError:
-        if not stat.S_ISDIR(path.lstat().st_mode):
-            raise NotADirectoryError(errno.ENOTDIR, "", str(path)) from None
-    except FileNotFoundError as error:
+                "the file.",
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise StoreError(
+                f"Cannot write into {folder}: {error.strerror}{where}.",
+                "Specify another folder, or let this user write to it.",
+            ) from error
         raise StoreError(
-            f"Cannot write into {path}: there is no folder {path.parent}.", "Create it first."
+            f"Cannot write into {folder}: {error.strerror}{where}.",
+            "The pages written so far are complete; export again.",
         ) from error
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _opened(folder: Path, mode: int) -> Iterator[int]:
+    """Open the folder that the user specified, which may itself be a link."""
+    try:
+        folder.mkdir(_folder_mode(mode))
+    except FileExistsError:
+        if not folder.is_dir():  # a file, or a link to a folder that is missing
+            raise NotADirectoryError(errno.ENOTDIR, "", str(folder)) from None
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"Cannot write into {folder}: there is no folder {folder.parent}.", "Create it first."
+        ) from error
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(opened)
-        raise FileHeld(
-            f"Another export writes into {folder}.", "Wait until it has ended, then try again."
-        ) from None
-    try:
-        yield
+        yield opened
     finally:
         os.close(opened)
 
 
-def _content(path: Path) -> bytes | None:
+@contextmanager
+def _locked(top: int, folder: Path) -> Iterator[None]:
+    import fcntl
+
+    try:
+        fcntl.flock(top, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise FileHeld(
+            f"Another export writes into {folder}.", "Wait until it has ended, then try again."
+        ) from None
+    yield  # closing the folder releases the lock
+
+
+def _write_page(top: int, name: PageName, content: bytes, mode: int, counts: WrittenPages) -> None:
+    with _folder_of(top, name.parts[:-1], mode) as folder:
+        there = _content(folder, name.parts[-1])
+        if there == content:
+            counts.unchanged += 1
+        elif there is None or is_untouched(there):
+            _replace(folder, name.parts[-1], content, mode)
+            counts.written += 1
+        else:
+            counts.kept.append("/".join(name.parts))
+
+
+@contextmanager
+def _folder_of(top: int, parts: tuple[str, ...], mode: int | None) -> Iterator[int]:
+    """Open a folder below another. mode: for folders to create; None creates none."""
+    with ExitStack() as open_ones:
+        opened = top
+        for part in parts:
+            if mode is not None:
+                with suppress(FileExistsError):
+                    os.mkdir(part, _folder_mode(mode), dir_fd=opened)
+            opened = os.open(part, _FOLDER, dir_fd=opened)
+            open_ones.callback(os.close, opened)
+        yield opened
+
+
+def _content(folder: int, name: str) -> bytes | None:
     """Return the content of a page, or of something else that is not ours; None if missing."""
     try:
-        is_file = stat.S_ISREG(path.lstat().st_mode)
+        opened = os.open(name, _READ, dir_fd=folder)
     except FileNotFoundError:
         return None
-    return path.read_bytes() if is_file and not is_database(path) else b"not ours"
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            return b"not ours"
+        raise
+    content = b"not ours"
+    if stat.S_ISREG(os.fstat(opened).st_mode):
+        with os.fdopen(opened, "rb", closefd=False) as stream:
+            content = stream.read()
+    if not content.startswith(MAGIC):
+        os.close(opened)  # closing a database would release the locks of this process
+    return content
 
 
-def _replace(path: Path, text: str, mode: int) -> None:
-    draft = path.with_name(_UNFINISHED)
+def _replace(folder: int, name: str, content: bytes, mode: int) -> None:
     flags = os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW
     # Private from the start: it contains texts of memories.
-    with os.fdopen(os.open(draft, flags, 0o600), "wb") as stream:
-        stream.write(text.encode())
+    with os.fdopen(os.open(_UNFINISHED, flags, 0o600, dir_fd=folder), "wb") as stream:
+        stream.write(content)
         stream.flush()
         with suppress(PermissionError):  # a file system such as FAT knows one mode for all
             os.fchmod(stream.fileno(), mode & 0o666)
-    draft.replace(path)
+    os.rename(_UNFINISHED, name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _remove_obsolete(top: Path, paths: set[Path]) -> int:
-    """Remove the obsolete pages of earlier exports in a folder and below; return their number."""
-    removed = 0
-    for folder, _, names in [] if top.is_symlink() else os.walk(top, topdown=False):
-        for path in (Path(folder, name) for name in names):
-            if path.name == _UNFINISHED:
-                path.unlink()
-            elif path.suffix == ".md" and path not in paths:
-                content = _content(path)
-                if content and is_untouched(content):
-                    path.unlink()
-                    removed += 1
-        with suppress(OSError):
-            Path(folder).rmdir()  # fails unless it is empty
-    return removed
+def _remove_others(
+    top: int, parts: tuple[str, ...], names: set[tuple[str, ...]], counts: WrittenPages
+) -> None:
+    """Remove the obsolete pages of earlier exports in a folder and below it."""
+    try:
+        with _folder_of(top, parts, None) as folder:
+            for name in sorted(os.listdir(folder)):  # noqa: PTH208 - a descriptor, not a path
+                kind = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+                path = (*parts, name)
+                if stat.S_ISDIR(kind):
+                    _remove_others(top, path, names, counts)
+                elif name == _UNFINISHED:
+                    os.unlink(name, dir_fd=folder)
+                elif name.endswith(_ENDING) and path not in names:
+                    content = _content(folder, name)
+                    if content and is_untouched(content):
+                        os.unlink(name, dir_fd=folder)
+                        counts.removed += 1
+    except FileNotFoundError:
+        return  # nothing was ever written there
+    with _folder_of(top, parts[:-1], None) as above, suppress(OSError):
+        os.rmdir(parts[-1], dir_fd=above)  # fails unless it is empty
 
 
 def _folder_mode(mode: int) -> int:
