@@ -253,7 +253,7 @@ class _OpenFolder(OpenFile):
             # A file may be listed more than once.
             "again": [(place, self._lines[place]) for place in places[1:]],
             "has_index": self._index is not None,
-            "has_end": not self._lines or self._lines[-1].endswith("\n"),
+            "unended": self._lines[-1] if self._lines and self._lines[-1][-1:] != "\n" else None,
         }
 
     def _insert(self, new: New, lines: list[str]) -> File:

@@ -110,7 +110,8 @@ def restore_lines(lines: list[str], images: Sequence[Image], lost: Collection[st
         # Without any of the lines above it, it is the first.
         at = min(same, key=lambda at: abs(at - place), default=0 if above else place)
         lines[at:at] = without([line], lost)
-    if lines and any(image.get("has_end") is False for image in images):
+    # An agent may have added lines below one without a line break.
+    if lines and any(image.get("unended") == lines[-1].rstrip("\r\n") for image in images):
         lines[-1] = lines[-1].rstrip("\r\n")
 
 

@@ -44,9 +44,14 @@ def format_named(name: str) -> Format:
         from .table import UserTable
 
         return UserTable(name.removeprefix(_TABLE))
-    kind = own_formats().get(name) or all_formats().get(name)
-    if kind is None:
-        raise NotFound(f"There is no format '{name}'.", f"Available: {', '.join(all_formats())}.")
+    if (own := own_formats().get(name)) is not None:
+        return own()
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in points:
+        available = ", ".join(own_formats() | points)
+        raise NotFound(f"There is no format '{name}'.", f"Available: {available}.")
+    # Another package's format may be broken: only this one is loaded.
+    kind: type[Format] = points[name].load()
     return kind()
 
 

@@ -103,6 +103,8 @@ class Markdown(TextFormat):
 
     def spell(self, new: New, document: Document) -> str:
         """Return a bullet like the first one of the file."""
+        if "<!--" in new.text:
+            raise Unreadable("A bullet cannot contain the start of a comment, '<!--'.")
         raws = [entry.raw for block in document.blocks for entry in block.entries]
         like = _BULLET.match(raws[0].split("\n")[-1]) if raws else None
         end = "\r" if raws and raws[0].endswith("\r") else ""

@@ -83,7 +83,7 @@ class OpenText(OpenFile):
         reparsed = self._format.parse(text, self._path)
         now = reparsed.records()
         wanted, found = Counter(texts), Counter(record.text for record in now)
-        if wrong := (wanted - found) | (found - wanted):
+        if wrong := (wanted - found) or (found - wanted):
             raise Unreadable(f"{self._path} cannot store '{shortened(min(wrong))}' in its format.")
         refuse_losses(self.records, change, written, [record.key for record in now])
         budget = self._format.budget(self._path)

@@ -158,6 +158,20 @@ def test_undo_restores_an_index_without_a_last_line_end(folder: Path, cli: Cli) 
         undo(mirror, done.json["run"])
 
 
+def test_undo_keeps_the_line_end_of_what_an_agent_appended(folder: Path, cli: Cli) -> None:
+    write_note(folder, "b", 1, "Billing is on port 8080.")
+    index = folder / "MEMORY.md"
+    index.write_text("# Index\n- [C](c.md) — it")
+    mirror = mirrored(folder)
+    with open_reading(mirror.state) as file:
+        (memory,) = read_memories(file)
+    text = ("--text", "Billing is on port 9090.")
+    done = cli("correct", folder, memory.id, *text, "--json").ends(0)
+    index.write_text(f"{index.read_text().rstrip()}\n- [D](d.md) — the kettle\n")
+    undo(mirror, done.json["run"])
+    assert index.read_text().endswith("- [D](d.md) — the kettle\n")
+
+
 def test_repeated_corrections_mark_a_replaced_value_once() -> None:
     ports = [f"Billing is on port {port}" for port in (8080, 9090, 7070, 6060)]
     text = "Billing is on port 8080, ask Tove"

@@ -36,13 +36,6 @@ VECTORS = "mcp-memory-service, vectors"
 FAULTS: tuple[What, ...] = ("kill", "tear", "full", "error")
 # The last one has vectors, so that texts are added and rows are deleted.
 KINDS = [*(name for name in RECORDED if name != "claude-mem"), VECTORS]
-# Each fault once: with two databases, a folder and a file.
-OFTEN = dict(
-    zip(("langgraph", "claude-code", "mcp-memory-service", "markdown"), FAULTS, strict=True)
-)
-# A file, a folder and a database.
-FEW = ("markdown", "claude-code", "langgraph")
-
 # Each fault once: with a file, a folder and two databases.
 OFTEN = dict(
     zip(("markdown", "claude-code", "mcp-memory-service", "langgraph"), FAULTS, strict=True)

@@ -263,3 +263,15 @@ def test_a_deleting_trigger_is_refused(name: str, loses: str, tmp_path: Path, cl
     execute(path, "DROP TRIGGER loses")
     assert cli("maintain", path, "--format", name).code == 0
     assert len(texts_in(name, path)) == len(_TEXTS) - 1
+
+
+def test_a_text_that_would_open_a_comment_in_markdown_is_refused(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "MEMORY.md"
+    path.write_text("# Notes\n\n- The kettle is red.\n- The tray is tin.\n")
+    cli("maintain", path, "--format", "markdown").ends(0)
+    (memory,) = [
+        item["id"] for item in cli("list", path, "--json").json["memories"] if "kettle" in str(item)
+    ]
+    with unchanged(Path.read_bytes, path):
+        for text in ("The kettle is blue <!-- since May", "The kettle <!-- x --> is blue"):
+            cli("correct", path, memory, "--text", text).ends(10, "start of a comment")
