@@ -52,7 +52,7 @@ def import_(
 
     A line is an object with content and, optionally, id, tenant, kind, layer, origin, trust,
     importance, pinned, source, session, tags, metadata, observed_at, created_at, expires_at,
-    entities, embedding and embedding_model; for allowed values, see Import in docs/reference.md.
+    entities, embedding and embedding_model; docs/reference.md has their values.
     With --from, import the memory file of another agent, which is only read.
     """
     from slowwave.store.exchange import import_lines

@@ -21,7 +21,7 @@ from slowwave.cli.arguments.options import (
 )
 from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, table_of
-from slowwave.cli.terminal.wording import MAX_LISTED, counted, parts_queued
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
@@ -154,6 +154,10 @@ def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> N
         lines.append(clean(f"Active again since: {', '.join(active)}."))
     for proposal in night.proposals:
         lines += proposal.lines()
+    for change in [] if night.proposals else changes:
+        day = day_of(change["observed_at"])
+        texts = {"-": change["before"], "=": change["after"]}
+        lines += [f"  {mark} {day}  {clean(text)}" for mark, text in texts.items() if text]
     output.show("\n".join(lines))
 
 

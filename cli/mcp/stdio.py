@@ -58,7 +58,7 @@ def answer_to(error: Exception) -> JSONRPCError | None:
 
 def _id_in(inputs: list[Any]) -> str | int | None:
     ids = (message.get("id") for message in inputs if isinstance(message, dict))
-    request_id = next((key for key in ids if isinstance(key, int | str)), None)
+    request_id = next((key for key in ids if type(key) in (int, str)), None)
     # Half of a surrogate pair could not be sent.
     return (
         request_id.encode(errors="replace").decode() if isinstance(request_id, str) else request_id

@@ -86,12 +86,12 @@ class Rounds:
                     place, memory_file, given.outcome, self._options
                 )
                 given = replace(given, outcome=outcome)
-            round = self._reported(given, memory_file, (before, after), unwritten)
+            ended = self._reported(given, memory_file, (before, after), unwritten)
         if given.outcome is None:
-            return round
+            return ended
         pages = write_after_change(self._wiki, place)
-        code = pages.report(self._output, round.code)
-        return replace(round, code=code, found=round.found | pages.as_json())
+        code = pages.report(self._output, ended.code)
+        return replace(ended, code=code, found=ended.found | pages.as_json())
 
     @contextmanager
     def _begun(self, memory_file: Path) -> Iterator[AgentRound]:

@@ -133,11 +133,11 @@ def view_night(
         night = _view_unwritten(outcome, path, named_file, dry_run, writer)
     expired = outcome.expired is not None and outcome.expired.run_id is not None
     has_earlier_run = expired or bool(outcome.queued_parts.runs)
-    apart, has_conflicts = outcome.apart, bool(outcome.conflicts)
+    apart, conflicts = outcome.apart, outcome.conflicts
     return replace(
         night,
-        conflicts=conflicts_as_text(outcome.conflicts, path, MAX_LISTED) if has_conflicts else "",
-        apart=apart_as_text(apart, path, _MAX_PAIRS) if apart else "",
+        conflicts=conflicts_as_text(conflicts, path, MAX_LISTED, whole=True) if conflicts else "",
+        apart=apart_as_text(apart, path, _MAX_PAIRS, whole=True) if apart else "",
         remarks=remarks(outcome, named_file, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),

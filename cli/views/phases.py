@@ -131,8 +131,8 @@ def purged_as_text(purged: PurgeResult, dry_run: bool, path: Path) -> list[str]:
         verdict = "To be purged" if dry_run else "Purged"
         count = counted(len(purged.ids), "memory", "memories")
         lines.append(
-            f"{verdict}: {count} superseded long ago, which cannot be undone. The lineage keeps "
-            "their texts."
+            f"{verdict}: {count} superseded long ago. A purge cannot be undone; the lineage "
+            "keeps the texts."
         )
         shown_ids = purged.ids[:MAX_LISTED]
         memories = read_views(path, shown_ids)
