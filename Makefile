@@ -5,7 +5,7 @@
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
 # make test-agents     Claude Code and OpenClaw with a scripted model, and Codex; needs npm, 1.6 GB
 # make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
-# make bench           print the table of docs/performance.md; ten minutes
+# make bench           print the table of docs/performance.md; seven minutes
 # make bench-peers     the same file through other consolidators, by turns; DREAM=dream.py
 # make bench-million   cluster 1,000,000 vectors; needs 6 GB
 # make bench-fleet     the nights of 200 files, with one command and as a fleet

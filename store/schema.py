@@ -228,12 +228,12 @@ CREATE TABLE memos (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE neighbours (
-    -- A row per part of the cached pairs of similar texts; each run adds a part. Can be emptied.
+    -- A row per part of the cached spanning forest of similar texts. Can be emptied.
     tenant  TEXT NOT NULL,
     part    INTEGER NOT NULL,
-    -- The embedding model, and the minimum similarity of pairs.
+    -- The version of the code, the embedding model, and the resolution of similarities.
     basis   TEXT NOT NULL,
-    -- Packed: the new texts, by hash, and the pairs that contain one of them.
+    -- Packed: the texts, by hash, and the pairs that join them.
     content BLOB NOT NULL,
     PRIMARY KEY (tenant, part)
 ) STRICT;

@@ -27,8 +27,8 @@ MOST = {
     "regular expressions": 48,
     "listed words": 474,
     "thresholds": 39,
-    "lines of the core": 39_998,
-    "lines of extensions": 13_795,
+    "lines of the core": 40_054,
+    "lines of extensions": 13_920,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,

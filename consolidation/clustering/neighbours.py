@@ -114,7 +114,7 @@ class Neighbours:
         import numpy as np
         from scipy.sparse import coo_array
 
-        # In this order, the columns of each row are sorted.
+        # In this order, the columns of each row of a forest are sorted.
         ends = (
             np.r_[self.right, self.numbers, self.left],
             np.r_[self.left, self.numbers, self.right],

@@ -104,4 +104,5 @@ def chosen_writer(
         checked_by = "none"
     elif checker is not None and checker != model:
         checked_by = model_of(checker)
-    return ModelWriter(writing, writing.concurrency, checker=checked_by)
+    models = [model for model in (writing, checked_by) if not isinstance(model, str)]
+    return ModelWriter(writing, min(model.concurrency for model in models), checker=checked_by)

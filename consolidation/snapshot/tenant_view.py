@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, product
-from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
@@ -25,9 +24,6 @@ from slowwave.store.shown_to_model import Dispute
 
 from .cache import Cache
 from .features import TextFeatures, features_of
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -230,12 +230,6 @@ def _send(pending: PendingCall, more: int) -> int:
     return pending.requests
 
 
-# ----------------------------------------------------------------- time
-
-
-# ----------------------------------------------------------------- reports
-
-
 def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
     """Return the arguments of a night with a model, with settings next to the file."""
     configure(path, api_base=server.base, checker="none", concurrency=1, **settings)
