@@ -4,7 +4,7 @@
 # make test-long       kills, faults, damaged files, hostile texts, many of each: three quarters of an hour
 # make test-formats    other agents' own programs on files that slowwave wrote; needs node, 1 GB
 # make test-agents     Claude Code and OpenClaw with a scripted model, and Codex; needs npm, 1.6 GB
-# make test-fleet      a fleet on Ray, with a worker of its killed; installs it, 300 MB
+# make test-fleet      a fleet on Ray, with one of its workers killed; installs it, 300 MB
 # make bench           print the table of docs/performance.md; seven minutes
 # make bench-peers     the same file through other consolidators, by turns; DREAM=dream.py
 # make bench-million   cluster 1,000,000 vectors; needs 6 GB
@@ -25,7 +25,7 @@ LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.t
 
 .PHONY: demo test test-fast test-long test-formats test-agents test-fleet lint bench bench-fleet bench-year bench-peers bench-million bench-quality bench-recall audit setup clean
 
-# What slowwave runs with; what the tests and the extensions need as well.
+# Everything that slowwave, the tests and the extensions need.
 setup: $(VENV)/ready
 
 # Every file that is installed has a hash in locks/. --no-deps: all that is needed is listed there,

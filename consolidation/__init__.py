@@ -1,4 +1,4 @@
 """The judgment: what belongs together, what must stay apart, what a draft may say.
 
-`cycle` is the page to read first. Nothing here prints, and nothing here knows SQL.
+`cycle` is the module to read first. Nothing here prints, and nothing here knows SQL.
 """

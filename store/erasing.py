@@ -21,7 +21,7 @@ _OPAQUE = re.compile(
     r"[0-9a-f]{32}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
     r"|\d{4}-\d\d-\d\dT[\d:.]+([+-]\d\d:\d\d|Z)?"
 )
-# After a letter without an accent of its own in the next character.
+# Not before a combining accent: "e" must not match the start of "é".
 _COMPLETE = r"(?![\u0300-\u036f])"
 # Keys of slowwave's own JSON, which are not erased.
 _OWN_KEY = re.compile(r"[a-z_]+")

@@ -72,10 +72,10 @@ def run_script(conn: sqlite3.Connection, script: str) -> None:
 
 def statements_of(script: str) -> list[str]:
     """Split a script into statements that SQLite considers complete."""
-    statements, lines = [], ""
+    statements, statement = [], ""
     for line in script.splitlines(keepends=True):
-        lines += line
-        if sqlite3.complete_statement(lines):
-            statements.append(lines)
-            lines = ""
+        statement += line
+        if sqlite3.complete_statement(statement):
+            statements.append(statement)
+            statement = ""
     return statements

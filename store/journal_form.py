@@ -8,7 +8,7 @@ from typing import Any
 
 from .errors import UnusableFile
 from .file import MemoryFile
-from .records import COLUMNS, is_possible
+from .records import COLUMNS, is_valid
 from .rows import Columns, decode_row
 
 # Tables of vectors and names found in texts; their rows have the id of the run.
@@ -92,7 +92,7 @@ class JournalReader:
         for name, value in ((name, image[name]) for image in images for name in image):
             if not self._columns.can_hold(entry.table, name, value):
                 return f"has an impossible {name!r:.60} for {entry.table}"
-            if entry.table == "memories" and name in COLUMNS and not is_possible(name, value):
+            if entry.table == "memories" and name in COLUMNS and not is_valid(name, value):
                 return f"has an impossible {name} for a memory"
         return _fault_of_kind(entry)
 

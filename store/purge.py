@@ -21,7 +21,7 @@ from .prefixes import find_by_prefix
 from .records import in_utc, json_text, timestamp
 from .witnesses import keep_witnesses
 
-# How long superseded memories stay, and runs can be undone completely, as the README promises.
+# How many days superseded memories stay, and runs can be undone completely.
 KEPT_DAYS = 30
 # How many memories are deleted in one transaction, so that agents do not wait.
 PORTION = 200

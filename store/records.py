@@ -233,10 +233,12 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     Fast, because a run reads 100,000 rows: checks of repeated values are cached.
     """
     settings = values[_KIND:_SOURCE]
-    are_texts = _are_texts(tuple(map(type, values)))
-    if not (are_texts and _are_possible(settings) and is_possible(COLUMNS[_COUNT], values[_COUNT])):
+    have_valid_types = _have_valid_types(tuple(map(type, values)))
+    if not (
+        have_valid_types and _are_valid(settings) and is_valid(COLUMNS[_COUNT], values[_COUNT])
+    ):
         for name, value in zip(COLUMNS, values, strict=True):
-            if not is_possible(name, value):
+            if not is_valid(name, value):
                 raise _damaged(values[0], name, value)
     row = list(values)
     for place in _TIMES:
@@ -300,20 +302,20 @@ def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
 
 
 @lru_cache(maxsize=1_024)
-def _are_possible(settings: tuple[object, ...]) -> bool:
+def _are_valid(settings: tuple[object, ...]) -> bool:
     """Whether the values from `kind` to `generation` are valid; a file has few different ones."""
-    return all(map(is_possible, COLUMNS[_KIND:_SOURCE], settings))
+    return all(map(is_valid, COLUMNS[_KIND:_SOURCE], settings))
 
 
 @lru_cache(maxsize=1_024)
-def _are_texts(types: tuple[type, ...]) -> bool:
+def _have_valid_types(types: tuple[type, ...]) -> bool:
     """Whether the other values are texts, except `access_count`, by the types of all values."""
     return all(
         types[place] is str or (types[place] is NoneType and may_lack) for place, may_lack in _TEXTS
     )
 
 
-def is_possible(name: str, value: object) -> bool:
+def is_valid(name: str, value: object) -> bool:
     """Whether a value is valid for a column of `memories`."""
     if value is None:
         return name in _NULLABLE

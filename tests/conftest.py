@@ -31,7 +31,7 @@ from slowwave.store.file import create_file
 settings.register_profile("slowwave", deadline=None, derandomize=True)
 settings.register_profile("fast", settings.get_profile("slowwave"), max_examples=20)
 settings.load_profile("slowwave")
-# As in every process of the command: no test fetches anything or tells anybody about itself.
+# As in every process of the command: no test downloads anything or sends telemetry.
 keep_libraries_quiet()
 
 
@@ -53,7 +53,7 @@ _SLOW_NAMES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let the tests of reliability go on for long."""
+    """Add --long and --peers."""
     parser.addoption(
         "--long", action="store_true", help="many rounds instead of a few: make test-long"
     )

@@ -28,7 +28,7 @@ _MAX_REQUESTS = 10_000
 
 
 def main() -> None:
-    """Measure the args parts, and print the table."""
+    """Measure the chosen parts, and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--only", default=",".join(DEFAULT), help=f"among {', '.join(PARTS)}")

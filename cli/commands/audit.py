@@ -1,4 +1,4 @@
-"""slowwave audit: what rots in a memory file, each finding with the command that cleans it up."""
+"""slowwave audit: what needs cleaning up in a memory file, each finding with its command."""
 
 from __future__ import annotations
 

@@ -117,8 +117,8 @@ def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
     if not lines:
         return error
     return StoreError(
-        f"No memory contains this text, but {', '.join(lines)}.",
-        "Nothing was changed. Slowwave does not change that: erase it yourself.",
+        f"No memory contains this text, but it is in {', '.join(lines)}.",
+        "Nothing was changed. Slowwave does not edit these places: erase it there yourself.",
     )
 
 

@@ -187,8 +187,6 @@ def ingest(
     """
     refuse_foreign(file)
     _refuse_contradictions(context, bool(conversations))
-    if not tenant.strip():
-        raise typer.BadParameter("--tenant must not be blank.")
     refuse_unpublished(tenant)
     for note in without_effect(context, given_in(context), _NO_EFFECT_WITHOUT):
         output.note(note)

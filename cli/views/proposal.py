@@ -34,7 +34,7 @@ class ProposalView:
     state: str
     why: str | None
     # The sources that are, or would be, no longer active.
-    going: Collection[str]
+    leaving: Collection[str]
     # The resulting text; None if there is none.
     draft: str | None
     claims: Sequence[Claim]
@@ -81,7 +81,7 @@ class ProposalView:
         is_grown = not proposal.keeps_text and proposal.survivor in self.before
         hidden = None if is_grown else proposal.survivor
         return [
-            (memory_id in self.going, self._source(memory_id))
+            (memory_id in self.leaving, self._source(memory_id))
             for memory_id in sort_by_time(proposal.sources, self.memories)
             if memory_id != hidden
         ]
@@ -207,7 +207,7 @@ def view_pending(
     known_memories = view_memories(pending.memories.values()) if memories is None else memories
     view = view_decision(pending.decision, known_memories, applied=applied)
     if pending.stale:
-        return replace(view, state="stale", why=pending.stale, going=())
+        return replace(view, state="stale", why=pending.stale, leaving=())
     is_known = pending.memories.keys() >= set(view.proposal.sources)
     if pending.decision.state != "pending" or not is_known:
         return view

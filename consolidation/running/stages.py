@@ -72,7 +72,7 @@ class Stages:
         self._expired: AgeingResult | None = None
         self._scores: tuple[LayerScores, ...] | None = None
         self._queued_parts = QueuedPartsResult()
-        self._earlier = EarlierProposals()
+        self._earlier_proposals = EarlierProposals()
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
@@ -130,7 +130,7 @@ class Stages:
         night = self._night
         with self._guarded():
             if night.options.consolidate:
-                self._earlier = withdraw_outdated(
+                self._earlier_proposals = withdraw_outdated(
                     night.path,
                     night.options.tenants,
                     timestamp(night.now),
@@ -177,7 +177,7 @@ class Stages:
             self._run.run_id,
             executed.interrupted,
             executed.broken_off,
-            earlier=self._earlier,
+            earlier=self._earlier_proposals,
         )
         try:
             with self._interruption.limited():
@@ -186,7 +186,7 @@ class Stages:
             # What was applied is reported even so; the ledger shows the run as interrupted.
             why = f"the end of the run was not recorded: {error.message}"
             outcome = replace(outcome, why_unrecorded=why)
-        return self._with_earlier(outcome)
+        return self._with_earlier_stages(outcome)
 
     def limit(self, outcome: Outcome, executed: ExecutionResult) -> Outcome:
         """Archive memories above the limit. Raises `StoreError` if nothing at all was changed."""
@@ -261,7 +261,7 @@ class Stages:
         return frozenset(memory.id for memory in self._leaving)
 
     @property
-    def _has_earlier(self) -> bool:
+    def _has_written(self) -> bool:
         """Whether anything was written before the survey."""
         expired = self._expired is not None and self._expired.run_id is not None
         return expired or bool(self._queued_parts.runs)
@@ -287,7 +287,7 @@ class Stages:
             with suppress(StoreError):
                 why = getattr(error, "message", type(error).__name__)
                 self._run.end("failed", None, {"why": why})
-            if not (self._has_earlier and isinstance(error, SlowwaveError)):
+            if not (self._has_written and isinstance(error, SlowwaveError)):
                 raise
             raise EndedEarly(self._so_far(error)) from error
 
@@ -297,9 +297,9 @@ class Stages:
         outcome = Outcome(
             Plan(), (), now, now, Usage(), interrupted=error is None, broken_off=error
         )
-        return self._with_earlier(outcome)
+        return self._with_earlier_stages(outcome)
 
-    def _with_earlier(self, outcome: Outcome) -> Outcome:
+    def _with_earlier_stages(self, outcome: Outcome) -> Outcome:
         return replace(
             outcome,
             usage=outcome.usage + self._queued_parts.usage,

@@ -46,6 +46,8 @@ _BOOKKEEPING = frozenset(
 )
 # Nor do changes of the trust in a memory that the undo deletes, and of the name of its file.
 _IGNORED_ON_DELETE = _BOOKKEEPING | {"trust", "source"}
+# The proposal of journal entries that have none: vectors and names that the run found.
+_OF_NO_PROPOSAL = ""
 # How many journal entries are in memory at a time: some contain a vector.
 _BATCH = 1_000
 # Columns of a memory that do not depend on the memories that it absorbed.
@@ -64,8 +66,7 @@ def undo_runs(file: MemoryFile, run_ids: Sequence[str], now: str) -> list[str]:
 
 def _undo_run(file: MemoryFile, run_id: str, now: str) -> list[str]:
     keys = _applied(file, run_id)
-    # "": the vectors and names that it found.
-    _reverse(file, run_id, [*keys, *STATUS_AFTER, ""]).delete_findings()
+    _reverse(file, run_id, [*keys, *STATUS_AFTER, _OF_NO_PROPOSAL]).delete_findings()
     file.conn.execute("UPDATE runs SET outcome = 'undone' WHERE id = ?", [run_id])
     _mark_undone(file, run_id, keys, now)
     return keys

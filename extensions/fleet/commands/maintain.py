@@ -294,11 +294,11 @@ def _report(
     elif totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
         count = f"{totals.unfinished_files} of {totals.files} files"
-        first = f"{count}, first: {keys[0]}: {became}, {why}"
+        message = f"{count} were not finished. First: {keys[0]} ({became}): {why}"
         hint = "To see them all, omit --quiet." if output.quiet else ""
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"
-        output.error(first, hint, code)
+        output.error(message, hint, code)
     if metrics is not None:
         try:
             write_metrics(metrics, totals)

@@ -207,7 +207,7 @@ def keep_what_was_written(file: MemoryFile, change: Change, written: Written) ->
 
 
 def link_existing_texts(file: MemoryFile, records: Sequence[Record]) -> None:
-    """Link memories without an entry to another's with the same text; update all names."""
+    """Link each memory without an entry to the entry with its text, and update all names."""
     links = read_links(file)
     keys = {(record.tenant, record.text): record.key for record in records}
     link(

@@ -293,7 +293,7 @@ def test_a_fleet_whose_files_are_all_partly_done_ends_with_3(tmp_path: Path, cli
     with model_server() as server:
         asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base, "--max-calls", 0)
         command = ("fleet", "maintain", tmp_path / "agents", "--workers", 1, *asking, "--json")
-        ended = cli(*command).ends(3, "2 of 2 files, first: ")
+        ended = cli(*command).ends(3, "2 of 2 files were not finished. First: ")
     assert (ended.json["became"], ended.json["applied"]) == ({"partial": 2}, 2)
 
 
