@@ -232,11 +232,8 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
     Fast, because a run reads 100,000 rows: checks of repeated values are cached.
     """
-    settings = values[_KIND:_SOURCE]
-    have_valid_types = _have_valid_types(tuple(map(type, values)))
-    if not (
-        have_valid_types and _are_valid(settings) and is_valid(COLUMNS[_COUNT], values[_COUNT])
-    ):
+    is_sound = _have_valid_types(tuple(map(type, values))) and _are_valid(values[_KIND:_SOURCE])
+    if not (is_sound and is_valid(COLUMNS[_COUNT], values[_COUNT])):
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_valid(name, value):
                 raise _damaged(values[0], name, value)

@@ -27,7 +27,7 @@ MOST = {
     "regular expressions": 48,
     "listed words": 474,
     "thresholds": 39,
-    "lines of the core": 40_054,
+    "lines of the core": 40_053,
     "lines of extensions": 13_920,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,

@@ -419,7 +419,7 @@ def test_a_missing_file_is_reported_each_time(fleet: list[Path], cli: Cli, tmp_p
             "  agents/agent-9.db",
         )
         assert not (tmp_path / "agents" / "agent-9.db").exists()
-    assert cli(*command, "--quiet").ends(3, "agents/agent-9.db: missing").out == ""
+    assert cli(*command, "--quiet").ends(3, "agents/agent-9.db (missing)").out == ""
     agent_file(tmp_path / "agents" / "agent-9.db", 9)
     assert cli(*command).code == 0
 
