@@ -191,11 +191,11 @@ def _count_suspect_rejections(outcome: Outcome) -> int:
     These are the plan's own drafts, and a model's if nothing of it was applied: a model that is
     only ever rejected may be broken or hostile. What another agent's file refused was inserted.
     """
-    found = [result for result in outcome.results if result.state == "rejected"]
-    rejected = [result.proposal for result in found if result.derived is None]
-    planned = sum(not proposal.by_model for proposal in rejected)
-    is_useful = any(each.proposal.by_model and each.state == "applied" for each in outcome.results)
-    return planned if is_useful else len(rejected)
+    rejected = [result for result in outcome.results if result.state == "rejected"]
+    suspect = [result.proposal for result in rejected if result.derived is None]
+    applied = (result.proposal for result in outcome.results if result.state == "applied")
+    is_useful = any(proposal.by_model for proposal in applied)
+    return sum(not proposal.by_model for proposal in suspect) if is_useful else len(suspect)
 
 
 def without_withdrawn(
@@ -208,8 +208,8 @@ def without_withdrawn(
     if not withdrawn:
         return outcome
     with open_reading(path) as file:
-        made = read_decisions(file, outcome.run_id or "")
-    rejected = {decision.key for decision in made if decision.state == "rejected"}
+        decisions = read_decisions(file, outcome.run_id or "")
+    rejected = {decision.key for decision in decisions if decision.state == "rejected"}
     results = list(outcome.results)
     for index, result in enumerate(results):
         if (why := withdrawn.get(result.proposal.id)) is not None:
