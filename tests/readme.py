@@ -201,27 +201,14 @@ def _default(option: TyperOption) -> str:
 
 
 def tools() -> str:
-    """Return the table of the tools of the MCP server, with the arguments of each."""
+    """Return the table of the tools of the MCP server."""
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
-    table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
+    table = "| tool | what it does | only reads |\n|---|---|---|\n"
     for tool in anyio.run(server.list_tools):
         does, _, _ = (tool.description or "").partition(". ")
-        needed = tool.input_schema.get("required", ())
-        arguments = [
-            _argument(name, schema.get("default"), name in needed)
-            for name, schema in tool.input_schema["properties"].items()
-        ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        cells = (f"`{tool.name}`", f"{does.removesuffix('.')}.", ", ".join(arguments), reads)
-        table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
+        table += f"| `{tool.name}` | {does.removesuffix('.')}. | {reads} |\n"
     return table
-
-
-def _argument(name: str, default: object, needed: bool) -> str:
-    """Return an argument with its default, in brackets if it may be omitted."""
-    if needed:
-        return f"`{name}`"
-    return f"`[{name}]`" if default is None else f"`[{name}={json.dumps(default)}]`"
 
 
 def _fenced(language: str, text: str) -> str:
