@@ -49,8 +49,11 @@ LATER_EXAMPLES = {
 }
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
-# Commands that a person types: --help describes their keys.
-TYPED = {"add", "audit", "correct", "export", "list", "shared", "undo"}
+# Commands whose --help describes the keys that no run of `maintain` or a fleet has.
+TYPED = {
+    *("add", "audit", "correct", "eval", "experience", "export", "import", "ingest", "list"),
+    *("recall", "shared", "undo"),
+}
 # An option of more commands than this is one of most commands.
 MANY = 4
 KEYS = frozenset(option.name or "" for option in settable_options(get_command(app)))
@@ -158,7 +161,7 @@ def every_command() -> dict[str, TyperCommand]:
 def keys() -> str:
     """Return the table of what slowwave.toml may hold."""
     table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
-    typed = []
+    typed: dict[str, list[str]] = {}
     for key in sorted(KEYS - SUPERSEDED):
         found = [
             (name, option)
@@ -167,10 +170,11 @@ def keys() -> str:
             if isinstance(option, TyperOption) and option.name == key
         ]
         _, first = next((each for each in found if each[0] == "maintain"), found[0])
-        names = [f"`{name}`" for name, _ in found]
         if {name for name, _ in found} <= TYPED:
-            typed.append(f"`{key}` ({', '.join(names)})")
+            for name, _ in found:
+                typed.setdefault(name, []).append(f"`{key}`")
             continue
+        names = [f"`{name}`" for name, _ in found]
         shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
         differing = [
             f"{_default(option)} for `{name}`"
@@ -181,7 +185,8 @@ def keys() -> str:
         mark = " \\*" if replacement_of(first) else ""
         cells = (f"`{key}`{mark}", ", ".join(shown), _takes(first), default, first.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
-    return f"{table}\nAlso, as in `--help`: {', '.join(typed)}.\n"
+    listed = [f"- `{name}`: {', '.join(typed[name])}\n" for name in sorted(typed)]
+    return f"{table}\nOther keys, by command, as `--help` describes them:\n\n{''.join(listed)}"
 
 
 def _takes(option: TyperOption) -> str:
