@@ -52,7 +52,7 @@ SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
 # Commands whose --help describes the keys that no run of `maintain` or a fleet has.
 TYPED = {
     *("add", "audit", "correct", "eval", "experience", "export", "import", "ingest", "list"),
-    *("recall", "shared", "undo"),
+    *("fleet maintain", "fleet report", "recall", "shared", "undo"),
 }
 # An option of more commands than this is one of most commands.
 MANY = 4
