@@ -231,7 +231,7 @@ def test_no_environment_variable_deletes(
 def test_the_configuration_page_is_complete_and_example_valid(memory_file: Path, cli: Cli) -> None:
     page = readme.CONFIGURATION.read_text("utf-8")
     table = readme.block(page, "keys")
-    listed = " ".join(re.findall(r"^- `\w+`: (.*)$", table, re.MULTILINE))
+    listed = " ".join(re.findall(r"^- `[\w ]+`: (.*)$", table, re.MULTILINE))
     named = {*re.findall(r"^\| `(\w+)`", table, re.MULTILINE), *re.findall(r"`(\w+)`", listed)}
     assert named == KEYS - readme.SUPERSEDED
     example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
