@@ -49,13 +49,6 @@ LATER_EXAMPLES = {
 }
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
-# Commands whose --help describes the keys that no run of `maintain` or a fleet has.
-TYPED = {
-    *("add", "audit", "correct", "eval", "experience", "export", "import", "ingest", "list"),
-    *("fleet maintain", "fleet report", "recall", "shared", "undo"),
-}
-# An option of more commands than this is one of most commands.
-MANY = 4
 KEYS = frozenset(option.name or "" for option in settable_options(get_command(app)))
 # The memories that the README shows before and after a night: a schedule, a rule, a contradiction.
 SHOWN = tuple(f"retold-{number:02d}" for number in (1, 5, 6, 8, 12, 17, 19, 20, 21, 23, 25))
@@ -159,34 +152,25 @@ def every_command() -> dict[str, TyperCommand]:
 
 
 def keys() -> str:
-    """Return the table of what slowwave.toml may hold."""
-    table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
-    typed: dict[str, list[str]] = {}
+    """Return the table of the keys of `maintain`, and those of other commands."""
+    table = "| key | takes | by default | |\n|---|---|---|---|\n"
+    listed: dict[str, list[str]] = {}
     for key in sorted(KEYS - SUPERSEDED):
-        found = [
-            (name, option)
+        options = {
+            name: option
             for name, command in every_command().items()
             for option in command.params
             if isinstance(option, TyperOption) and option.name == key
-        ]
-        _, first = next((each for each in found if each[0] == "maintain"), found[0])
-        if {name for name, _ in found} <= TYPED:
-            for name, _ in found:
-                typed.setdefault(name, []).append(f"`{key}`")
+        }
+        if (option := options.get("maintain")) is None:
+            for name in options:
+                listed.setdefault(name, []).append(f"`{key}`")
             continue
-        names = [f"`{name}`" for name, _ in found]
-        shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
-        differing = [
-            f"{_default(option)} for `{name}`"
-            for name, option in found
-            if _default(first) and _default(option) not in ("", _default(first))
-        ]
-        default = ", ".join([_default(first), *differing])
-        mark = " \\*" if replacement_of(first) else ""
-        cells = (f"`{key}`{mark}", ", ".join(shown), _takes(first), default, first.help or "")
+        mark = " \\*" if replacement_of(option) else ""
+        cells = (f"`{key}`{mark}", _takes(option), _default(option), option.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
-    listed = [f"- `{name}`: {', '.join(typed[name])}\n" for name in sorted(typed)]
-    return f"{table}\nOther keys, by command, as `--help` describes them:\n\n{''.join(listed)}"
+    lines = [f"- `{name}`: {', '.join(listed[name])}\n" for name in sorted(listed)]
+    return f"{table}\nOther keys, by command, as `--help` describes them:\n\n{''.join(lines)}"
 
 
 def _takes(option: TyperOption) -> str:
