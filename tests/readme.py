@@ -121,7 +121,7 @@ def commands() -> str:
             if isinstance(parameter, TyperArgument)
         ]
         does = (command.help or "").split("\n")[0]
-        table += f"| `slowwave {' '.join([name, *arguments])}` | {does} |\n"
+        table += f"| `{' '.join([name, *arguments])}` | {does} |\n"
     return table
 
 
