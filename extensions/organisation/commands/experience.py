@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    AskOption,
-    ConcurrencyOption,
-    MaxCallsOption,
-    MaxCostOption,
-    MaxTimeOption,
-    MaxTokensOption,
-    ModelOption,
-    ModelOptions,
-    RecordOption,
-    ReplayOption,
-    make_recordings,
-)
+from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.option_rules import (
     ABOUT_ASKING,
     ASKING,
@@ -30,13 +17,7 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
@@ -79,6 +60,7 @@ def experience(
             readable=False,
         ),
     ] = None,
+    *,
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="Tenant of the traces and lessons.")
     ] = "default",
@@ -94,20 +76,10 @@ def experience(
         bool, typer.Option("--dry-run", help="With compress: show the result without writing it.")
     ] = False,
     ask: AskOption = False,
-    model: ModelOption = None,
-    api_base: ApiBaseOption = None,
-    record: RecordOption = None,
-    replay: ReplayOption = None,
-    concurrency: ConcurrencyOption = 4,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
-    max_cost: MaxCostOption = None,
-    max_time: MaxTimeOption = None,
+    asking: RecordableModelOptions,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Add traces of tasks (prompt, steps, output, feedback), and compress them to lessons.
 
@@ -121,7 +93,6 @@ def experience(
     if action == "add" and dry_run and is_on_command_line(context, "dry_run"):
         raise typer.BadParameter("--dry-run is only for compress.")
     refuse_missing(context, _NEEDS)
-    output = Output(json, quiet)
     for text in without_effect(context, given_in(context), ABOUT_ASKING):
         output.note(text)
     if action == "add" and source is not None:
@@ -134,16 +105,15 @@ def experience(
         compress_experiences,
     )
 
-    recordings = make_recordings(record, replay, dry_run and not ask)
-    limits = (max_calls, max_tokens, max_time)
-    writer = ModelOptions(model, max_cost, api_base, None, concurrency, *limits).writer(recordings)
+    recordings = asking.recordings(dry_run and not ask)
+    writer = asking.writer(recordings)
     shown = {"tenant": [tenant], "embedder": embedder, "model": writer.model}
     signals = signals_of_this_command()
     signals.open()
-    with shown_progress(quiet) as progress:
+    with shown_progress(output.quiet) as progress:
         done = compress_experiences(
             file,
-            ExperienceOptions(tenant, min_ratio, ask and dry_run, shown),
+            ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
             SentenceEmbedder(embedder),
             writer,
             datetime.now(UTC),

@@ -51,16 +51,16 @@ class Task:
     attempts: tuple[Attempt, ...]
 
     @property
-    def key(self) -> str:
-        """The key of a decision about these traces by this compressor."""
-        hashes = sorted(attempt.memory.content_hash for attempt in self.attempts)
-        parts = [COMPRESSOR, self.tenant, self.name, hashes]
-        return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
+    def memories(self) -> list[Memory]:
+        """The memories that keep its traces."""
+        return [attempt.memory for attempt in self.attempts]
 
     @property
-    def characters(self) -> int:
-        """The length of its traces."""
-        return sum(len(attempt.memory.content) for attempt in self.attempts)
+    def key(self) -> str:
+        """The key of a decision about these traces by this compressor."""
+        hashes = sorted(memory.content_hash for memory in self.memories)
+        parts = [COMPRESSOR, self.tenant, self.name, hashes]
+        return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
 
 class Lesson(NamedTuple):
@@ -103,7 +103,8 @@ class Learned:
     @property
     def ratio(self) -> float:
         """How many times longer the traces are."""
-        return round(self.task.characters / len(self.text), 2)
+        characters = sum(len(memory.content) for memory in self.task.memories)
+        return round(characters / len(self.text), 2)
 
 
 @dataclass(frozen=True)

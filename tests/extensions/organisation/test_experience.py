@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
+from commands import configure
 from model_server import (
     Asked,
     ModelServer,
@@ -324,6 +325,12 @@ def test_an_unreadable_answer_is_requested_again(deploys: Path, cli: Cli) -> Non
     found, asked = learned(cli, deploys, says("I think it went well."), answer(SOUND))
     assert (found["tasks"][0]["state"], len(asked)) == ("applied", 3)
     assert found["model"]["calls"] == 3
+
+
+def test_the_setting_checker_chooses_who_checks_lessons(deploys: Path, cli: Cli) -> None:
+    configure(deploys, checker="none")
+    found, asked = learned(cli, deploys, answer(("Pods were replaced in turn.", "worked", ["t2"])))
+    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 1)
 
 
 def test_a_failed_model_is_retried_by_the_next_run(deploys: Path, cli: Cli) -> None:
