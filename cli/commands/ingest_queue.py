@@ -84,7 +84,7 @@ def _lines(part: QueuedPart) -> Iterator[str]:
     since = day_of(row.queued_at)
     yield f"{row.id[:_MAX_ID]}  {row.conversation}{places}{tenant}, since {since}"
     if unread:
-        yield f"    {shortened(unread[0].message.text, _MAX_SHOWN)}"
+        yield f"    {shortened(unread[0].text, _MAX_SHOWN)}"
     if tries is None:
         yield f"    not read yet: {row.why}"
     else:
@@ -101,7 +101,7 @@ def _as_json(part: QueuedPart) -> dict[str, Any]:
         "format": part.part.format,
         "session": part.part.session,
         "messages": [message.place for message in messages],
-        "begins": messages[0].message.text[:_MAX_SHOWN] if messages else "",
+        "begins": messages[0].text[:_MAX_SHOWN] if messages else "",
         "since": row.queued_at,
         "tries": 0 if tries is None else tries.count,
         "last_tried_at": None if tries is None else tries.last_at,

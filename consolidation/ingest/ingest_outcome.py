@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
 from .candidates import PartRead
-from .parts import Cut
+from .parts import Cut, Part
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class IngestOutcome:
     """What an ingest did so far; in a dry run, what it would do."""
 
     cuts: tuple[Cut, ...]
+    # What is read, or queued for a model.
+    parts: tuple[Part, ...]
     before: Counts
     after: Counts
     remembered: list[IngestResult] = field(default_factory=list)
@@ -51,8 +54,6 @@ class IngestOutcome:
     reasons: list[dict[str, Any]] = field(default_factory=list)
     # How long it took; in a dry run 0.
     seconds: float = 0.0
-    # The number of parts to read.
-    parts: int = 0
     # The number of waiting parts that were read.
     taken_up: int = 0
     # The number of parts that still wait.
@@ -71,9 +72,14 @@ class IngestOutcome:
         """The parts that a model was to read, and did not."""
         return [read for read in self.unread if read.state in ("failed", "skipped")]
 
-    def add_reading(self, read: PartRead) -> None:
-        """Add what a part cost, and why its memories were chosen."""
+    def add(self, read: PartRead, results: Sequence[IngestResult]) -> None:
+        """Add a part, what it cost, its results, and why they were chosen."""
         self.usage += read.usage
+        self.remembered += results
+        if read.state != "read":
+            self.unread.append(read)
+        elif read.part.queued_id is not None:
+            self.taken_up += 1
         if read.reasoning:
             places = sorted({message.place for message in read.part.new})
             entry = {"conversation": read.part.conversation, "messages": places}

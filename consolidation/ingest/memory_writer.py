@@ -27,7 +27,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, json_text, next_moment, timestamp
 from slowwave.store.vectors import to_blob
 
-from .candidates import Candidate, Citation, PartRead, latest_moment, messages_behind
+from .candidates import Candidate, CitedMessage, PartRead, latest_moment, messages_behind
 from .ingest_outcome import IngestResult
 from .known import KnownMemories
 from .parts import Part
@@ -87,10 +87,8 @@ class MemoryWriter:
         self, file: MemoryFile, candidate: Candidate, part: Part, run_id: str | None
     ) -> IngestResult:
         """Store a candidate as a new memory, or reinforce the one that says it already."""
-        said_at = latest_moment(candidate.citations)
-        memory = self._new_memory(
-            candidate, part, said_at or self._assumed_moment(candidate.citations, part)
-        )
+        said_at = latest_moment(candidate.cited)
+        memory = self._new_memory(candidate, part)
         relation = self.known_memories.relation_of(memory)
         restated = relation.covered_by
         if restated is not None and run_id is not None:
@@ -98,7 +96,7 @@ class MemoryWriter:
             now = next(iter(read_memories(file, [restated.id])), None)
             is_same = now is not None and (now.content, now.status) == (restated.content, "active")
             restated = now if is_same else None
-        messages = messages_behind(candidate.citations, part, self.model)
+        messages = messages_behind(candidate.cited, part.conversation, self.model)
         if restated is not None:
             return self._reinforce(file, memory, restated, messages, part, run_id)
         corrects = tuple(rival.id for rival in relation.corrects)
@@ -160,33 +158,32 @@ class MemoryWriter:
     ) -> IngestResult:
         """Store an unreadable answer, archived, so that no agent recalls it."""
         part = read.part
-        citations = [Citation(message) for message in part.new]
-        messages = messages_behind(citations, part, self.model)
+        cited = tuple(CitedMessage(**vars(message)) for message in part.new)
+        messages = messages_behind(cited, part.conversation, self.model)
         tags = (RAW_TAG,)
         result = IngestResult(
             "raw", answer, part.conversation, tags=tags, why=read.why, messages=messages
         )
         if run_id is None:
             return result
-        observed = latest_moment(citations) or self._assumed_moment(citations, part)
-        memory = self._new_memory(Candidate(answer, "context", 1, tags), part, observed)
+        memory = self._new_memory(Candidate(answer, "context", 1, tags, cited), part)
         memory = replace(memory, status="archived", expires_at=None)
         changes = self._changes(file, run_id, result)
         changes.add_memory(memory)
         keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return replace(result, memory=memory.id)
 
-    def _assumed_moment(self, citations: Sequence[Citation], part: Part) -> str:
+    def _assumed_moment(self, cited: Sequence[CitedMessage], part: Part) -> str:
         """Return the time of messages without one: of those near them, of their file, or now.
 
         Microseconds keep their order.
         """
-        times = [placed.message.said_at for placed in part.messages]
-        moment = max(filter(None, times), default=part.saved_at or timestamp(self.now))
-        last = max((citation.source.place for citation in citations), default=0)
+        moment = latest_moment(part.messages) or part.saved_at or timestamp(self.now)
+        last = max((message.place for message in cited), default=0)
         return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=last))
 
-    def _new_memory(self, candidate: Candidate, part: Part, observed_at: str) -> Memory:
+    def _new_memory(self, candidate: Candidate, part: Part) -> Memory:
+        cited = candidate.cited
         days = part.options.days.get(candidate.kind)
         ends = None if days is None else timestamp(self.now + timedelta(days=days))
         fields = {
@@ -198,7 +195,7 @@ class MemoryWriter:
             "session": part.session or part.conversation,
             "tags": candidate.tags,
             "metadata": {"subject": candidate.subject} if candidate.subject else {},
-            "observed_at": observed_at,
+            "observed_at": latest_moment(cited) or self._assumed_moment(cited, part),
             "expires_at": ends,
         }
         return new_memory(fields, self.now)

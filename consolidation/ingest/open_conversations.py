@@ -179,7 +179,14 @@ def _grown(
     row_marks = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
     for messages in pack([*unread, *new_messages], [*earlier, *new_messages]):
         row = last or PartRow(new_id(), options.tenant, name, {}, _WHY, now)
-        part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
+        part = Part(
+            conversation=name,
+            format=FORMAT,
+            session=name,
+            tenant=options.tenant,
+            messages=messages,
+            options=options,
+        )
         yield replace(row, content=as_queued(part) | row_marks | {GROWING: True})
         last, row_marks = None, {mark: [] for mark in row_marks}
 
@@ -187,7 +194,7 @@ def _grown(
 def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[PartRow]) -> int:
     """Return how many turns are unread, without one that has no answer yet."""
     roles = {
-        message.chain: message.message.role
+        message.chain: message.role
         for row in rows
         if row.state == "waiting"
         for message in part_from_row(row).new

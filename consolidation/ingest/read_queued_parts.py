@@ -30,9 +30,10 @@ def ask_about_queued_parts(night: NightInputs) -> int:
 
     with open_reading(night.path) as file:
         queued = count_queued(file, night.options.tenants)
-    return sum(
-        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))).parts for tenant in queued
+    previews = (
+        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))) for tenant in queued
     )
+    return sum(len(outcome.parts) for outcome in previews)
 
 
 def read_queued_parts(

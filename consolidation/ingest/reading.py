@@ -62,7 +62,7 @@ def _asked(part: Part, memories: KnownMemories) -> tuple[Messages, Estimate]:
     """Return the messages that ask what to remember of a part, and their estimate."""
     limit = part.options.max_facts
     lines = [f"At most {limit} memories."]
-    about = " ".join(message.message.text for message in part.new)[:_ABOUT]
+    about = " ".join(message.text for message in part.new)[:_ABOUT]
     if near_texts := memories.near(about):
         lines.append(fenced("memories", list(map(json_line, near_texts))))
     lines.append(fenced("conversation", list(map(_line, part.messages))))
@@ -77,10 +77,10 @@ def _asked(part: Part, memories: KnownMemories) -> tuple[Messages, Estimate]:
     return messages, Estimate(tokens, answer)
 
 
-def _line(placed: PlacedMessage) -> str:
-    marks = ["" if placed.is_new else "earlier", (placed.message.said_at or "")[:10]]
+def _line(message: PlacedMessage) -> str:
+    marks = ["" if message.is_new else "earlier", (message.said_at or "")[:10]]
     # A name may contain anything, so it is within the JSON.
-    return " ".join([*filter(None, marks), json_line({placed.speaker: placed.message.text})])
+    return " ".join([*filter(None, marks), json_line({message.sender: message.text})])
 
 
 def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartRead]:

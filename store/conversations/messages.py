@@ -56,6 +56,11 @@ class Message:
     # The speaker's name, if the file has more than a role.
     speaker: str | None = None
 
+    @property
+    def sender(self) -> str:
+        """The speaker's name, or the role."""
+        return self.speaker or self.role
+
 
 @dataclass(frozen=True)
 class Conversation:
