@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.conversations.conversation_formats import SkippedLine
-    from slowwave.store.conversations.messages import Conversation
+    from slowwave.store.conversations.messages import Conversation, SkippedLine
 
 _ENDINGS = frozenset({".jsonl", ".json", ".txt", ".md", ".log"})
 # The state of a file: its size, its time of change, and its inode.

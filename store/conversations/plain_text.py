@@ -14,6 +14,7 @@ from .messages import (
     Conversation,
     ConversationFormat,
     Message,
+    RecordedFile,
     Role,
     UnreadableConversation,
     parse_time,
@@ -48,22 +49,22 @@ _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
 _MIN_PLAIN_WORDS = 3
 
 
-def _read(text: str, name: str) -> list[Conversation]:
+def _read(file: RecordedFile) -> list[Conversation]:
     # The user may have forced this format: then every name is a speaker.
-    speakers = _speakers(text) or _names(text)
+    speakers = _speakers(file.text) or _names(file.text)
     if not speakers:
         raise UnreadableConversation(
-            f"{name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
+            f"{file.name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
         )
     turns: list[tuple[re.Match[str], list[str]]] = []
-    for line in text.splitlines():
+    for line in file.text.splitlines():
         turn = _TURN.match(line)
         if turn is not None and turn["speaker"].lower() in speakers:
             turns.append((turn, [turn["text"]]))
         elif turns:
             turns[-1][1].append(line)
     messages = (_message(turn, without_inserted("\n".join(lines))) for turn, lines in turns)
-    return [Conversation(name, tuple(message for message in messages if message.text))]
+    return [Conversation(file.name, tuple(message for message in messages if message.text))]
 
 
 def _speakers(text: str) -> set[str]:
@@ -138,4 +139,4 @@ def _time_of(turn: re.Match[str]) -> str | None:
     return parse_time(_GAP.sub(lambda gap: f"T{gap[1]:0>2}:", time or ""))
 
 
-TEXT = ConversationFormat("text", lambda text: bool(_speakers(text)), _read)
+TEXT = ConversationFormat("text", lambda file: bool(_speakers(file.text)), _read)
