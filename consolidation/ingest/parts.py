@@ -78,8 +78,8 @@ class Cut:
     conversation: Conversation
     parts: tuple[Part, ...]
     # Numbers of messages that were read before, and that are too far back to be read.
-    known: int
-    left: int
+    known_count: int
+    unread_count: int
     # Messages that contain instructions to their reader; they are not read.
     commanding: tuple[PlacedMessage, ...]
     # The kinds of secret that were masked in the messages to read, by the number of the message.

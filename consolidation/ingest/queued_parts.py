@@ -118,8 +118,7 @@ class QueuedPart:
 
     row: PartRow
     part: Part
-    # None if no model was asked about it yet.
-    tries: Tries | None
+    tries: Tries
 
 
 @dataclass(frozen=True)
@@ -127,8 +126,8 @@ class Dropped:
     """The parts that were dropped, or would be."""
 
     parts: tuple[QueuedPart, ...]
-    # How many still wait.
-    left: int
+    # The number of parts that are still queued.
+    remaining: int
     # None in a dry run.
     run_id: str | None = None
 
@@ -137,7 +136,10 @@ def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
     """Return the queued parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
     tries = read_tries(file)
     rows = read_queued_rows(file, tenants)
-    return [QueuedPart(row, part_from_row(row), tries.get(row.id)) for row in rows]
+    return [
+        QueuedPart(row, part_from_row(row), tries.get(row.id) or Tries(0, None, row.why))
+        for row in rows
+    ]
 
 
 def drop_queued(

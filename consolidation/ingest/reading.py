@@ -7,10 +7,10 @@ cache them.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.answer_forms import MEMORIES
@@ -45,8 +45,18 @@ def read_parts(
     memories: the memories that a model is shown with a part.
     """
     batches = model.ask((_dialogue(part, model, memories) for part in parts), answers)
-    read = _in_order(parts, (result for batch in batches for result in batch))
-    yield from _distilled(read, parts)
+    # The parts that are yielded together: those of a distilled conversation share their limits.
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for part in parts:
+        is_distilled = part.options.distill
+        key = is_distilled, part.number if is_distilled else id(part)
+        groups.setdefault(key, []).append(id(part))
+    # In order, so that runs are reproducible.
+    due, early = deque(groups.values()), dict[int, PartRead]()
+    for read in chain.from_iterable(batches):
+        early[id(read.part)] = read
+        while due and early.keys() >= set(due[0]):
+            yield from _limited([early.pop(key) for key in due.popleft()])
 
 
 def estimate_tokens(part: Part, memories: KnownMemories, is_checked: bool) -> int:
@@ -121,33 +131,12 @@ def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[Par
     yield PartRead(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
 
 
-def _in_order(parts: Sequence[Part], readings: Iterator[PartRead]) -> Iterator[PartRead]:
-    """Yield results in the order of the parts, so that runs are reproducible."""
-    early: dict[int, PartRead] = {}
-    due = deque(map(id, parts))
-    for result in readings:
-        early[id(result.part)] = result
-        while due and due[0] in early:
-            yield early.pop(due.popleft())
-
-
-def _distilled(readings: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
-    """Limit each distilled conversation to the best candidates of all its parts."""
-    unread_count = Counter(part.number for part in parts)
-    readings_so_far: dict[int, list[PartRead]] = {}
-    for result in readings:
-        part = result.part
-        if not part.options.distill:
-            yield result
-            continue
-        unread_count[part.number] -= 1
-        readings_so_far.setdefault(part.number, []).append(result)
-        if not unread_count[part.number]:
-            yield from _best_of(readings_so_far.pop(part.number))
-
-
-def _best_of(results: Sequence[PartRead]) -> Iterator[PartRead]:
-    candidates = [candidate for result in results for candidate in result.candidates]
-    limited = iter(within_limits(candidates, results[0].part.options))
-    for result in results:
-        yield replace(result, candidates=tuple(islice(limited, len(result.candidates))))
+def _limited(readings: Sequence[PartRead]) -> Iterator[PartRead]:
+    """Limit the parts of a distilled conversation to the best candidates of all of them."""
+    if len(readings) == 1:
+        yield from readings
+        return
+    candidates = [candidate for read in readings for candidate in read.candidates]
+    limited = iter(within_limits(candidates, readings[0].part.options))
+    for read in readings:
+        yield replace(read, candidates=tuple(islice(limited, len(read.candidates))))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -111,7 +112,7 @@ def experience(
     signals = signals_of_this_command()
     signals.open()
     with shown_progress(output.quiet) as progress:
-        done = compress_experiences(
+        outcome = compress_experiences(
             file,
             ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
             SentenceEmbedder(embedder),
@@ -123,11 +124,13 @@ def experience(
         )
     signals.close()
     pages = write_after_run(None if dry_run else wiki, file, file)
-    _tell(file, done, dry_run, output, pages)
-    code: int = signals.code or OF_VERDICT[done.verdict]
-    wrong = sum(task.state in ("failed", "skipped") for task in done.tasks)
-    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} require a model.")
-    code = report_problems(output, code, writer, recordings, done.broken_off, in_short)
+    _report(file, outcome, dry_run, output, pages)
+    code: int = signals.code or OF_VERDICT[outcome.verdict]
+    unfinished = sum(task.state in ("failed", "skipped") for task in outcome.tasks)
+    summary = clean(
+        f"{file}: the traces of {counted(unfinished, 'task', 'tasks')} require a model."
+    )
+    code = report_problems(output, code, writer, recordings, outcome.broken_off, summary)
     raise typer.Exit(pages.report(output, code))
 
 
@@ -150,38 +153,38 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known_ids = {memory.id for memory in read_memories(opened, list(memories))}
             new = [memory for key, memory in memories.items() if key not in known_ids]
             add_memories(opened, new)
-    known_before = len(traces) - len(new)
+    known_count = len(traces) - len(new)
     added = [memory.id for memory in new]
     texts = "\n".join(memory.content for memory in new)
     secrets = list(kinds_of_secrets(texts))
-    result = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
+    result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
     output.result("experience", file=str(file), **result)
     if secrets:
         output.note(secrets_as_text(secrets))
-    added_traces = counted(len(new), "trace", "traces")
-    output.show(clean(f"{file}: {added_traces} added, {known_before} already known."))
+    added_traces = counted(len(new), "trace")
+    output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
 
 
-def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:
-    from dataclasses import asdict
-
+def _report(
+    file: Path, outcome: Compression, dry_run: bool, output: Output, pages: WikiOfRun
+) -> None:
     output.result(
         "experience",
         file=str(file),
         action="compress",
         dry_run=dry_run,
-        run=done.run_id,
-        tasks=[_as_json(task) for task in done.tasks],
-        unreadable=done.unreadable,
-        model=asdict(done.usage),
+        run=outcome.run_id,
+        tasks=[_as_json(task) for task in outcome.tasks],
+        unreadable=outcome.unreadable,
+        model=asdict(outcome.usage),
         **pages.as_json(),
     )
-    lines = [line for compressed in done.tasks for line in _lines(compressed)]
-    if done.run_id is not None:
-        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
+    lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
+    if outcome.run_id is not None:
+        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
-    if done.unreadable:
-        output.note(f"Skipped, because they are not valid traces: {', '.join(done.unreadable)}")
+    if outcome.unreadable:
+        output.note(f"Skipped, because they are not valid traces: {', '.join(outcome.unreadable)}")
 
 
 def _as_json(compressed: Compressed) -> dict[str, Any]:
@@ -201,7 +204,7 @@ def _as_json(compressed: Compressed) -> dict[str, Any]:
 
 
 def _lines(compressed: Compressed) -> list[str]:
-    traces = counted(len(compressed.task.attempts), "trace", "traces")
+    traces = counted(len(compressed.task.attempts), "trace")
     learned = compressed.learned
     ratio = f", {learned.ratio:g} times shorter" if learned and learned.has_decisions else ""
     lines = [

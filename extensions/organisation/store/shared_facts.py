@@ -69,14 +69,14 @@ def publish(
         last = latest(entries, name, of_a_fact=True)
         refuse_fact(author, "publish", last)
         category = name.rpartition("/")[0]
-        wanted = tuple(dict.fromkeys([*([category] if category else []), *tags]))
+        all_tags = tuple(dict.fromkeys([*([category] if category else []), *tags]))
         if last is not None and last.operation == "publish" and last.content == text:
             published = read_memory(file, str(last.memory_id))
-            if not tags or published.tags == wanted:
+            if not tags or published.tags == all_tags:
                 return last, False
         memory_id = new_id()
         entry = _append(file, entries, request, author, "publish", name, last, text, memory_id)
-        _write_memory(file, entry, last, wanted)
+        _write_memory(file, entry, last, all_tags)
         return entry, True
 
 
@@ -109,12 +109,13 @@ def admit(
         entries = read_log(file)
         if not entries:
             _refuse_taken(file)
-        wanted = Author(name, kind, seniority)
-        author = refuse_authors(entries, request.author, wanted)
+        admitted = Author(name, kind, seniority)
+        author = refuse_authors(entries, request.author, admitted)
         last = latest(entries, name, of_a_fact=False)
-        if (known := authors_of(entries).get(name)) == wanted and last is not None:
+        before = authors_of(entries).get(name)
+        if before == admitted and last is not None:
             return last, False
-        if known is not None and known.kind == "human" and kind != "human":
+        if before is not None and before.kind == "human" and kind != "human":
             refuse_to_leave_none(entries, name)
         content = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
         return _append(

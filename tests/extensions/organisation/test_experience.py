@@ -91,13 +91,13 @@ def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("line", "output"),
     [
-        ('{"output": "x"}', "prompt: Field required"),
+        ('{"output": "x"}', "'prompt' is missing"),
         ('{"prompt": " "}', "its prompt, its task or a step is blank"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
         ('{"prompt": "x", "observed_at": "yesterday"}', "observed_at"),
-        ("not json", "Invalid JSON"),
+        ("not json", "invalid JSON"),
     ],
 )
 def test_an_invalid_line_adds_nothing(memory_file: Path, cli: Cli, line: str, output: str) -> None:
