@@ -134,9 +134,12 @@ def shared(
 
 
 def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
-    from slowwave.extensions.organisation.store.shared_facts import entries_until, snapshot
+    from slowwave.extensions.organisation.store.shared_facts import (
+        authors_of,
+        entries_until,
+        snapshot,
+    )
     from slowwave.extensions.organisation.store.shared_log import read_log
-    from slowwave.extensions.organisation.store.shared_rules import authors_of
     from slowwave.store.file import open_reading
 
     as_of = moment_of(day, "--as-of", time.max)
@@ -170,7 +173,7 @@ def _as_json(entry: SharedEntry) -> dict[str, Any]:
 
 
 def _line(entry: SharedEntry) -> str:
-    from slowwave.extensions.organisation.store.shared_rules import authors_of
+    from slowwave.extensions.organisation.store.shared_facts import authors_of
 
     content = f": {entry.content}" if entry.operation == "publish" else ""
     if entry.operation == "admit":
