@@ -110,13 +110,14 @@ class IngestRun:
 
     def _conversations_in(self, path: Path) -> list[Conversation]:
         """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
-        from slowwave.store.conversations.conversation_formats import Dates, read_conversations
+        from slowwave.store.conversations.conversation_formats import read_conversations
 
         raw, saved_at = _content_of(path)
         name = "stdin" if saved_at is None else path.name
         skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
-        dates = Dates(self.said_at, saved_at)
-        conversations = read_conversations(raw, name, self.format, dates, skipped)
+        conversations = read_conversations(
+            raw, name, self.format, said_at=self.said_at, saved_at=saved_at, skipped=skipped
+        )
         for line in skipped or ():
             self.output.note(f"Skipped line {line.line} of {line.file}: {line.reason}.")
             self.skipped.append(line)

@@ -64,7 +64,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class PartRead:
+class PartReading:
     """A part of a conversation, and what to remember of it."""
 
     part: Part

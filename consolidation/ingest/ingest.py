@@ -30,7 +30,7 @@ from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
-from .candidates import PartRead
+from .candidates import PartReading
 from .ingest_outcome import IngestOutcome, IngestResult
 from .known import KnownMemories
 from .memory_writer import MemoryWriter
@@ -88,14 +88,13 @@ def preview(inputs: IngestInputs) -> IngestOutcome:
             is_checked = model is None or model.checker is not None
             memories = writer.known_memories
             outcome.unread = [
-                PartRead(part, "planned", tokens=estimate_tokens(part, memories, is_checked))
+                PartReading(part, "planned", tokens=estimate_tokens(part, memories, is_checked))
                 for part in outcome.parts
             ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
-        for read in read_parts(outcome.parts, model, writer.known_memories, answers):
-            results = writer.take(file, read, None) if read.state == "read" else []
-            outcome.add(read, results)
+        for reading in read_parts(outcome.parts, model, writer.known_memories, answers):
+            outcome.add(reading, writer.write(file, reading, None))
     before = outcome.before
     stored = [result.content for result in outcome.of("stored")]
     layers = before.layers | {"working": before.layers["working"] + len(stored)}
@@ -164,18 +163,15 @@ def _read_all(
         run.keep_vectors(memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
-        readings: Iterator[PartRead] = (
-            (PartRead(part, "queued", why="no model was specified") for part in outcome.parts)
+        readings: Iterator[PartReading] = (
+            (PartReading(part, "queued", why="no model was specified") for part in outcome.parts)
             if inputs.model is None
             else read_parts(outcome.parts, inputs.model, memories, answers)
         )
-        for number, read in enumerate(readings, start=1):
+        for number, reading in enumerate(readings, start=1):
             with file.transaction():
-                if read.state == "read":
-                    last += writer.take(file, read, run_id)
-                else:
-                    writer.keep_unread(file, run_id, read)
-            outcome.add(read, last)
+                last += writer.write(file, reading, run_id)
+            outcome.add(reading, last)
             last.clear()
             inputs.progress.stage("reading", number, len(outcome.parts))
 

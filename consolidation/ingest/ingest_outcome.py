@@ -12,7 +12,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
-from .candidates import PartRead
+from .candidates import PartReading
 from .parts import Cut, Part
 
 
@@ -48,7 +48,7 @@ class IngestOutcome:
     before: Counts
     after: Counts
     remembered: list[IngestResult] = field(default_factory=list)
-    unread: list[PartRead] = field(default_factory=list)
+    unread: list[PartReading] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     # Why a model chose what it did, by part: with `conversation`, `messages` and `reasoning`.
     reasons: list[dict[str, Any]] = field(default_factory=list)
@@ -68,22 +68,22 @@ class IngestOutcome:
         return [result for result in self.remembered if result.state == state]
 
     @property
-    def failed(self) -> list[PartRead]:
+    def failed(self) -> list[PartReading]:
         """The parts that a model was to read, and did not."""
-        return [read for read in self.unread if read.state in ("failed", "skipped")]
+        return [reading for reading in self.unread if reading.state in ("failed", "skipped")]
 
-    def add(self, read: PartRead, results: Sequence[IngestResult]) -> None:
+    def add(self, reading: PartReading, results: Sequence[IngestResult]) -> None:
         """Add a part, what it cost, its results, and why they were chosen."""
-        self.usage += read.usage
+        self.usage += reading.usage
         self.remembered += results
-        if read.state != "read":
-            self.unread.append(read)
-        elif read.part.queued_id is not None:
+        if reading.state != "read":
+            self.unread.append(reading)
+        elif reading.part.queued_id is not None:
             self.taken_up += 1
-        if read.reasoning:
-            places = sorted({message.place for message in read.part.new})
-            entry = {"conversation": read.part.conversation, "messages": places}
-            self.reasons.append(entry | {"reasoning": read.reasoning})
+        if reading.reasoning:
+            places = sorted({message.place for message in reading.part.new})
+            entry = {"conversation": reading.part.conversation, "messages": places}
+            self.reasons.append(entry | {"reasoning": reading.reasoning})
 
     @property
     def report(self) -> dict[str, Any]:
@@ -91,7 +91,8 @@ class IngestOutcome:
         states = (result.state for result in self.remembered)
         report = run_report(self.before, self.after, states, self.usage)
         unread = [
-            {"id": read.part.row_id, "state": read.state, "why": read.why} for read in self.unread
+            {"id": reading.part.row_id, "state": reading.state, "why": reading.why}
+            for reading in self.unread
         ]
         masked = [
             {"conversation": cut.conversation.name, "message": place, "kinds": list(kinds)}

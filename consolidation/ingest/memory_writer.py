@@ -27,7 +27,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, json_text, next_moment, timestamp
 from slowwave.store.vectors import to_blob
 
-from .candidates import Candidate, CitedMessage, PartRead, latest_moment, messages_behind
+from .candidates import Candidate, CitedMessage, PartReading, latest_moment, messages_behind
 from .ingest_outcome import IngestResult
 from .known import KnownMemories
 from .parts import Part
@@ -49,21 +49,27 @@ class MemoryWriter:
     model: str | None
     now: datetime
 
-    def take(self, file: MemoryFile, read: PartRead, run_id: str | None) -> list[IngestResult]:
+    def write(
+        self, file: MemoryFile, reading: PartReading, run_id: str | None
+    ) -> list[IngestResult]:
         """Return the results of a part, and write them; new memories are known from then on.
 
-        run_id: None in a dry run, which writes nothing.
+        An unread part is queued for a model. run_id: None in a dry run, which writes nothing.
         """
-        part = read.part
-        accepted = [candidate for candidate in read.candidates if candidate.why is None]
+        part = reading.part
+        if reading.state != "read":
+            if run_id is not None:
+                self._queue(file, run_id, part, reading.why or "")
+            return []
+        accepted = [candidate for candidate in reading.candidates if candidate.why is None]
         results = [self._remember(file, candidate, part, run_id) for candidate in accepted]
         results += [
             IngestResult("rejected", candidate.content, part.conversation, why=candidate.why)
-            for candidate in read.candidates
+            for candidate in reading.candidates
             if candidate.why is not None
         ]
-        if read.raw is not None:
-            results.append(self._keep_raw(file, read, read.raw, run_id))
+        if reading.raw is not None:
+            results.append(self._keep_raw(file, part, reading.raw, reading.why, run_id))
         if run_id is None:
             return results
         mark_as_read(file, run_id, self.tenant, part.chains)
@@ -76,11 +82,11 @@ class MemoryWriter:
             keep_decision(file, self._decision(run_id, result))
         return written
 
-    def keep_unread(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
-        """Queue an unread part for a model."""
-        part, why, now = read.part, read.why or "", timestamp(self.now)
-        content = as_queued(part)
-        row = PartRow(part.row_id, self.tenant, part.conversation, content, why, queued_at=now)
+    def _queue(self, file: MemoryFile, run_id: str, part: Part, why: str) -> None:
+        queued_at = timestamp(self.now)
+        row = PartRow(
+            part.row_id, self.tenant, part.conversation, as_queued(part), why, queued_at=queued_at
+        )
         queue_part(file, run_id, row)
 
     def _remember(
@@ -154,15 +160,14 @@ class MemoryWriter:
         return result
 
     def _keep_raw(
-        self, file: MemoryFile, read: PartRead, answer: str, run_id: str | None
+        self, file: MemoryFile, part: Part, answer: str, why: str | None, run_id: str | None
     ) -> IngestResult:
         """Store an unreadable answer, archived, so that no agent recalls it."""
-        part = read.part
         cited = tuple(CitedMessage(**vars(message)) for message in part.new)
         messages = messages_behind(cited, part.conversation, self.model)
         tags = (RAW_TAG,)
         result = IngestResult(
-            "raw", answer, part.conversation, tags=tags, why=read.why, messages=messages
+            "raw", answer, part.conversation, tags=tags, why=why, messages=messages
         )
         if run_id is None:
             return result

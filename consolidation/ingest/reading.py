@@ -23,7 +23,7 @@ from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.writer import AnswerStore
 
-from .candidates import PartRead, check_stated, within_limits
+from .candidates import PartReading, check_stated, within_limits
 from .known import KnownMemories
 from .parts import Part, PlacedMessage
 
@@ -39,7 +39,7 @@ _TOKENS_AROUND = 300
 
 def read_parts(
     parts: Sequence[Part], model: Asker, memories: KnownMemories, answers: AnswerStore
-) -> Iterator[PartRead]:
+) -> Iterator[PartReading]:
     """Yield what to remember of the parts, in order. Raises `ModelError`.
 
     memories: the memories that a model is shown with a part.
@@ -52,9 +52,9 @@ def read_parts(
         key = is_distilled, part.number if is_distilled else id(part)
         groups.setdefault(key, []).append(id(part))
     # In order, so that runs are reproducible.
-    due, early = deque(groups.values()), dict[int, PartRead]()
-    for read in chain.from_iterable(batches):
-        early[id(read.part)] = read
+    due, early = deque(groups.values()), dict[int, PartReading]()
+    for reading in chain.from_iterable(batches):
+        early[id(reading.part)] = reading
         while due and early.keys() >= set(due[0]):
             yield from _limited([early.pop(key) for key in due.popleft()])
 
@@ -93,7 +93,7 @@ def _line(message: PlacedMessage) -> str:
     return " ".join([*filter(None, marks), json_line({message.sender: message.text})])
 
 
-def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartRead]:
+def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartReading]:
     """Yield the questions about a part, then the part with its candidates.
 
     An answer that is unreadable twice is kept raw. A memory may omit anything, so lost words are
@@ -105,10 +105,10 @@ def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[Par
         answer = yield from ask(question, bill)
     except UnreadableAnswer as error:
         why = f"the model's answer cannot be read: {error}"
-        yield PartRead(part, raw=error.text, why=why, usage=bill.total)
+        yield PartReading(part, raw=error.text, why=why, usage=bill.total)
         return
     except Unanswered as error:
-        yield PartRead(part, error.state, why=str(error), usage=bill.total)
+        yield PartReading(part, error.state, why=str(error), usage=bill.total)
         return
     stated = [check_stated(memory, part) for memory in answer.memories]
     checked = list(within_limits(stated, part.options))
@@ -124,19 +124,19 @@ def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[Par
             objections = yield from check_drafts(model.checker, list(drafts.values()), bill)
         except Unanswered as error:
             # The first answer is kept, and not paid for again.
-            yield PartRead(part, error.state, why=str(error), usage=bill.total)
+            yield PartReading(part, error.state, why=str(error), usage=bill.total)
             return
         for place, faults in zip(drafts, objections, strict=True):
             checked[place] = replace(checked[place], why="; ".join(faults.reasons) or None)
-    yield PartRead(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
+    yield PartReading(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
 
 
-def _limited(readings: Sequence[PartRead]) -> Iterator[PartRead]:
+def _limited(readings: Sequence[PartReading]) -> Iterator[PartReading]:
     """Limit the parts of a distilled conversation to the best candidates of all of them."""
     if len(readings) == 1:
         yield from readings
         return
-    candidates = [candidate for read in readings for candidate in read.candidates]
+    candidates = [candidate for reading in readings for candidate in reading.candidates]
     limited = iter(within_limits(candidates, readings[0].part.options))
-    for read in readings:
-        yield replace(read, candidates=tuple(islice(limited, len(read.candidates))))
+    for reading in readings:
+        yield replace(reading, candidates=tuple(islice(limited, len(reading.candidates))))

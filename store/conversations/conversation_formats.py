@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from slowwave.store.errors import NotFound
 
@@ -26,28 +26,21 @@ FORMATS = (CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, OPENAI, TEXT)
 _NAMES = ", ".join(format.name for format in FORMATS)
 
 
-@dataclass(frozen=True)
-class Dates:
-    """The times of a conversation whose messages have none. ISO 8601 in UTC."""
-
-    # When they were said, according to the user.
-    said_at: str | None = None
-    # When their file was last changed.
-    saved_at: str | None = None
-
-
 def read_conversations(
     raw: bytes,
     name: str,
     format: str | None = None,
-    dates: Dates = Dates(),
+    *,
+    said_at: str | None = None,
+    saved_at: str | None = None,
     skipped: list[SkippedLine] | None = None,
 ) -> list[Conversation]:
     """Return the conversations in a file, detecting its format unless `format` names it.
 
-    Conversations without messages are omitted. dates: for messages without a time. skipped: takes
-    the invalid lines of JSON Lines; None refuses them. Raises `UnreadableConversation`, and
-    `NotFound` for an unknown format.
+    Conversations without messages are omitted. said_at: when messages without a time were said,
+    according to the user. saved_at: when the file was last changed. skipped: takes the invalid
+    lines of JSON Lines; None refuses them. Raises `UnreadableConversation`, and `NotFound` for an
+    unknown format.
     """
     try:
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
@@ -64,7 +57,17 @@ def read_conversations(
             "--skip-invalid skips invalid lines of JSON Lines.",
         ) from None
     return [
-        _clean(conversation, chosen.name, dates)
+        replace(
+            conversation,
+            name=replace_half_pairs(conversation.name),
+            messages=tuple(
+                replace(message, said_at=message.said_at or said_at)
+                for message in conversation.messages
+            ),
+            session=conversation.session and replace_half_pairs(conversation.session),
+            format=chosen.name,
+            saved_at=saved_at,
+        )
         for conversation in conversations
         if conversation.messages
     ]
@@ -87,19 +90,4 @@ def _detect(file: RecordedFile) -> ConversationFormat:
         f"{file.name} is not a conversation in a known format.",
         f"Specify its format with --from: {_NAMES}. "
         "If there is only one speaker, or each speaks only once, use --from text.",
-    )
-
-
-def _clean(conversation: Conversation, format: str, dates: Dates) -> Conversation:
-    messages = tuple(
-        replace(message, said_at=message.said_at or dates.said_at)
-        for message in conversation.messages
-    )
-    return replace(
-        conversation,
-        name=replace_half_pairs(conversation.name),
-        messages=messages,
-        session=conversation.session and replace_half_pairs(conversation.session),
-        format=format,
-        saved_at=dates.saved_at,
     )

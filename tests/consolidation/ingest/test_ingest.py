@@ -339,7 +339,6 @@ def test_a_correction_names_the_memory_it_corrects(
     [
         ("I prefer aisle seats with a neighbour.", "I prefer aisle seats without a neighbour."),
         ("Our crash reports are opt-out in Norway.", "Our crash reports are opt-in in Norway."),
-        ("My rack in Oslo is left-mounted.", "My rack in Oslo is right-mounted."),
     ],
 )
 def test_an_opposite_statement_is_not_a_duplicate(
