@@ -108,7 +108,9 @@ class RecordedFile:
 
     @cached_property
     def objects(self) -> list[dict[str, Any]]:
-        """The objects of JSON Lines, without invalid lines."""
+        """The objects of JSON Lines, without invalid lines; none if it begins as another text."""
+        if self.skipped is None and not self.text.lstrip().startswith("{"):
+            return []
         return [value for _, value in self.lines if isinstance(value, dict)]
 
     def read_objects(self, read: Callable[[dict[str, Any]], Made | None]) -> list[Made]:
