@@ -281,7 +281,7 @@ class Stages:
                     # The interruption may have come within the beginning of the run.
                     self._run.has_begun()
                     self._run.end("interrupted", None, {})
-                raise InterruptedEarly from None
+                raise InterruptedEarly(has_begun=True) from None
         except Exception as error:
             self._interruption.close()
             with suppress(StoreError):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
 
-State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
+State = Literal["pending", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Session:
                 return step.state
         if key in self.elsewhere:
             return "decided"
-        return "stale" if self.queue[key].stale else "waits"
+        return "stale" if self.queue[key].stale else "pending"
 
     def is_open(self, key: str) -> bool:
         """Whether it can be decided."""
-        return self.state_of(key) in ("waits", "stale")
+        return self.state_of(key) in ("pending", "stale")
 
     def approve(self, key: str, words: str | None = None) -> Done:
         """Apply a proposal unchanged, or with another text, if that passes the check.

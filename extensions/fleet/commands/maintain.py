@@ -34,6 +34,7 @@ from slowwave.cli.arguments.options import (
     QuietOption,
     ReviewOption,
     operations_of,
+    setting,
 )
 from slowwave.cli.arguments.settings import (
     config_for_source,
@@ -94,8 +95,8 @@ def fleet_maintain(
             show_default=False,
         ),
     ],
-    consolidate: Annotated[
-        bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
+    old_consolidate: Annotated[
+        bool, setting("--consolidate", allow_from_autoenv=False, help="The default.")
     ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")
