@@ -11,11 +11,9 @@ import typer
 
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
     IncludeProtectedOption,
     OutputOptions,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.views.review import report_decided
 from slowwave.cli.views.wiki import WikiOption, refuse_changes
@@ -27,9 +25,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
 
-@on_place
 def apply(
-    file: FileArgument,
     place: Place,
     plan: Annotated[
         Path,

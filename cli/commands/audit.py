@@ -15,8 +15,7 @@ import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, checked_by
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions, TenantsOption, checked_by
 from slowwave.cli.terminal.output import clean, table_of
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout, unlisted
 from slowwave.cli.views.memory import dated, ids_in, read_views
@@ -50,9 +49,7 @@ _NO_ACCESSES = (
 _NO_FEEDBACK = "Feedback is recorded only in the trust of a memory."
 
 
-@on_place
 def audit(
-    file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
     within: Annotated[
@@ -85,8 +82,8 @@ def audit(
     )
     with place.reading() as memory_file:
         report = audit_file(memory_file, options, datetime.now(UTC))
-        output.result("audit", file=str(file), **_as_json(report, file))
-        output.show(*_as_text(report, file, memory_file))
+        output.result("audit", file=str(place.named), **_as_json(report, place.named))
+        output.show(*_as_text(report, place.named, memory_file))
 
 
 def _as_json(report: Audit, file: Path) -> dict[str, Any]:

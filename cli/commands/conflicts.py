@@ -9,13 +9,11 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
-    FileArgument,
     OutputOptions,
     RehearseOption,
     TenantsOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.corrections import Correction
 
 
-@on_place
 def list_conflicts(
-    file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
     *,
@@ -50,18 +46,16 @@ def list_conflicts(
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
             conflicts = current_conflicts(opened, tuple(tenant or ()), now)
-        output.result("conflicts", file=str(file), conflicts=conflicts_as_json(conflicts))
+        output.result("conflicts", file=str(place.named), conflicts=conflicts_as_json(conflicts))
         if not conflicts:
-            output.show(clean(f"{file}: no conflicts."))
+            output.show(clean(f"{place.named}: no conflicts."))
             return
         output.show(conflicts_as_text(conflicts, memory_file))
         settle = "slowwave conflicts resolve FILE ID --keep MEMORY, or --both if both are right"
         output.note(f"Settle one with: {settle}")
 
 
-@on_place
 def resolve(
-    file: FileArgument,
     place: Place,
     conflict: Annotated[
         str, typer.Argument(metavar="ID", help="The id of a conflict, or a unique prefix.")

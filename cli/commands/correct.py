@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
-    FileArgument,
     MemoryArgument,
     OutputOptions,
     RehearseOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.views.correction import make_correction
 from slowwave.cli.views.wiki import WikiOption
 from slowwave.store.errors import StoreError
@@ -25,9 +23,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
 
-@on_place
 def correct(
-    file: FileArgument,
     place: Place,
     memory: MemoryArgument,
     text: Annotated[

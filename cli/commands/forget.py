@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 _IRREVERSIBLE = "This cannot be undone."
 
 
-@on_place
 def forget_(
-    file: FileArgument,
     place: Place,
     memory: Annotated[
         str | None, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
@@ -86,7 +83,7 @@ def forget_(
         planned = find(opened)
         rewritten = find_rewritten(opened, planned) if rehearse else ()
     if rehearse:
-        _show_plan(planned, rewritten, file, output)
+        _show_plan(planned, rewritten, place.named, output)
         return
     if not confirmed and not sees_questions(output):
         raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
@@ -100,7 +97,9 @@ def forget_(
     def do(opened: MemoryFile) -> Forgotten | None:
         forgettable = find(opened)
         if forgettable != planned:
-            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
+            raise StoreError(
+                f"{place.named} has changed since.", "Nothing was changed. Run it again."
+            )
         now, is_forgotten = timestamp(datetime.now(UTC)), forgettable.forgotten_at is not None
         return None if is_forgotten else forget(opened, forgettable, now, reason)
 
@@ -109,7 +108,7 @@ def forget_(
     places = place.lines_with(eraser if forgotten is None else forgotten.eraser)
     places = (*(forgotten.left if forgotten else ()), *places)
     unclean = _clean(place, is_finished=not places)
-    raise typer.Exit(_report(forgotten, planned, places, file, output, unclean))
+    raise typer.Exit(_report(forgotten, planned, places, place.named, output, unclean))
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:

@@ -13,13 +13,11 @@ import typer
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
 from slowwave.cli.arguments.options import (
-    FileArgument,
     HtmlOption,
     OutputOptions,
     TenantsOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, table_of
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
 from slowwave.cli.views.asked import backlog_age
@@ -85,10 +83,8 @@ class StatsOptions:
         return self.stats or self.prometheus
 
 
-@on_place
 def log(
     context: typer.Context,
-    file: FileArgument,
     place: Place,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="The id of a run, or a unique prefix.")

@@ -14,12 +14,10 @@ from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
     LimitOption,
     OutputOptions,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
@@ -41,9 +39,7 @@ if TYPE_CHECKING:
 _BlockFormat = Literal["text", "json", "messages"]
 
 
-@on_place
 def recall(
-    file: FileArgument,
     place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
     limit: LimitOption = 10,
@@ -131,7 +127,7 @@ def recall(
             hits = search(index, search_query, now)
     if index.words_only is not None:
         output.note(f"Only words were searched, since embedding failed. {index.words_only}")
-    head = {"file": str(file), "query": query, "words_only": index.words_only}
+    head = {"file": str(place.named), "query": query, "words_only": index.words_only}
     if block:
         output.result("recall", **head, block=_block_as_json(composed))
         _show_block(composed, block_format, output)
@@ -143,7 +139,7 @@ def recall(
         output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
     lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
     scope = " in the archive" if archived else ""
-    output.show("\n".join(lines) or clean(f"{file}: nothing was found{scope}."))
+    output.show("\n".join(lines) or clean(f"{place.named}: nothing was found{scope}."))
 
 
 def _indexed(

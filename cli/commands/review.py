@@ -17,12 +17,10 @@ import typer
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
     OutputOptions,
     per_call,
     worker_of,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
@@ -76,9 +74,7 @@ class Chosen:
         return Choice(tuple(which or ()), self.operation)
 
 
-@on_place
 def list_pending(
-    file: FileArgument,
     place: Place,
     which: WhichArgument = None,
     *,
@@ -107,9 +103,7 @@ def list_pending(
     raise typer.Exit(write_after_change(wiki, place).report(output, Code.DONE))
 
 
-@on_place
 def show(
-    file: FileArgument,
     place: Place,
     which: WhichArgument = None,
     *,
@@ -120,9 +114,7 @@ def show(
     _show(place, chosen.among(which, needed=False), "show", output)
 
 
-@on_place
 def approve(
-    file: FileArgument,
     place: Place,
     which: WhichArgument = None,
     *,
@@ -137,9 +129,7 @@ def approve(
     raise typer.Exit(_apply_chosen(place, choice, None, embedder, wiki, output))
 
 
-@on_place
 def decline(
-    file: FileArgument,
     place: Place,
     which: WhichArgument = None,
     *,
@@ -171,9 +161,7 @@ def decline(
     raise typer.Exit(pages.report(output, Code.DONE))
 
 
-@on_place
 def edit(
-    file: FileArgument,
     place: Place,
     which: Annotated[
         str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, or a unique prefix.")

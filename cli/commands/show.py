@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import (
-    FileArgument,
     HtmlOption,
     MemoryArgument,
     OutputOptions,
     per_call,
     setting,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
 from slowwave.cli.views.ingest import message_as_json, message_as_text
@@ -69,9 +67,7 @@ class LineageOptions:
         return self.lineage or self.tree or self.html is not None
 
 
-@on_place
 def show(
-    file: FileArgument,
     place: Place,
     memory: MemoryArgument,
     *,
@@ -90,7 +86,7 @@ def show(
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        record = _read(opened, memory, file)
+        record = _read(opened, memory, place.named)
         names = [name for name, _ in read_memory_entities(opened, record.id)]
         vectors = [model for model, _, _ in read_memory_vectors(opened, record.id)]
         derivations = read_derivations(opened, record.id)
@@ -99,7 +95,7 @@ def show(
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }
-    output.result("show", file=str(file), memory=fields)
+    output.result("show", file=str(place.named), memory=fields)
     output.show("\n".join([clean(record.id), clean(record.content), "", *_lines(fields)]))
 
 

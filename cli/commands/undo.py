@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption, per_call
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions, RehearseOption, per_call
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted
@@ -47,9 +46,7 @@ class _Undone:
     stale: list[str]
 
 
-@on_place
 def undo(
-    file: FileArgument,
     place: Place,
     which: Annotated[
         str | None,
@@ -110,7 +107,9 @@ def undo(
 
     def do(opened: MemoryFile) -> _Undone | Memory:
         if confirmed is not None and _choose(opened, which, since_run) != confirmed:
-            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
+            raise StoreError(
+                f"{place.named} has changed since.", "Nothing was changed. Run it again."
+            )
         return _undo(opened, which, since_run)
 
     undone = place.rehearse(do) if rehearse else place.change(do)
@@ -121,7 +120,7 @@ def undo(
     chosen = undone.chosen
     output.result(
         "undo",
-        file=str(file),
+        file=str(place.named),
         dry_run=rehearse,
         run=chosen.run_id,
         runs=[run.id for run in chosen.runs],
@@ -135,7 +134,9 @@ def undo(
         output.show(clean(f"Dry run: nothing prevents undoing {_named(chosen)}."))
         return
     output.show(clean(f"Undid {_named(chosen)}."))
-    notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
+    notes = [
+        f"A link in {place.named} is broken now: {name}" for name in place.dead_links() - dead_links
+    ]
     for note in (*sorted(notes), *_next_steps(undone)):
         output.note(note)
     raise typer.Exit(pages.report(output, Code.DONE))
