@@ -48,37 +48,39 @@ from .apply import apply
 if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
 
-WhichArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
-]
-
 
 @dataclass(frozen=True)
 class Chosen:
     """Which proposals a sub-command refers to."""
 
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
+    ] = None
     operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
         None
     )
     everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
 
-    def among(self, which: Sequence[str] | None, needed: bool) -> Choice:
-        """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
-        if needed and not (which or self.operation or self.everything):
+    def choice(self) -> Choice:
+        """Return the choice; by default, all. Raises wrong usage."""
+        if self.everything and self.ids:
+            raise typer.BadParameter("Pass only one of ids and --all.")
+        return Choice(tuple(self.ids or ()), self.operation)
+
+    def explicit_choice(self) -> Choice:
+        """Return the choice. Raises wrong usage if none was made."""
+        if not (self.ids or self.operation or self.everything):
             raise typer.BadParameter(
                 "Specify proposals by their ids, or pass --operation or --all."
             )
-        if self.everything and which:
-            raise typer.BadParameter("Pass only one of ids and --all.")
-        return Choice(tuple(which or ()), self.operation)
+        return self.choice()
 
 
 def list_pending(
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     tui: Annotated[
         bool,
         per_call(
@@ -91,7 +93,7 @@ def list_pending(
     output: OutputOptions,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
-    choice = chosen.among(which, needed=False)
+    choice = chosen.choice()
     if not tui:
         _show(place, choice, "list", output)
         return
@@ -105,35 +107,32 @@ def list_pending(
 
 def show(
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, chosen.among(which, needed=False), "show", output)
+    _show(place, chosen.choice(), "show", output)
 
 
 def approve(
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
     output: OutputOptions,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
-    choice = chosen.among(which, needed=True)
+    choice = chosen.explicit_choice()
     refuse_changes(place, wiki)
     raise typer.Exit(_apply_chosen(place, choice, None, embedder, wiki, output))
 
 
 def decline(
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     reason: Annotated[
         str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
@@ -141,7 +140,7 @@ def decline(
     output: OutputOptions,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
-    choice = chosen.among(which, needed=True)
+    choice = chosen.explicit_choice()
     refuse_changes(place, wiki)
     declined = decline_chosen(place, choice, reason)
     pages = write_after_change(wiki, place)

@@ -15,7 +15,12 @@ from slowwave.consolidation.ageing.selection import (
 )
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
-from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
+from slowwave.consolidation.runtime.interruption import (
+    InterruptedDryRun,
+    InterruptedEarly,
+    Interruption,
+    OutOfTime,
+)
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import maintenance_lock, open_reading
@@ -85,7 +90,7 @@ class Stages:
                 if not night.dry_run:
                     raise
                 self._interruption.close()
-                raise InterruptedEarly from None
+                raise InterruptedDryRun from None
 
     def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""
@@ -281,7 +286,7 @@ class Stages:
                     # The interruption may have come within the beginning of the run.
                     self._run.has_begun()
                     self._run.end("interrupted", None, {})
-                raise InterruptedEarly(has_begun=True) from None
+                raise InterruptedEarly from None
         except Exception as error:
             self._interruption.close()
             with suppress(StoreError):

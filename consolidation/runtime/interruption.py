@@ -14,10 +14,13 @@ class InterruptedEarly(KeyboardInterrupt):
     """The run was interrupted before it executed its plan."""
 
     message = "Interrupted before anything was consolidated."
+    hint = "For what was written before, see 'slowwave log FILE'."
 
-    def __init__(self, has_begun: bool = False) -> None:
-        """Take whether the run may have written something."""
-        self.hint = "For what was written before, see 'slowwave log FILE'." if has_begun else ""
+
+class InterruptedDryRun(InterruptedEarly):
+    """A dry run was interrupted."""
+
+    hint = "Nothing was changed."
 
 
 class OutOfTime(BaseException):

@@ -105,7 +105,7 @@ def compress_experiences(
             return _CompressionRun(run, options, due, progress, interruption).run_tasks()
     except KeyboardInterrupt:
         interruption.close()
-        raise InterruptedEarly(has_begun=not dry_run) from None
+        raise InterruptedEarly from None
 
 
 def _due(file: MemoryFile, chosen: str) -> _Due:
