@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from slowwave.cli.terminal.exits import EXIT_CODES, reporting
+from slowwave.cli.terminal.exits import EXIT_CODES, run_reported
 from slowwave.cli.terminal.output import PLACE_OF, Output
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Place
@@ -115,19 +115,21 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command: hints about old spellings first, and errors with their place."""
+        """Run the command: hints first, and errors with their place in the config file."""
         output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
         hints = *ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx), *hints_of_variables(ctx)
         for hint in hints:
             output.note(hint)
-        token = PLACE_OF.set(partial(place_named, ctx))
+        token, file = PLACE_OF.set(partial(place_named, ctx)), ctx.params.get("file")
         try:
-            return super().invoke(ctx)
+            command = partial(super().invoke, ctx)
+            code = run_reported(command, file if isinstance(file, Path) else None, output)
         except typer.BadParameter as error:
             error.ctx = error.ctx or ctx
             raise
         finally:
             PLACE_OF.reset(token)
+        raise typer.Exit(code)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
@@ -245,7 +247,7 @@ def add_command(
         epilog=epilog,
         context_settings=CONTEXT_SETTINGS,
         **shown,
-    )(reporting(_with_groups_expanded(command)))
+    )(_with_groups_expanded(command))
 
 
 def _with_groups_expanded(command: Command) -> Command:

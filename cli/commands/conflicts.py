@@ -17,7 +17,7 @@ from slowwave.cli.arguments.options import (
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import WikiOption
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
@@ -70,9 +70,8 @@ def resolve(
         bool, per_call("--both", help="Both are right: keep both, and do not list them again.")
     ] = False,
     rehearse: RehearseOption = False,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
@@ -98,7 +97,7 @@ def resolve(
             )
         return corrector.keep(kept_id, group.rivals_of(kept_id))
 
-    make_correction("conflicts", place, do, rehearse, wiki, output)
+    make_correction("conflicts", place, do, rehearse, output)
 
 
 app = group_of(

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,8 +34,7 @@ from slowwave.cli.views.review import (
     pending_details,
     report_decided,
 )
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
-from slowwave.consolidation.proposals import Operation
+from slowwave.cli.views.wiki import ChangeOutput, write_after_change
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -49,37 +47,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """Which proposals a sub-command refers to."""
-
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
-    ] = None
-    operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
-        None
-    )
-    everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
-
-    def choice(self) -> Choice:
-        """Return the choice; by default, all. Raises wrong usage."""
-        if self.everything and self.ids:
-            raise typer.BadParameter("Pass only one of ids and --all.")
-        return Choice(tuple(self.ids or ()), self.operation)
-
-    def explicit_choice(self) -> Choice:
-        """Return the choice. Raises wrong usage if none was made."""
-        if not (self.ids or self.operation or self.everything):
-            raise typer.BadParameter(
-                "Specify proposals by their ids, or pass --operation or --all."
-            )
-        return self.choice()
-
-
 def list_pending(
     place: Place,
-    chosen: Chosen,
+    choice: Choice,
     *,
     tui: Annotated[
         bool,
@@ -89,75 +59,69 @@ def list_pending(
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
-    choice = chosen.choice()
     if not tui:
         _show(place, choice, "list", output)
         return
     if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
-    refuse_changes(place, wiki)
+    output.refuse_changes(place)
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    raise typer.Exit(write_after_change(wiki, place).report(output, Code.DONE))
+    raise typer.Exit(write_after_change(output.wiki, place).report(output, Code.DONE))
 
 
 def show(
     place: Place,
-    chosen: Chosen,
+    choice: Choice,
     *,
     output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, chosen.choice(), "show", output)
+    _show(place, choice, "show", output)
 
 
 def approve(
     place: Place,
-    chosen: Chosen,
+    choice: Choice,
     *,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
-    choice = chosen.explicit_choice()
-    refuse_changes(place, wiki)
-    raise typer.Exit(_apply_chosen(place, choice, None, embedder, wiki, output))
+    choice.require()
+    output.refuse_changes(place)
+    raise typer.Exit(_apply_chosen(place, choice, None, embedder, output))
 
 
 def decline(
     place: Place,
-    chosen: Chosen,
+    choice: Choice,
     *,
     reason: Annotated[
         str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
-    choice = chosen.explicit_choice()
-    refuse_changes(place, wiki)
+    choice.require()
+    output.refuse_changes(place)
     declined = decline_chosen(place, choice, reason)
-    pages = write_after_change(wiki, place)
-    output.result(
+    code = output.report_change(
         "review",
-        file=str(place.named),
+        place,
+        f"Declined {counted(len(declined), 'proposal')}.",
         action="decline",
         run=None,
         proposals=list(map(pending_as_json, declined)),
-        **pages.as_json(),
     )
-    output.show(f"Declined {counted(len(declined), 'proposal')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
     )
-    raise typer.Exit(pages.report(output, Code.DONE))
+    raise typer.Exit(code)
 
 
 def edit(
@@ -170,17 +134,16 @@ def edit(
         per_call(metavar="TEXT", help="The new text. Without it, opens $EDITOR at a terminal."),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
-    choice = Choice((which,))
-    refuse_changes(place, wiki)
+    choice = Choice([which])
+    output.refuse_changes(place)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED
     try:
-        code = _apply_chosen(place, choice, words, embedder, wiki, output)
+        code = _apply_chosen(place, choice, words, embedder, output)
     finally:
         if text is None and code != Code.DONE:
             output.note("The text from the editor:", *words.splitlines())
@@ -238,13 +201,12 @@ def _apply_chosen(
     choice: Choice,
     words: str | None,
     embedder: str,
-    wiki: Path | None,
-    output: Output,
+    output: ChangeOutput,
 ) -> int:
     with shown_progress(output.quiet) as progress:
         decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     action = "approve" if words is None else "edit"
-    return report_decided("review", place, decided, wiki, output, action=action)
+    return report_decided("review", place, decided, output, action=action)
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:

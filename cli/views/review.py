@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
 from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
-from .wiki import write_after_change
+from .wiki import ChangeOutput
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
@@ -85,20 +85,14 @@ def pending_details(
 
 
 def report_decided(
-    command: str,
-    place: Place,
-    decided: ReviewResult,
-    wiki: Path | None,
-    output: Output,
-    **fields: str,
+    command: str, place: Place, decided: ReviewResult, output: ChangeOutput, **fields: Any
 ) -> int:
-    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
-    pages = write_after_change(wiki, place)
+    """Report what was decided, and return the exit code. fields: for JSON."""
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    of_file = {"file": str(place.named), "run": decided.run_id}
-    output.result(command, **of_file, proposals=proposals, **fields, **pages.as_json())
-    output.show(_decided_as_text(place.named, decided))
-    return pages.report(output, _exit_code(decided))
+    text = _decided_as_text(place.named, decided)
+    fields |= {"run": decided.run_id, "proposals": proposals}
+    code = output.report_change(command, place, text, **fields)
+    return _exit_code(decided) or code
 
 
 def _decided_as_text(file: Path, decided: ReviewResult) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import worker_of
+from slowwave.cli.arguments.options import OutputOptions, worker_of
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -32,6 +32,26 @@ WikiOption = Annotated[
         help="Afterwards, write the file as Markdown pages, as 'slowwave export --wiki' does.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ChangeOutput(OutputOptions):
+    """How a command that changes FILE prints, and the wiki that it updates."""
+
+    wiki: WikiOption = None
+
+    def refuse_changes(self, place: Place) -> None:
+        """Refuse a file that cannot be changed, or a wiki that cannot be written."""
+        refuse_changes(place, self.wiki)
+
+    def report_change(
+        self, command: str, place: Place, text: str, is_rehearsed: bool = False, **fields: Any
+    ) -> int:
+        """Update the wiki, report a change, and return the exit code. fields: for JSON."""
+        pages = write_after_change(None if is_rehearsed else self.wiki, place)
+        self.result(command, file=str(place.named), **fields, **pages.as_json())
+        self.show(text)
+        return pages.report(self, Code.DONE)
 
 
 @dataclass

@@ -82,7 +82,7 @@ class Session:
         """
         pending = self.queue[key]
         try:
-            decided = apply_chosen(self.place, Choice((key,)), words, self.embedder)
+            decided = apply_chosen(self.place, Choice([key]), words, self.embedder)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         (result,) = decided.results
@@ -99,7 +99,7 @@ class Session:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
+            decided = apply_chosen(self.place, Choice(list(keys)), None, self.embedder)
         except NotFound:  # another program has decided about one
             self._look_again(*chosen)
             raise
@@ -120,7 +120,7 @@ class Session:
         """Decline it permanently. Raises `StoreError`."""
         pending = self.queue[key]
         try:
-            decline(self.place, Choice((key,)), reason.strip() or None)
+            decline(self.place, Choice([key]), reason.strip() or None)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         self.steps.append(UndoableDecision(pending, "declined", None))

@@ -118,7 +118,7 @@ def test_a_search_requires_all_words(pending: Path, embedder: SentenceEmbedder) 
 
 
 def test_operation_filters_the_list(pending: Path, embedder: SentenceEmbedder) -> None:
-    shown = drive(pending, embedder, choice=Choice((), "merge"))
+    shown = drive(pending, embedder, choice=Choice(operation="merge"))
     assert f"1 of 1 · {MERGE}" in shown.lines[0]
 
 
