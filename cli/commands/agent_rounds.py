@@ -49,7 +49,7 @@ def questions(
         return
     for question in open_questions.questions:
         _print_line(open_question_as_json(question))
-    output.note(left_as_text(open_questions, place.named))
+    output.note(left_as_text(open_questions))
 
 
 def answer(
@@ -126,10 +126,10 @@ def dream(
                 _print_line(of_file | ended.found)
             output.show(*ended.shown)
         elif ended.given.read is not None:
-            for paragraph in queued_parts_as_text(ended.given.read, place.named):
+            for paragraph in queued_parts_as_text(ended.given.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
-        output.note(f"The input ended. {left_as_text(open_questions, place.named)}")
+        output.note(f"The input ended. {left_as_text(open_questions)}")
     raise typer.Exit(code)
 
 

@@ -134,18 +134,18 @@ def maintain(
             "--backup works only with slowwave's own files; undo restores other files."
         )
     night = Night(
-        options,
-        settings,
-        model,
-        asking,
-        recordings,
-        gates,
-        watch,
-        output,
-        dry_run,
-        exit_code,
-        verbose,
-        plan_out,
+        options=options,
+        settings=settings,
+        embedder=model,
+        models=asking,
+        recordings=recordings,
+        gates=gates,
+        watch=watch,
+        output=output,
+        dry_run=dry_run,
+        exit_code=exit_code,
+        verbose=verbose,
+        plan_out=plan_out,
     )
     raise typer.Exit(night.maintain(places))
 

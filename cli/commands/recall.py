@@ -14,7 +14,6 @@ from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    LimitOption,
     OutputOptions,
     per_call,
 )
@@ -42,7 +41,9 @@ _BlockFormat = Literal["text", "json", "messages"]
 def recall(
     place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
-    limit: LimitOption = 10,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Maximum number of results; 0 for no limit.")
+    ] = 10,
     *,
     only: FilterOptions,
     shared: Annotated[

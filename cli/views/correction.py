@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import shortened_for_stdout
 
 from .wiki import ChangeOutput
@@ -39,7 +37,7 @@ def make_correction(
     correction = place.rehearse(do) if rehearse else place.change(do)
     # A rehearsal's run is in no file.
     fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
-    text = _correction_as_text(correction, place.named, rehearse)
+    text = _correction_as_text(correction, rehearse)
     code = output.report_change(command, place, text, rehearse, dry_run=rehearse, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
@@ -64,7 +62,7 @@ def correction_as_json(correction: Correction) -> dict[str, Any]:
     }
 
 
-def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> str:
+def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
     lines = [_BOTH_RIGHT] if correction.way == "both" else []
     if correction.memory is not None:
@@ -78,7 +76,7 @@ def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> st
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:
-        lines.append(f"To undo: slowwave undo {shlex.quote(str(file))} {correction.run_id}")
+        lines.append(with_file(f"To undo: slowwave undo FILE {correction.run_id}"))
     return "\n".join(lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
@@ -116,8 +115,7 @@ def _decided_as_text(file: Path, decided: ReviewResult) -> str:
     else:
         is_single = states["applied"] == 1
         undoable_id = results[0].proposal.id[:8] if is_single else decided.run_id
-        undo = f"slowwave undo {shlex.quote(str(file))} {undoable_id}"
-        lines.append(f"{counts}. Undo it with: {undo}")
+        lines.append(with_file(f"{counts}. Undo it with: slowwave undo FILE {undoable_id}"))
     return "\n".join(map(clean, lines))
 
 
@@ -129,12 +127,12 @@ def _exit_code(decided: ReviewResult) -> Code:
     return Code.PARTLY if applied else Code.FAILED
 
 
-def earlier_as_text(pending: int, file: Path) -> list[str]:
+def earlier_as_text(pending: int) -> list[str]:
     """Return how many proposals of earlier runs are pending; nothing if none is."""
     if not pending:
         return []
     count = counted(pending, "proposal of earlier runs is", "proposals of earlier runs are")
-    return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
+    return [with_file(f"{count} pending: slowwave review FILE")]
 
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:
