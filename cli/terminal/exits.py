@@ -129,6 +129,13 @@ def _lost(error: OSError | None, output: Output) -> int:
     return Code.OUTPUT
 
 
+def report_after(output: Output, message: str, hint: str, code: int) -> int:
+    """Report an error after what the command itself did, and return the exit code."""
+    code = Code.PARTLY if code in (Code.DONE, Code.WORK_TO_DO) else code
+    output.error(message, hint, code)
+    return code
+
+
 def code_of(error: BaseException) -> Code:
     """Return the exit code of an error or an interruption."""
     codes = {

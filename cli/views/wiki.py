@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from slowwave.cli.arguments.options import OutputOptions, worker_of
-from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.exits import Code, report_after
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, named
@@ -86,10 +86,8 @@ class WikiOfRun:
             self._report_written(output, self.written)
         if self.problem is None:
             return code
-        code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
         hint = f"The rest is done; only the wiki was not updated. {self.problem.hint}".strip()
-        output.error(self.problem.message, hint, code)
-        return code
+        return report_after(output, self.problem.message, hint, code)
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page")
