@@ -25,13 +25,11 @@ from slowwave.cli.arguments.model_options import (
 )
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
-    ConfigOption,
     EmbedderOption,
     EnabledOption,
     IncludeProtectedOption,
-    JsonOption,
     OnlyOption,
-    QuietOption,
+    OutputOptions,
     ReviewOption,
     operations_of,
     setting,
@@ -95,6 +93,7 @@ def fleet_maintain(
             show_default=False,
         ),
     ],
+    *,
     old_consolidate: Annotated[
         bool, setting("--consolidate", allow_from_autoenv=False, help="The default.")
     ] = True,
@@ -162,9 +161,7 @@ def fleet_maintain(
     include_protected: IncludeProtectedOption = False,
     enabled: EnabledOption = True,
     review: ReviewOption = "never",
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Maintain each memory file of a fleet, as 'slowwave maintain' does.
 
@@ -172,7 +169,6 @@ def fleet_maintain(
     place; objects are replaced only if they are unchanged since they were read. Use 'slowwave log',
     'undo' and other commands on each file.
     """
-    output = Output(json, quiet)
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
     if closed is not None:
         output.show(closed.as_text(source))
@@ -230,7 +226,7 @@ def fleet_maintain(
         fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)
         # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
-        with shown_progress(quiet) as progress, aside:
+        with shown_progress(output.quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
     code = _report(
         output, totals, files.named, None if dry_run else receipts_place, shard, engine, metrics
