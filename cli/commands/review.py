@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -35,6 +36,7 @@ from slowwave.cli.views.review import (
     report_decided,
 )
 from slowwave.cli.views.wiki import ChangeOutput, write_after_change
+from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -47,9 +49,37 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """Which proposals a sub-command refers to."""
+
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
+    ] = None
+    operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
+        None
+    )
+    everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
+
+    def choice(self) -> Choice:
+        """Return the choice; by default, all. Raises wrong usage."""
+        if self.everything and self.ids:
+            raise typer.BadParameter("Pass only one of ids and --all.")
+        return Choice(tuple(self.ids or ()), self.operation)
+
+    def explicit_choice(self) -> Choice:
+        """Return the choice. Raises wrong usage if none was made."""
+        if not (self.ids or self.operation or self.everything):
+            raise typer.BadParameter(
+                "Specify proposals by their ids, or pass --operation or --all."
+            )
+        return self.choice()
+
+
 def list_pending(
     place: Place,
-    choice: Choice,
+    chosen: Chosen,
     *,
     tui: Annotated[
         bool,
@@ -62,6 +92,7 @@ def list_pending(
     output: ChangeOutput,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
+    choice = chosen.choice()
     if not tui:
         _show(place, choice, "list", output)
         return
@@ -75,30 +106,30 @@ def list_pending(
 
 def show(
     place: Place,
-    choice: Choice,
+    chosen: Chosen,
     *,
     output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, choice, "show", output)
+    _show(place, chosen.choice(), "show", output)
 
 
 def approve(
     place: Place,
-    choice: Choice,
+    chosen: Chosen,
     *,
     embedder: EmbedderOption = DEFAULT_MODEL,
     output: ChangeOutput,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
-    choice.require()
+    choice = chosen.explicit_choice()
     output.refuse_changes(place)
     raise typer.Exit(_apply_chosen(place, choice, None, embedder, output))
 
 
 def decline(
     place: Place,
-    choice: Choice,
+    chosen: Chosen,
     *,
     reason: Annotated[
         str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
@@ -106,7 +137,7 @@ def decline(
     output: ChangeOutput,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
-    choice.require()
+    choice = chosen.explicit_choice()
     output.refuse_changes(place)
     declined = decline_chosen(place, choice, reason)
     code = output.report_change(
@@ -138,7 +169,7 @@ def edit(
     output: ChangeOutput,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
-    choice = Choice([which])
+    choice = Choice((which,))
     output.refuse_changes(place)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from slowwave.cli.arguments.options import per_call
 from slowwave.cli.views.review import describe_decision
-from slowwave.consolidation.proposals import Operation
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.ledger import decide_pending, read_latest_by_prefix
 from slowwave.store.memories import read_memories
@@ -29,36 +25,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which of the pending proposals are chosen; by default, all."""
+    """Which of the pending proposals are chosen."""
 
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
-    ] = None
-    operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
-        None
-    )
-    everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
-
-    def __post_init__(self) -> None:
-        """Raise wrong usage for ids together with --all."""
-        if self.everything and self.ids:
-            raise typer.BadParameter("Pass only one of ids and --all.")
-
-    def require(self) -> None:
-        """Raise wrong usage if nothing was chosen explicitly."""
-        if not (self.ids or self.operation or self.everything):
-            raise typer.BadParameter(
-                "Specify proposals by their ids, or pass --operation or --all."
-            )
+    ids: tuple[str, ...] = ()
+    operation: str | None = None
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
         pending_ids = {pending.id for pending in queue}
         hint = "'slowwave review FILE' lists all of them."
         wanted = {
-            match_prefix(prefix, pending_ids, "pending proposal", hint=hint)
-            for prefix in self.ids or ()
+            match_prefix(prefix, pending_ids, "pending proposal", hint=hint) for prefix in self.ids
         }
         return [
             pending
@@ -116,7 +93,7 @@ def chosen_of(memory_file: MemoryFile, choice: Choice) -> list[PendingProposal]:
     from slowwave.consolidation.running.review_queue import read_queue
 
     queue = read_queue(memory_file)
-    for prefix in choice.ids or ():
+    for prefix in choice.ids:
         if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
             continue
         decisions = read_latest_by_prefix(memory_file, prefix)

@@ -20,6 +20,7 @@ from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
+from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_any_version, open_reading
@@ -115,6 +116,8 @@ class Night:
                 result["gate"] = closed.as_json()
         except BaseException as error:
             self.watch.failed(place.named, error)
+            if self.dry_run and isinstance(error, InterruptedEarly):
+                error.hint = "Nothing was changed."
             raise
         try:
             self.watch.end(place.named, code, None if closed is None else closed.name)

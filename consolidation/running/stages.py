@@ -15,12 +15,7 @@ from slowwave.consolidation.ageing.selection import (
 )
 from slowwave.consolidation.proposals import Plan, Usage, Window
 from slowwave.consolidation.running.savings import expected_counts
-from slowwave.consolidation.runtime.interruption import (
-    InterruptedDryRun,
-    InterruptedEarly,
-    Interruption,
-    OutOfTime,
-)
+from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import maintenance_lock, open_reading
@@ -90,7 +85,7 @@ class Stages:
                 if not night.dry_run:
                     raise
                 self._interruption.close()
-                raise InterruptedDryRun from None
+                raise InterruptedEarly from None
 
     def migrate(self) -> None:
         """Migrate an older schema, which a dry run reads unchanged."""

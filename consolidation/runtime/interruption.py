@@ -17,12 +17,6 @@ class InterruptedEarly(KeyboardInterrupt):
     hint = "For what was written before, see 'slowwave log FILE'."
 
 
-class InterruptedDryRun(InterruptedEarly):
-    """A dry run was interrupted."""
-
-    hint = "Nothing was changed."
-
-
 class OutOfTime(BaseException):
     """An interrupted run could not end in time, because another program locks the file."""
 

@@ -199,7 +199,7 @@ class ReviewScreen(App[None]):
 
     def action_approve_all(self) -> None:
         """Apply all listed proposals that are not stale, after a confirmation."""
-        keys = [key for key in self._table.keys if self.session.state_of(key) == "pending"]
+        keys = [key for key in self._table.keys if self.session.state_of(key) == "waits"]
         if self.busy or not keys:
             return
 

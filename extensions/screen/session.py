@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
 
-State = Literal["pending", "stale", "applied", "edited", "declined", "decided"]
+State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,11 @@ class Session:
                 return step.state
         if key in self.elsewhere:
             return "decided"
-        return "stale" if self.queue[key].stale else "pending"
+        return "stale" if self.queue[key].stale else "waits"
 
     def is_open(self, key: str) -> bool:
         """Whether it can be decided."""
-        return self.state_of(key) in ("pending", "stale")
+        return self.state_of(key) in ("waits", "stale")
 
     def approve(self, key: str, words: str | None = None) -> Done:
         """Apply a proposal unchanged, or with another text, if that passes the check.
@@ -82,7 +82,7 @@ class Session:
         """
         pending = self.queue[key]
         try:
-            decided = apply_chosen(self.place, Choice([key]), words, self.embedder)
+            decided = apply_chosen(self.place, Choice((key,)), words, self.embedder)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         (result,) = decided.results
@@ -99,7 +99,7 @@ class Session:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = apply_chosen(self.place, Choice(list(keys)), None, self.embedder)
+            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
         except NotFound:  # another program has decided about one
             self._look_again(*chosen)
             raise
@@ -120,7 +120,7 @@ class Session:
         """Decline it permanently. Raises `StoreError`."""
         pending = self.queue[key]
         try:
-            decline(self.place, Choice([key]), reason.strip() or None)
+            decline(self.place, Choice((key,)), reason.strip() or None)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
         self.steps.append(UndoableDecision(pending, "declined", None))

@@ -19,6 +19,7 @@ from readme import every_command
 from slowwave.cli.app import MORE, PANELS
 from slowwave.cli.app import run as call
 from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import maintenance_lock
 
 FULL = Path("/dev/full")
@@ -265,6 +266,20 @@ def test_ctrl_c_at_a_question_exits_130(
     at_a_terminal(monkeypatch, "y", lambda: signal.raise_signal(signal.SIGINT))
     cli("undo", filled).ends(130, "Interrupted.")
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"), [(["--dry-run"], "Nothing was changed."), ([], "log")]
+)
+def test_only_an_interrupted_real_run_refers_to_the_log(
+    options: list[str], hint: str, filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(SentenceEmbedder, "encode", interrupt)
+    ended = cli("maintain", filled, *options).ends(130, "Interrupted before anything", hint)
+    assert (f"slowwave log {filled}" in ended.err) is not bool(options)
 
 
 def test_yes_and_last_ask_nothing(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

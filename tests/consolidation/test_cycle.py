@@ -10,7 +10,6 @@ from model_nights import Agent, a_fact, only_question
 from nights import TWINS, SlowEmbedder, daily, execute, fill, night, rows, unchanged
 
 from slowwave.consolidation.errors import EmbedderError
-from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 
@@ -59,19 +58,6 @@ def test_an_interrupted_run_keeps_applied_proposals(
     assert whole(memory_file)
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
-
-
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_only_an_interrupted_real_run_refers_to_the_log(
-    dry_run: bool, memory_file: Path, embedder: SentenceEmbedder
-) -> None:
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    fill(memory_file, TWINS)
-    with pytest.raises(InterruptedEarly) as interruption:
-        night(memory_file, SlowEmbedder(embedder, interrupt, 1), dry_run=dry_run)
-    assert ("slowwave log" in interruption.value.hint) is not dry_run
 
 
 def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent) -> None:
