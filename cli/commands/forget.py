@@ -68,6 +68,7 @@ def forget_(
     from slowwave.store.forgettable import find_forgettable, refuse_derived
     from slowwave.store.forgetting import find_rewritten, forget
 
+    file = place.named
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()
@@ -83,7 +84,7 @@ def forget_(
         planned = find(opened)
         rewritten = find_rewritten(opened, planned) if rehearse else ()
     if rehearse:
-        _show_plan(planned, rewritten, place.named, output)
+        _show_plan(planned, rewritten, file, output)
         return
     if not confirmed and not sees_questions(output):
         raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
@@ -97,9 +98,7 @@ def forget_(
     def do(opened: MemoryFile) -> Forgotten | None:
         forgettable = find(opened)
         if forgettable != planned:
-            raise StoreError(
-                f"{place.named} has changed since.", "Nothing was changed. Run it again."
-            )
+            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
         now, is_forgotten = timestamp(datetime.now(UTC)), forgettable.forgotten_at is not None
         return None if is_forgotten else forget(opened, forgettable, now, reason)
 
@@ -108,7 +107,7 @@ def forget_(
     places = place.lines_with(eraser if forgotten is None else forgotten.eraser)
     places = (*(forgotten.left if forgotten else ()), *places)
     unclean = _clean(place, is_finished=not places)
-    raise typer.Exit(_report(forgotten, planned, places, place.named, output, unclean))
+    raise typer.Exit(_report(forgotten, planned, places, file, output, unclean))
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:

@@ -19,7 +19,6 @@ from readme import every_command
 from slowwave.cli.app import MORE, PANELS
 from slowwave.cli.app import run as call
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import maintenance_lock
 
 FULL = Path("/dev/full")
@@ -277,7 +276,8 @@ def test_only_an_interrupted_real_run_refers_to_the_log(
     def interrupt(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(SentenceEmbedder, "encode", interrupt)
+    encode = "slowwave.consolidation.vectors.embedder.SentenceEmbedder.encode"
+    monkeypatch.setattr(encode, interrupt)
     ended = cli("maintain", filled, *options).ends(130, "Interrupted before anything", hint)
     assert (f"slowwave log {filled}" in ended.err) is not bool(options)
 
