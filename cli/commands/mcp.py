@@ -12,11 +12,14 @@ from slowwave.cli.arguments.model_options import ModelOptions
 from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.extras import install_hint
 from slowwave.store.file import migrate_file, open_reading
 
 if TYPE_CHECKING:
+    from mcp.server.mcpserver import MCPServer
+
     from slowwave.consolidation.agent import AgentMemory
 
 _TOKEN = "SLOWWAVE_MCP_TOKEN"  # noqa: S105 - the name of a variable
@@ -89,16 +92,7 @@ def mcp(
         raise typer.BadParameter(_MISSING) from None
     with _opened(file, tenant, embedder, allow_writes) as memory:
         server = make_server(memory, file, allow_writes, asking.writer)
-        if http is None:
-            server.run("stdio")
-            return
-        from slowwave.cli.mcp.http import listening, serve_http
-
-        with listening(host, http) as listener:
-            port = listener.getsockname()[1]
-            address = f"[{host}]" if ":" in host else host
-            output.note(f"Serving at http://{address}:{port}/mcp")
-            serve_http(server, listener, host, token)
+        _serve(server, http, host, token, output)
 
 
 def _refuse_unsafe_server(http: int | None, host: str, token: str | None) -> None:
@@ -135,3 +129,18 @@ def _opened(file: Path, tenant: str, embedder: str, writes: bool) -> AgentMemory
     elif file.exists():
         migrate_file(file)
     return AgentMemory(file, tenant, SentenceEmbedder(embedder))
+
+
+def _serve(
+    server: MCPServer, http: int | None, host: str, token: str | None, output: Output
+) -> None:
+    if http is None:
+        server.run("stdio")
+        return
+    from slowwave.cli.mcp.http import listening, serve_http
+
+    with listening(host, http) as listener:
+        port = listener.getsockname()[1]
+        address = f"[{host}]" if ":" in host else host
+        output.note(f"Serving at http://{address}:{port}/mcp")
+        serve_http(server, listener, host, token)
