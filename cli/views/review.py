@@ -117,7 +117,7 @@ def _decided_as_text(file: Path, decided: ReviewResult) -> str:
             lines.append(f"  = {proposal.draft.text}")
     states = Counter(result.state for result in results)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    if decided.run_id is None:
+    if not states["applied"]:
         lines.append(f"{counts}. Nothing was changed.")
     else:
         is_single = states["applied"] == 1

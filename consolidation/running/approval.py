@@ -177,8 +177,13 @@ def _apply_all(
                 replace(result, state="failed", why=error.message)
                 for result in ready[len(results) :]
             ]
-        is_done = all(result.state == "applied" for result in results)
-        run.end(file, "done" if is_done else "partial", report())
+        states = {result.state for result in results}
+        is_useful = "applied" in states
+        run.end(
+            file,
+            "done" if states == {"applied"} else "partial" if is_useful else "failed",
+            report(),
+        )
     return ReviewResult(run.run_id, tuple(results))
 
 

@@ -69,6 +69,8 @@ class Execution:
         self._pending = 0
         self._results: dict[str, Result] = {}
         self._asked: dict[str, AskedWindow] = {}
+        # The memories of a model's proposals that the database rejected.
+        self._failed_ids: set[str] = set()
         # The last transaction: it may be committed without being among the results.
         self._last: Sequence[Result] = ()
 
@@ -214,13 +216,16 @@ class Execution:
         by_tenant = {view.tenant: view for view in views}
         for result in results:
             worth = worth_of(result, by_tenant[result.proposal.tenant])
+            if result.state == "failed" and result.proposal.by_model:
+                self._failed_ids.update(result.proposal.sources)
             self._results[result.proposal.id] = replace(result, vector=None, worth=worth)
 
     def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
-        """Record an asked window; once answered, it is not asked again."""
+        """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
         window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
         self._asked[window.id] = asked
-        if asked.state == "applied" and key is not None and not self._night.dry_run:
+        is_final = asked.state == "applied" and self._failed_ids.isdisjoint(window.memories)
+        if is_final and key is not None and not self._night.dry_run:
             with file.transaction():
                 hashes = (*window.content_hashes, *window.alone)
                 keep_asked(file, window.tenant, hashes, key, run_id)

@@ -353,25 +353,20 @@ def test_stale_proposals_are_listed_last(waiting: Path, cli: Cli) -> None:
     assert "2 applied, 1 stale" in lines[-1]
 
 
-@pytest.mark.parametrize("applied", [0, 1])
-def test_a_failed_write_keeps_what_was_applied(
-    waiting: Path, cli: Cli, applied: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rejected", "code"), [(1, 3), (3, 1)])
+def test_proposals_that_the_file_rejects_fail_alone(
+    waiting: Path, cli: Cli, rejected: int, code: int
 ) -> None:
-    # A transaction for each proposal.
-    monkeypatch.setattr("slowwave.consolidation.running.apply._MAX_SOURCES", 1)
-    before, pending = active(waiting), [item["operation"] for item in queue(cli, waiting)]
-    refused = f"WHEN NEW.operation = '{pending[applied]}' BEGIN SELECT RAISE(ABORT, 'no room'); END"
-    execute(waiting, f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals {refused}")
-    ended = cli("review", "approve", waiting, "--all", "--json")
-    outcomes = [row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")]
-    assert [item["operation"] for item in queue(cli, waiting)] == pending[applied:]
-    if applied:
-        assert (ended.code, "partial" in outcomes) == (3, True)
-        found = [proposal["state"] for proposal in ended.json["proposals"]]
-        assert found == ["applied", "failed", "failed"]
-    else:
-        assert (ended.code, "no room" in ended.err, "failed" in outcomes) == (1, True, True)
-        assert active(waiting) == before
+    pending = [item["operation"] for item in queue(cli, waiting)]
+    failing = pending[:rejected]
+    operations = ", ".join(f"'{operation}'" for operation in failing)
+    refused = f"WHEN NEW.operation IN ({operations}) BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    execute(waiting, f"CREATE TRIGGER no_room BEFORE INSERT ON derivations {refused}")
+    ended = (
+        cli("review", "approve", waiting, "--all").ends(code).says("rejects the change: no room")
+    )
+    assert ("Nothing was changed." in ended.out) is (code == 1)
+    assert [item["operation"] for item in queue(cli, waiting)] == failing
 
 
 def test_an_approval_of_all_takes_three_commits(waiting: Path, embedder: SentenceEmbedder) -> None:
