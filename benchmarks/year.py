@@ -29,6 +29,7 @@ from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.exchange import import_lines
@@ -107,7 +108,12 @@ class Year:
         options = CycleOptions(
             expire=True, retention=Retention(RULES), decay=True, limit=self.limit, purge=True
         )
-        return run_cycle(self.path, options, self.embedder, BuiltInWriter(), now)
+        writer = BuiltInWriter()
+        return run_cycle(
+            NightInputs(
+                path=self.path, options=options, embedder=self.embedder, writer=writer, now=now
+            )
+        )
 
     def _day(self, now: datetime) -> Iterator[dict[str, Any]]:
         """Yield the memories of a day."""

@@ -15,6 +15,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.thresholds import SHARED_WORDS
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
@@ -114,16 +115,17 @@ class Trials:
         Raises what `run_cycle` raises, and `InterruptedEarly`.
         """
         with copied_to_try(self._path) as copy:
-            outcome = run_cycle(
-                copy,
+            night = NightInputs(
+                path=copy,
                 # Aging would change recall, too.
-                replace(options, expire=False, decay=False, limit=None, purge=False),
-                self._embedder,
-                writer,
-                self._now,
+                options=replace(options, expire=False, decay=False, limit=None, purge=False),
+                embedder=self._embedder,
+                writer=writer,
+                now=self._now,
                 progress=self._progress,
-                interruption=interruption,
+                interruption=interruption or Interruption(),
             )
+            outcome = run_cycle(night)
             if outcome.interrupted:
                 raise InterruptedEarly
             return Trial(self._searched(self._index(copy)), outcome)

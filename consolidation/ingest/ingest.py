@@ -31,7 +31,7 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
 from .candidates import PartRead
-from .ingest_outcome import IngestOutcome, IngestResult
+from .ingest_outcome import IngestOutcome
 from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
@@ -134,20 +134,15 @@ def ingest_while_locked(
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in intake.parts):
         recorded["taken_up"] = True
-    run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, recorded, preflight)
+    run = RunInFile(preflight, inputs.embedder, recorded, interruption)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
-    # The last results: after an interruption they may be stored without being in the outcome.
-    last: list[IngestResult] = []
     try:
-        _read_all(inputs, intake, run, last)
+        _read_all(inputs, intake, run, interruption)
         interruption.close()
     except KeyboardInterrupt:
         interruption.close()
         outcome.interrupted = True
-        with interruption.limited():
-            stored = run.find_decisions(result.proposal for result in last if result.proposal)
-            outcome.remembered += [result for result in last if result.proposal in stored]
     except Exception as error:
         interruption.close()
         if not isinstance(error, StoreError) or not (outcome.remembered or outcome.unread):
@@ -165,7 +160,7 @@ def ingest_while_locked(
 
 
 def _read_all(
-    inputs: IngestInputs, intake: _Intake, run: RunInFile, last: list[IngestResult]
+    inputs: IngestInputs, intake: _Intake, run: RunInFile, interruption: Interruption
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
     outcome, run_id = intake.outcome, run.record.run_id
@@ -181,10 +176,10 @@ def _read_all(
         for number, read in enumerate(readings, start=1):
             outcome.add_reading(read)
             if read.state == "read":
-                with file.transaction():
-                    last += intake.writer.take(file, read, run_id)
-                outcome.remembered += last
-                last.clear()
+                with interruption.deferred():
+                    with file.transaction():
+                        results = intake.writer.take(file, read, run_id)
+                    outcome.remembered += results
                 outcome.taken_up += read.part.queued_id is not None
             else:
                 with file.transaction():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import (
     AskedWindow,
@@ -16,7 +16,6 @@ from slowwave.consolidation.proposals import (
     Window,
 )
 from slowwave.consolidation.running.savings import worth_of
-from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
@@ -71,12 +70,8 @@ class Execution:
         self._asked: dict[str, AskedWindow] = {}
         # The memories of a model's proposals that the database rejected.
         self._failed_ids: set[str] = set()
-        # The last transaction: it may be committed without being among the results.
-        self._last: Sequence[Result] = ()
 
-    def execute(
-        self, plan: Plan, interruption: Interruption, plan_again: PlanAgain
-    ) -> ExecutionResult:
+    def execute(self, plan: Plan, plan_again: PlanAgain) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.
 
         If a model answered, a second plan is made and executed, as the next night would. An
@@ -85,7 +80,7 @@ class Execution:
         """
         if self._night.dry_run:
             return self._rehearse(plan)
-        views = self._views
+        views, interruption = self._views, self._night.interruption
         interrupted = False
         broken_off: SlowwaveError | None = None
         try:
@@ -99,8 +94,6 @@ class Execution:
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
-            with interruption.limited():
-                self._find_applied()
         except SlowwaveError as error:
             if not any(result.state == "applied" for result in self._results.values()):
                 raise
@@ -191,25 +184,23 @@ class Execution:
         if self._night.dry_run:
             self._add(results, self._views)
             return
+        entities = {view.tenant: view.entities for view in self._views}
         for batch in in_batches(results):
-            self._add(self._apply(file, batch), self._views)
-            self._last = ()
+            with self._night.interruption.deferred():
+                with self._run.changing(file):
+                    applied = [self._apply(file, checked, entities) for checked in batch]
+                self._add(applied, self._views)
             self._night.progress.stage("applying", len(self._results), total)
 
-    def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
-        """Apply the planned proposals and record the others, in one transaction."""
-        self._last = batch
-        entities = {view.tenant: view.entities for view in self._views}
-        results = []
-        with self._run.changing(file):
-            for checked in batch:
-                if checked.state == "planned":
-                    names = entities[checked.proposal.tenant]
-                    results.append(apply_proposal(file, self._run.record, checked, names))
-                else:
-                    record(file, self._run.record, checked)
-                    results.append(checked)
-        return results
+    def _apply(
+        self, file: MemoryFile, checked: Result, entities: Mapping[str, Mapping[str, Sequence[str]]]
+    ) -> Result:
+        """Apply a planned proposal, or record another one, in the caller's transaction."""
+        if checked.state == "planned":
+            names = entities[checked.proposal.tenant]
+            return apply_proposal(file, self._run.record, checked, names)
+        record(file, self._run.record, checked)
+        return checked
 
     def _add(self, results: Iterable[Result], views: Sequence[TenantView]) -> None:
         """Add results, without their vectors, and what they are worth."""
@@ -236,18 +227,6 @@ class Execution:
                     for earlier, later in [conflict.sources]
                 ]
                 keep_disputes(file, disputes, run_id)
-
-    def _find_applied(self) -> None:
-        """Add what was applied but, because of the interruption, is not among the results."""
-        last = {result.proposal.id: result.proposal for result in self._last}
-        decisions = self._run.find_decisions(last)
-        self._add(
-            (
-                Result(last[key], cast("State", decision.state), decision.why, decision.derived)
-                for key, decision in decisions.items()
-            ),
-            self._views,
-        )
 
 
 def _verified_drafts(

@@ -151,13 +151,7 @@ def _plan_tenants(
     return run_in_thread(plan)
 
 
-def save_findings(
-    night: NightInputs,
-    first: Findings,
-    outcome: Outcome,
-    run: RunInFile,
-    interruption: Interruption,
-) -> Outcome:
+def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
     first: the findings of the run's own survey. If they do not tell what is left after the run's
@@ -167,6 +161,7 @@ def save_findings(
     """
     if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
         return outcome
+    interruption = night.interruption
     interruption.end()
     if not first.forests and not first.whole:
         return outcome  # all tenants are idle

@@ -10,6 +10,7 @@ from model_nights import Agent, a_fact, only_question
 from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 
@@ -59,6 +60,14 @@ def test_an_interrupted_run_keeps_applied_proposals(
     assert whole(memory_file)
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
+
+
+def test_an_interruption_comes_after_a_block_that_defers_it() -> None:
+    interruption, noted = Interruption(), []
+    with pytest.raises(KeyboardInterrupt), interruption.deferred():
+        interruption.ask()
+        noted.append("committed")
+    assert noted == ["committed"]
 
 
 def test_a_rejected_proposal_of_a_model_fails_alone(memory_file: Path, agent: Agent) -> None:

@@ -32,8 +32,8 @@ from figures import Figures
 from nights import execute, rows, unchanged
 
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store import connection, migrations
 from slowwave.store.check import Health, check_file
 from slowwave.store.errors import FileHeld, StoreError, UnusableFile
@@ -601,7 +601,7 @@ def test_a_removed_or_replaced_file_is_not_written(
 def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("of-the-other"))
     preflight = Preflight(memory_file, None, NOW)
-    run = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
+    run = RunInFile(preflight, SentenceEmbedder(), {}, Interruption())
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
     run.keep_vectors(vector)
     replace_file(memory_file)

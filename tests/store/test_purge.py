@@ -16,14 +16,24 @@ from cli_calls import Cli
 from figures import Figures
 from model_nights import a_writer, joined_once
 from model_server import answering, approval
-from nights import daily, execute, fill, more_of_it, night, of_one_thing, picture, rows, unchanged
+from nights import (
+    daily,
+    execute,
+    fill,
+    inputs_of,
+    more_of_it,
+    night,
+    of_one_thing,
+    picture,
+    rows,
+    unchanged,
+)
 
 from slowwave.cli.app import run
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import SearchQuery, search
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.phases import purge_memories
-from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
@@ -321,18 +331,20 @@ def test_a_purge_is_a_separate_run(night_file: Path, embedder: SentenceEmbedder)
     assert set(outcome.purged.ids) <= superseded(outcome.backup)
 
 
-def test_an_interrupted_purge_stops_and_a_later_one_finishes(path: Path) -> None:
+def test_an_interrupted_purge_stops_and_a_later_one_finishes(
+    path: Path, embedder: SentenceEmbedder
+) -> None:
     with open_reading(path) as file:
         purgeable = find_purgeable(file, ["default"], NOW)
-    interruption = Interruption()
-    interruption.end()
-    interruption.ask()
-    ended = purge_memories(path, purgeable, ["default"], NOW, interruption)
+    night = inputs_of(path, embedder)
+    night.interruption.end()
+    night.interruption.ask()
+    ended = purge_memories(night, purgeable, ["default"])
     assert (ended.ids, ended.why) == ((), "the run was interrupted")
     (row,) = rows(path, "SELECT outcome FROM runs WHERE id = ?", ended.run_id)
     assert row["outcome"] == "interrupted"
     assert purged(path)[0] == ("old",)
-    later = purge_memories(path, purgeable, ["default"], NOW, Interruption())
+    later = purge_memories(inputs_of(path, embedder), purgeable, ["default"])
     assert (later.ids, later.why) == (("old",), None)
 
 

@@ -101,8 +101,15 @@ def compress_experiences(
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
-            run = RunInFile(path, embedder, writer, now, shown, preflight)
-            return _CompressionRun(run, options, due, progress, interruption).run_tasks()
+            run = RunInFile(preflight, embedder, shown, interruption)
+            return _CompressionRun(
+                _run=run,
+                _writer=writer,
+                _options=options,
+                _due=due,
+                _progress=progress,
+                _interruption=interruption,
+            ).run_tasks()
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly from None
@@ -201,13 +208,12 @@ class _CompressionRun:
     """Compresses the tasks that are due, and writes the lessons of each at once."""
 
     _run: RunInFile
+    _writer: Writer
     _options: ExperienceOptions
     _due: _Due
     _progress: Progress
     _interruption: Interruption
     _done: dict[str, Compressed] = field(default_factory=dict)
-    # Lessons that may be in the file, and are not in `_done` yet.
-    _last: Compressed | None = None
 
     def run_tasks(self) -> Compression:
         """Compress the tasks, and record the end, also of an interrupted run."""
@@ -216,17 +222,15 @@ class _CompressionRun:
         interrupted = False
         broken_off: StoreError | None = None
         try:
-            with open_writing(run.path) as file:
+            with open_writing(run.preflight.path) as file:
                 answers = AnswerStore(file, now)
                 tasks = self._due.tasks
-                for compressed in _tried(tasks, run.writer, answers, self._progress):
+                for compressed in _tried(tasks, self._writer, answers, self._progress):
                     self._settle(judged(compressed, self._options.min_ratio))
             self._interruption.close()
         except KeyboardInterrupt:
             self._interruption.close()
             interrupted = True
-            with self._interruption.limited():
-                self._find_applied()
         except StoreError as error:
             self._interruption.close()
             if run.run_id is None:
@@ -254,22 +258,15 @@ class _CompressionRun:
         if compressed.state == "planned" and compressed.learned is not None:
             run, task = self._run, compressed.task
             vector = to_blob(run.embedder.encode([compressed.learned.text])[0])
-            self._last = compressed
             last = self._due.earlier.get(task.name)
-            with run.writing() as file:
+            with run.writing() as file, self._interruption.deferred():
                 memory = store(
                     file, run.record, compressed.learned, run.embedder.name, vector, last
                 )
-            compressed = replace(compressed, state="applied", memory=memory)
-            self._last = None
+                compressed = replace(compressed, state="applied", memory=memory)
+                self._done[task.key] = compressed
         self._done[compressed.task.key] = compressed
 
-    def _find_applied(self) -> None:
-        """Add lessons that were stored just before the interruption to `_done`."""
-        last = {} if self._last is None else {self._last.task.key: self._last}
-        for key, decision in self._run.find_decisions(last).items():
-            self._done[key] = replace(last[key], state="applied", memory=decision.derived)
-
     def _count(self) -> Counts:
-        with open_reading(self._run.path) as file:
+        with open_reading(self._run.preflight.path) as file:
             return count_memories(file, _chosen(file, self._options.tenant), count_tokens)

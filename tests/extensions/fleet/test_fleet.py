@@ -36,15 +36,13 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import daily, execute, fill, picture, unchanged
+from nights import daily, execute, fill, inputs_of, picture, unchanged
 from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.extensions.fleet.commands.worker import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
@@ -148,7 +146,7 @@ def test_a_fleet_opens_a_file_once_more_than_a_single_run(fleet: list[Path]) -> 
         # With proposals, and without.
         for _ in range(2):
             now = datetime.now(UTC)
-            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), now)
+            run_cycle(inputs_of(fleet[0], SentenceEmbedder(), now=now))
             alone = len(opened)
             Worker(job).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
             assert len(opened) - alone == alone + 1 > 1
