@@ -11,7 +11,6 @@ survive. Once a month, a second night must change nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sqlite3
@@ -25,6 +24,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.bench import make_parser
 from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
@@ -220,7 +220,7 @@ class Year:
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser("benchmarks.year", __doc__)
     parser.add_argument("--nights", type=int, default=365)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("build/year"))

@@ -15,7 +15,6 @@ prompts without a recorded answer are written to RECORDING.missing.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,8 +22,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.quality.bench import ROOT
-from benchmarks.quality.life import replaying
+from benchmarks.quality.bench import ROOT, SHARED, make_parser, replaying
 from benchmarks.quality.vectors import CachedEmbedder
 from benchmarks.speed.machine import about
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -57,8 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = make_parser("benchmarks.recall", __doc__)
     parser.add_argument("--nights", action="store_true", help="the nights of fixtures/")
     parser.add_argument("--lives", action="store_true", help="the lives of fixtures/")
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
@@ -79,7 +76,7 @@ def _data(args: argparse.Namespace) -> Path | None:
     """Return the folder of the shared data, None if it does not exist or was not requested."""
     folder: Path | None = args.data
     if _is_default(args):
-        folder = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
+        folder = SHARED
     return folder if folder is not None and folder.is_dir() else None
 
 
