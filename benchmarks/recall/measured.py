@@ -136,12 +136,12 @@ def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None
         plain = Baselines(index)
         searches = {VECTORS: plain.by_vectors, WORDS: plain.by_words, RANKS: plain.by_ranks}
         return Result(
-            asked.name,
-            trials.questions,
-            trials.without_evidence,
-            trials.before.memories,
-            trial.after.memories,
-            {
+            name=asked.name,
+            questions=trials.questions,
+            without_evidence=trials.without_evidence,
+            memories_before=trials.before.memories,
+            memories_after=trial.after.memories,
+            searches={
                 BEFORE: trials.before.by_text,
                 RELEVANT: _relevant(trials),
                 BY_TEXT: trial.after.by_text,
@@ -152,35 +152,35 @@ def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None
                     for name, search in searches.items()
                 },
             },
-            {
+            hints={
                 BEFORE: list(_hints(asked.gold, trials.before)),
                 AFTER: list(_hints(asked.gold, trial.after)),
             },
-            sum(window.state != "applied" for window in trial.outcome.asked),
-            time.monotonic() - start,
-            _silent(index),
+            unanswered=sum(window.state != "applied" for window in trial.outcome.asked),
+            seconds=time.monotonic() - start,
+            silent=_silent(index),
         )
 
 
 def combine(name: str, results: Sequence[Result]) -> Result:
     """Combine results of different files, at least one, that have the same searches."""
     return Result(
-        name,
-        [question for result in results for question in result.questions],
-        sum(result.without_evidence for result in results),
-        sum(result.memories_before for result in results),
-        sum(result.memories_after for result in results),
-        {
+        name=name,
+        questions=[question for result in results for question in result.questions],
+        without_evidence=sum(result.without_evidence for result in results),
+        memories_before=sum(result.memories_before for result in results),
+        memories_after=sum(result.memories_after for result in results),
+        searches={
             search: [measures for result in results for measures in result.searches[search]]
             for search in results[0].searches
         },
-        {
+        hints={
             time: [hint for result in results for hint in result.hints[time]]
             for time in results[0].hints
         },
-        sum(result.unanswered for result in results),
-        sum(result.seconds for result in results),
-        sum(result.silent for result in results) / len(results),
+        unanswered=sum(result.unanswered for result in results),
+        seconds=sum(result.seconds for result in results),
+        silent=sum(result.silent for result in results) / len(results),
     )
 
 

@@ -20,7 +20,7 @@ from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
-from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_alone
+from slowwave.consolidation.running.approval import Approval, ReviewResult, record_alone
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
 from slowwave.consolidation.running.run_in_file import NightInputs
@@ -192,7 +192,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
                 results = [loaded.kept for loaded in load_proposals(file, [pending])]
-                return apply_approved(file, results, self._embedder, self._clock(), "approve")
+                return Approval(file, self._embedder, self._clock(), "approve").apply(results)
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
@@ -220,8 +220,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         result = find_planned(planned.results, proposal_id)
         declined = Result(result.proposal, "declined", reason)
         with self._locked() as file:
-            plan = planned.plan.digest
-            return record_alone(file, declined, planned.before, self._clock(), plan)
+            digest = planned.plan.digest
+            return record_alone(file, declined, planned.before, self._clock(), plan=digest)
 
     def propose(
         self,

@@ -100,7 +100,7 @@ def choose_archived(
         if proposal.operation != "merge" and proposal.survivor is None
     )
     ages, now = read_ages(night, leaving.union(expired))
-    return choose_excess(ages, limit, now, needed, coming)
+    return choose_excess(ages, limit, now, needed=needed, coming=coming)
 
 
 def age(

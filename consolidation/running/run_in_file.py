@@ -131,13 +131,15 @@ class RunRecord:
 
     def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
         """Record that the run has begun, and its options."""
-        begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
+        now, made_by = timestamp(self.now), version("slowwave")
+        begin_run(file, self.run_id, now, version=made_by, options=dict(options))
 
     def end(
         self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
     ) -> None:
         """Record how the run ended. plan: the digest of its plan, if it had one."""
-        end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
+        now = timestamp(self.now)
+        end_run(file, self.run_id, now, outcome=verdict, plan=plan, report=dict(report))
 
     @contextmanager
     def begun(

@@ -67,20 +67,19 @@ def survey_file(
     idle = _find_idle(night, marks, leaving)
     if cache is None:
         refuse_without_room(night.path, options.tenants, idle, night.workers)
-    leaving_ids = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
         options,
-        night.embedder.name,
-        night.writer.key,
-        timestamp(night.now),
-        night.progress,
-        idle,
-        cache,
-        leaving_ids,
+        model=night.embedder.name,
+        model_key=night.writer.key,
+        now=timestamp(night.now),
+        progress=night.progress,
+        idle=idle,
+        cache=cache,
+        leaving=frozenset(memory.id for memory in leaving),
     )
     planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
-    compute_missing(snapshot, night.embedder, keeper, night.progress, options.consolidate)
+    compute_missing(snapshot, night.embedder, keeper, night.progress, compares=options.consolidate)
     if not options.reconsider:
         planning = replace(
             planning,

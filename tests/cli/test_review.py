@@ -24,7 +24,7 @@ from nights import CountingEmbedder, active, daily, execute, fill, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.approval import ReviewResult, apply_approved
+from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
@@ -46,7 +46,7 @@ def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all pending proposals."""
     with maintenance_lock(path), open_writing(path) as file:
         kept = [item.kept for item in read_queue(file)]
-        return apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
+        return Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
@@ -374,7 +374,7 @@ def test_an_approval_of_all_takes_three_commits(waiting: Path, embedder: Sentenc
     with maintenance_lock(waiting), open_writing(waiting) as file:
         kept = [item.kept for item in read_queue(file)]
         file.conn.set_trace_callback(output.append)
-        apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
+        Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
     assert len(kept) == 3
     # The run begins, all three are applied, and it ends.
     assert output.count("COMMIT") == 3
