@@ -41,7 +41,7 @@ class Choice:
             pending
             for pending in queue
             if (not self.ids or pending.id in wanted)
-            and self.operation in (None, pending.kept.proposal.operation)
+            and self.operation in (None, pending.proposal.operation)
         ]
 
 
@@ -76,7 +76,7 @@ def apply_chosen(
     now = datetime.now(UTC)
 
     def do(memory_file: MemoryFile) -> ReviewResult:
-        approved = [pending.kept for pending in chosen_of(memory_file, choice)]
+        approved = [pending.result for pending in chosen_of(memory_file, choice)]
         if words is not None:
             approved = [
                 with_text(item, words, list(read_memories(memory_file, item.proposal.sources)))

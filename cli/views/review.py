@@ -73,7 +73,7 @@ def pending_details(
 
     applied: the decision that applied it, if a person approved it.
     """
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     yield clean(f"    id {proposal.id}, of run {pending.decision.run_id}, tenant {proposal.tenant}")
     for memory_id in sort_by_time(proposal.sources, memories):
         memory = pending.memories.get(memory_id)

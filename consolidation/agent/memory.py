@@ -180,7 +180,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """
         with open_reading(self._path) as file:
             queue = read_queue(file)
-        return [pending for pending in queue if pending.kept.proposal.tenant == self._tenant]
+        return [pending for pending in queue if pending.proposal.tenant == self._tenant]
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to four characters.
@@ -191,7 +191,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                results = [loaded.kept for loaded in load_proposals(file, [pending])]
+                results = [loaded.result for loaded in load_proposals(file, [pending])]
                 return Approval(file, self._embedder, self._clock(), "approve").apply(results)
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)

@@ -114,11 +114,11 @@ def _ndcg(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
 
     A hit gains the evidence that no earlier hit contains.
     """
-    met: set[str] = set()
+    covered: set[str] = set()
     gain = 0.0
     for rank, answer in enumerate(hits, 1):
-        gain += len(answer.holds - met) / log2(rank + 1)
-        met |= answer.holds
+        gain += len(answer.holds - covered) / log2(rank + 1)
+        covered |= answer.holds
     # The best possible: one piece of evidence per hit. A memory with more counts as much.
     best = sum(1.0 / log2(rank + 1) for rank in range(1, min(len(evidence), MANY) + 1))
     return min(gain / best, 1.0)

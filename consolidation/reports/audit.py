@@ -183,8 +183,8 @@ def _is_distrusted(
 
     written: the trust that runs gave to the observed memories they wrote, by id.
     """
-    usual = _TRUSTED - TRUST_LOSS * generation
-    return trust < min(usual, written.get(memory_id, usual))
+    expected = _TRUSTED - TRUST_LOSS * generation
+    return trust < min(expected, written.get(memory_id, expected))
 
 
 def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:

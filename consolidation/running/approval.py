@@ -76,7 +76,7 @@ class Approval:
         before = count_memories(self.file, tenants, count_tokens)
         results: list[Result] = []
         # The applied proposals, by the ids of the memories that they changed.
-        taken: dict[str, Proposal] = {}
+        changed_by: dict[str, Proposal] = {}
 
         def report() -> dict[str, Any]:
             after = count_memories(self.file, tenants, count_tokens)
@@ -88,7 +88,7 @@ class Approval:
                 for batch in in_batches(checked):
                     with self.file.transaction():
                         results += [
-                            self._apply(run, result, names[result.proposal.tenant], taken)
+                            self._apply(run, result, names[result.proposal.tenant], changed_by)
                             for result in batch
                         ]
                     self.progress.stage("applying", len(results), len(checked))
@@ -110,14 +110,14 @@ class Approval:
         run: RunRecord,
         checked: Result,
         names: Mapping[str, Sequence[str]],
-        taken: dict[str, Proposal],
+        changed_by: dict[str, Proposal],
     ) -> Result:
-        """Apply a proposal, or return why not. taken: proposals applied so far, by memory id."""
+        """Apply a proposal, or return why not. changed_by: applied proposals by memory id."""
         proposal = checked.proposal
         if checked.state != "planned":
             return checked
         for memory_id in proposal.sources:
-            if (earlier := taken.get(memory_id)) is not None:
+            if (earlier := changed_by.get(memory_id)) is not None:
                 change = f"changed by {earlier.operation} {earlier.id[:8]}"
                 why = f"memory {memory_id} was already {change}"
                 result = replace(checked, state="stale", why=why)
@@ -129,7 +129,7 @@ class Approval:
             changed = set(proposal.leaving)
             if proposal.survivor is not None and not proposal.keeps_text:
                 changed.add(proposal.survivor)
-            taken.update(dict.fromkeys(changed, proposal))
+            changed_by.update(dict.fromkeys(changed, proposal))
         return result
 
     def _check(self, proposals: Sequence[Result]) -> list[Result]:

@@ -128,7 +128,7 @@ def age(
             for portion in _portions(memories, ageing.PORTION)
         ],
         counted_as=STATUS_AFTER[phase],
-        report={"kept": dict(choice.kept), "above": dict(choice.above)},
+        report={"kept": dict(choice.kept_by_reason), "above": dict(choice.above)},
     )
     leaving = tuple(memory for memory in choice.leaving if memory.id in processed)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)

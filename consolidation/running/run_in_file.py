@@ -113,9 +113,9 @@ class Preflight:
         if needs_migration(self.path):
             self.check_and_back_up()
             with open_any_version(self.path) as file:
-                had = schema_version(file)
+                old_version = schema_version(file)
             migrate_file(self.path)
-            self.migrated_from = had
+            self.migrated_from = old_version
 
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""

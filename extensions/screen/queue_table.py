@@ -73,7 +73,7 @@ class QueueTable(DataTable[Text]):
 
     def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
         pending = self.session.queue[key]
-        proposal = pending.kept.proposal
+        proposal = pending.proposal
         return (
             Text(self.session.state_of(key)),
             Text(proposal.operation),

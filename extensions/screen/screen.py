@@ -228,7 +228,7 @@ class ReviewScreen(App[None]):
         """Ask for another text, and apply it."""
         if (key := self._open()) is None:
             return
-        proposal = self.session.queue[key].kept.proposal
+        proposal = self.session.queue[key].proposal
         if proposal.keeps_text:
             self._warn(
                 "This proposal writes no new text; it keeps a memory unchanged. Approve or "

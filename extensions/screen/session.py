@@ -144,7 +144,7 @@ class Session:
 
     def effect_of(self, keys: Sequence[str]) -> str:
         """Return what applying proposals does."""
-        proposals = [self.queue[key].kept.proposal for key in keys]
+        proposals = [self.queue[key].proposal for key in keys]
         operations = Counter(proposal.operation for proposal in proposals)
         counts = ", ".join(f"{count} {name}" for name, count in sorted(operations.items()))
         leaving = {memory for proposal in proposals for memory in proposal.leaving}
@@ -170,11 +170,11 @@ class Session:
 
     def _look_again(self, *changed: PendingProposal) -> None:
         """Read the queue again, and the proposals about the memories of changed ones."""
-        touched = {memory for pending in changed for memory in pending.kept.proposal.sources}
+        touched = {memory for pending in changed for memory in pending.proposal.sources}
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
             for key, pending in self.queue.items():
-                if touched.isdisjoint(pending.kept.proposal.sources):
+                if touched.isdisjoint(pending.proposal.sources):
                     continue
                 (seen,) = load_proposals(opened, [pending.decision])
                 # A decided proposal is not stale: its own run changed the memories.

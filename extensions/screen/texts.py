@@ -40,7 +40,7 @@ def sources_of(pending: PendingProposal) -> Text:
         _headed(_source_line(pending, memory), spans, GOES)
         for memory, spans in zip(memories, marked, strict=True)
     ]
-    missing = len(pending.kept.proposal.sources) - len(pending.memories)
+    missing = len(pending.proposal.sources) - len(pending.memories)
     parts += [Text(_MISSING)] * missing
     hidden = len(pending.memories) - len(memories)
     if hidden:
@@ -52,7 +52,7 @@ def sources_of(pending: PendingProposal) -> Text:
 
 def draft_of(pending: PendingProposal) -> Text:
     """Return the draft, with marks for new words, its values and its authors."""
-    view, proposal = view_pending(pending), pending.kept.proposal
+    view, proposal = view_pending(pending), pending.proposal
     memories, draft = _sources(pending), _draft(pending)
     sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
     days = [day_of(memory.observed_at) for memory in memories]
@@ -65,7 +65,7 @@ def draft_of(pending: PendingProposal) -> Text:
 
 def reasons_of(pending: PendingProposal) -> Text:
     """Return why it was proposed, how similar its memories are, and why it is pending."""
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     reasons = {
         "Why": proposal.reason,
@@ -87,7 +87,7 @@ def first_words(pending: PendingProposal, limit: int) -> str:
 
 def haystack(pending: PendingProposal) -> str:
     """Return all texts of a proposal that a search reads, in lower case."""
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     texts = [memory.content for memory in pending.memories.values()]
     return "\n".join(
         (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *texts)
@@ -108,7 +108,7 @@ def _shown(memory: Memory) -> str:
 
 
 def _source_line(pending: PendingProposal, memory: Memory) -> str:
-    role = "superseded" if memory.id in pending.kept.proposal.leaving else "kept"
+    role = "superseded" if memory.id in pending.proposal.leaving else "kept"
     status = "" if memory.status == "active" else memory.status
     day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"
     parts = (role, day, memory.origin, memory.layer, trust, memory.id[:8], status)

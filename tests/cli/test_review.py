@@ -45,7 +45,7 @@ def waiting(path: Path, smoke_model: None) -> None:
 def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all pending proposals."""
     with maintenance_lock(path), open_writing(path) as file:
-        kept = [item.kept for item in read_queue(file)]
+        kept = [item.result for item in read_queue(file)]
         return Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
 
 
@@ -372,7 +372,7 @@ def test_proposals_that_the_file_rejects_fail_alone(
 def test_an_approval_of_all_takes_three_commits(waiting: Path, embedder: SentenceEmbedder) -> None:
     output: list[str] = []
     with maintenance_lock(waiting), open_writing(waiting) as file:
-        kept = [item.kept for item in read_queue(file)]
+        kept = [item.result for item in read_queue(file)]
         file.conn.set_trace_callback(output.append)
         Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
     assert len(kept) == 3
