@@ -42,12 +42,12 @@ class QueueTable(DataTable[Text]):
         """The listed proposals, in their order."""
         return [row.value or "" for row in self.rows]
 
-    def fill(self, wanted: str, at: str | None = None) -> None:
-        """List the proposals with all wanted words. at: the proposal for the cursor."""
+    def fill(self, search: str, current: str | None = None) -> None:
+        """List the proposals with all search words. current: the proposal for the cursor."""
         self.clear()
-        for key in matching(list(self.session.queue.values()), wanted, haystack):
+        for key in matching(list(self.session.queue.values()), search, haystack):
             self.add_row(*self._cells(key), key=key)
-        self.move_to(at)
+        self.move_to(current)
 
     def refresh_states(self) -> None:
         """Show the current states."""

@@ -102,22 +102,22 @@ class ReviewScreen(App[None]):
         Binding("pageup", "turn(-1)", show=False, priority=True),
     ]
 
-    def __init__(self, session: Session, named: str) -> None:
-        """named: how the user named the file."""
+    def __init__(self, session: Session, file_name: str) -> None:
+        """file_name: how the user named the file."""
         super().__init__()
         self.session = session
-        self.named = named
+        self.file_name = file_name
         # Words that a proposal must have to be listed.
-        self.wanted = ""
+        self.search_words = ""
         # Whether a decision is being applied: one at a time.
-        self.busy = False
+        self.is_busy = False
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
         yield Static(id="title")
         yield QueueTable(self.session)
-        asked = "words to find; Enter filters, Escape shows all"
-        yield Input(id="search", placeholder=asked, compact=True)
+        placeholder = "words to find; Enter filters, Escape shows all"
+        yield Input(id="search", placeholder=placeholder, compact=True)
         yield ProposalPane(self.session.place)
         yield Static(LEGEND, id="legend")
         yield Footer(compact=True)
@@ -135,10 +135,10 @@ class ReviewScreen(App[None]):
     @on(DataTable.RowHighlighted)
     def _show(self) -> None:
         table, key = self._table, self._table.current
-        listed = "nothing found" if self.wanted else "nothing is pending"
+        listed = "nothing found" if self.search_words else "nothing is pending"
         where = listed if key is None else f"{table.cursor_row + 1} of {table.row_count}"
         state = "" if key is None else f" · {key[:8]} {self.session.state_of(key)}"
-        self._tell(f"{self.named} · {where}{state}")
+        self._tell(f"{self.file_name} · {where}{state}")
         try:
             self.query_one(ProposalPane).show(None if key is None else self.session.queue[key])
         except StoreError as error:
@@ -180,13 +180,13 @@ class ReviewScreen(App[None]):
     def _find(self, submitted: Input.Submitted) -> None:
         self._searched(submitted.value)
 
-    def _searched(self, wanted: str) -> None:
+    def _searched(self, words: str) -> None:
         search = self.query_one("#search", Input)
-        search.value = wanted
-        search.set_class(bool(wanted), "asked")
-        if wanted != self.wanted:
-            self.wanted = wanted
-            self._table.fill(wanted, self._table.current)
+        search.value = words
+        search.set_class(bool(words), "asked")
+        if words != self.search_words:
+            self.search_words = words
+            self._table.fill(words, self._table.current)
             self._show()
         self._table.focus()
 
@@ -199,17 +199,17 @@ class ReviewScreen(App[None]):
 
     def action_approve_all(self) -> None:
         """Apply all listed proposals that are not stale, after a confirmation."""
-        keys = [key for key in self._table.keys if self.session.state_of(key) == "waits"]
-        if self.busy or not keys:
+        keys = [key for key in self._table.keys if self.session.state_of(key) == "pending"]
+        if self.is_busy or not keys:
             return
 
         def confirmed(answer: str | None) -> None:
             if answer is not None:
                 self._decide(partial(self.session.approve_all, keys))
 
-        found = " found" if self.wanted else ""
+        kind = " found" if self.search_words else ""
         count = counted(len(keys), "pending proposal", "pending proposals")
-        question = f"Apply {count}{found} as one run?\n\n{self.session.effect_of(keys)}"
+        question = f"Apply {count}{kind} as one run?\n\n{self.session.effect_of(keys)}"
         self.push_screen(Asking(Text(question), "Apply all"), confirmed)
 
     def action_decline(self) -> None:
@@ -249,13 +249,13 @@ class ReviewScreen(App[None]):
 
     def action_undo(self) -> None:
         """Undo the last decision."""
-        if not self.busy:
+        if not self.is_busy:
             self._decide(self.session.undo)
 
     def _open(self) -> str | None:
         """Return the proposal at the cursor, if it can be decided now."""
         key = self._table.current
-        if key is None or self.busy:
+        if key is None or self.is_busy:
             return None
         if not self.session.is_open(key):
             state = self.session.state_of(key)
@@ -269,7 +269,7 @@ class ReviewScreen(App[None]):
 
     def _decide(self, do: Callable[[], Done], retry: Callable[[str], None] | None = None) -> None:
         """Change the file in a thread, so that the screen goes on."""
-        self.busy = True
+        self.is_busy = True
         self._tell("Working …")
         self._work(do, retry)
 
@@ -283,7 +283,7 @@ class ReviewScreen(App[None]):
         self.call_from_thread(self._ended, done, retry)
 
     def _ended(self, done: Done | None, retry: Callable[[str], None] | None) -> None:
-        self.busy = False
+        self.is_busy = False
         self._table.refresh_states()
         if done is not None and done.key is not None:
             self.notify(done.message, markup=False)

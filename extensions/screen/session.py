@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +12,6 @@ from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
 from slowwave.consolidation.running.review_queue import (
     PendingProposal,
-    load_proposals,
     read_queue,
 )
 from slowwave.store.errors import NotFound
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
 
-State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
+State = Literal["pending", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
@@ -54,26 +53,27 @@ class Session:
     choice: Choice
     queue: dict[str, PendingProposal] = field(default_factory=dict)
     steps: list[UndoableDecision] = field(default_factory=list)
-    # Proposals that another program decided.
-    elsewhere: set[str] = field(default_factory=set)
+    # Those that are still pending in the file.
+    pending_ids: set[str] = field(default_factory=set)
 
     def load(self) -> None:
         """Read the pending proposals. Raises `StoreError`."""
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.queue = {pending.id: pending for pending in self.choice.of(read_queue(opened))}
+        self.pending_ids = set(self.queue)
 
     def state_of(self, key: str) -> State:
         """Return the state of a proposal."""
         for step in self.steps:
             if step.pending.id == key:
                 return step.state
-        if key in self.elsewhere:
-            return "decided"
-        return "stale" if self.queue[key].stale else "waits"
+        if key not in self.pending_ids:
+            return "decided"  # by another program
+        return "stale" if self.queue[key].stale else "pending"
 
     def is_open(self, key: str) -> bool:
         """Whether it can be decided."""
-        return self.state_of(key) in ("waits", "stale")
+        return self.state_of(key) in ("pending", "stale")
 
     def approve(self, key: str, words: str | None = None) -> Done:
         """Apply a proposal unchanged, or with another text, if that passes the check.
@@ -90,7 +90,7 @@ class Session:
             state: State = "applied" if words is None else "edited"
             self.steps.append(UndoableDecision(pending, state, decided.run_id))
         # If it was not, its memories may have changed.
-        self._look_again(pending)
+        self._read_again()
         if result.state != "applied":
             return Done(f"Not applied, {result.state}: {result.why}")
         return Done(f"Applied {key[:8]}. Undo with u.", key)
@@ -101,7 +101,7 @@ class Session:
         try:
             decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
         except NotFound:  # another program has decided about one
-            self._look_again(*chosen)
+            self._read_again()
             raise
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
         self.steps += [
@@ -109,12 +109,12 @@ class Session:
             for pending in chosen
             if pending.id in applied
         ]
-        self._look_again(*chosen)
-        why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
+        self._read_again()
+        reasons = [f" {result.why}" for result in decided.results if result.state != "applied"]
         message = (
             f"Applied {len(applied):,} of {len(keys):,}. Press u to undo them, last one first."
         )
-        return Done("".join([message, *why_not]), next(iter(applied), None))
+        return Done("".join([message, *reasons]), next(iter(applied), None))
 
     def decline(self, key: str, reason: str) -> Done:
         """Decline it permanently. Raises `StoreError`."""
@@ -139,7 +139,7 @@ class Session:
 
         self.place.change(make_pending)
         self.steps.pop()
-        self._look_again(step.pending)
+        self._read_again()
         return Done(f"Undid {step.pending.id[:8]}: it is pending again.", step.pending.id)
 
     def effect_of(self, keys: Sequence[str]) -> str:
@@ -163,27 +163,22 @@ class Session:
         return f"{', '.join(parts)}."
 
     def _found_missing(self, pending: PendingProposal, error: NotFound) -> NotFound:
-        self._look_again(pending)
-        if pending.id not in self.elsewhere:
+        self._read_again()
+        if pending.id in self.pending_ids:
             return error
         return NotFound(f"{pending.id[:8]} is no longer pending: it was decided elsewhere.")
 
-    def _look_again(self, *changed: PendingProposal) -> None:
-        """Read the queue again, and the proposals about the memories of changed ones."""
-        touched = {memory for pending in changed for memory in pending.proposal.sources}
+    def _read_again(self) -> None:
+        """Read again which proposals are pending, and the memories of these."""
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
-            for key, pending in self.queue.items():
-                if touched.isdisjoint(pending.proposal.sources):
-                    continue
-                (seen,) = load_proposals(opened, [pending.decision])
-                # A decided proposal is not stale: its own run changed the memories.
-                self.queue[key] = seen if self.is_open(key) else replace(seen, stale=None)
+            pending_now = {pending.id: pending for pending in read_queue(opened)}
+        self.pending_ids = set(pending_now)
+        self.queue |= {key: pending_now[key] for key in self.queue if key in pending_now}
 
 
 def matching(
-    queue: Sequence[PendingProposal], wanted: str, text_of: Callable[[PendingProposal], str]
+    queue: Sequence[PendingProposal], search: str, text_of: Callable[[PendingProposal], str]
 ) -> list[str]:
     """Return the ids of the proposals that contain all search words."""
-    words = wanted.lower().split()
+    words = search.lower().split()
     return [pending.id for pending in queue if all(word in text_of(pending) for word in words)]
