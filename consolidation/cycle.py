@@ -24,10 +24,10 @@ from .running.outcome import Outcome, QueuedPartsResult
 from .running.phases import (
     AgeingResult,
     PurgeResult,
-    age,
     choose_archived,
     count_now,
     counts_without,
+    expire_or_archive,
     purge_memories,
     read_ages,
     read_tenants,
@@ -128,7 +128,7 @@ class _Stages:
                 choice = choose_expired(ages, options.retention, now, options.include_protected)
                 if choice.leaving and not night.dry_run:
                     self._before = count_now(night.path, read_tenants(night))
-                self._expired = age(night, "expire", choice, self._preflight)
+                self._expired = expire_or_archive(night, "expire", choice, self._preflight)
                 if self._expired.interrupted:
                     raise _EndedEarly(self._so_far())
             if options.decay:
@@ -222,7 +222,7 @@ class _Stages:
             choice = choose_archived(night, self._expired_ids, executed.applicable)
             if choice is None:
                 return outcome
-            archived = age(night, "limit", choice, self._preflight)
+            archived = expire_or_archive(night, "limit", choice, self._preflight)
         except StoreError as error:
             if outcome.last_run is None:
                 raise

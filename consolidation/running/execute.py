@@ -15,7 +15,7 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.running.savings import worth_of
+from slowwave.consolidation.running.savings import savings_of_result
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
@@ -109,7 +109,7 @@ class Execution:
         why = broken_off.message if broken_off else "the run was interrupted"
         self._views = views
         unfinished = [proposal for proposal in plan.proposals if proposal.id not in self._results]
-        self._add(Result(proposal, state, why) for proposal in unfinished)
+        self._add_results(Result(proposal, state, why) for proposal in unfinished)
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
         # In the order of the plan, and then in that of the answers.
         results = {proposal.id: self._results[proposal.id] for proposal in plan.proposals}
@@ -169,7 +169,7 @@ class Execution:
                 self._apply_all(file, results, len(plan.proposals))
                 for part in batch:
                     if isinstance(part, AskedWindow):
-                        self._note_asked(file, part)
+                        self._record_asked(file, part)
                         night.progress.stage("asking", len(self._asked), len(plan.windows))
 
     def _verified_drafts(
@@ -210,13 +210,13 @@ class Execution:
 
     def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:
         if self._night.dry_run:
-            self._add(results)
+            self._add_results(results)
             return
         for batch in in_batches(results):
             with self._night.interruption.deferred():
                 with self._run.changing(file):
                     applied = [self._apply(file, checked) for checked in batch]
-                self._add(applied)
+                self._add_results(applied)
             self._night.progress.stage("applying", len(self._results), total)
 
     def _apply(self, file: MemoryFile, checked: Result) -> Result:
@@ -227,16 +227,16 @@ class Execution:
         record(file, self._run.record, checked)
         return checked
 
-    def _add(self, results: Iterable[Result]) -> None:
+    def _add_results(self, results: Iterable[Result]) -> None:
         """Add results, without their vectors, and what they are worth."""
         for result in results:
             proposal = result.proposal
-            worth = worth_of(result, self._views[proposal.tenant])
+            worth = savings_of_result(result, self._views[proposal.tenant])
             if result.state == "failed" and proposal.by_model:
                 self._failed_ids.update(proposal.sources)
             self._results[proposal.id] = replace(result, vector=None, worth=worth)
 
-    def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
+    def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
         window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
         self._asked[window.id] = asked

@@ -103,7 +103,7 @@ def choose_archived(
     return choose_excess(ages, limit, now, needed=needed, coming=coming)
 
 
-def age(
+def expire_or_archive(
     night: NightInputs,
     phase: Phase,
     choice: AgeingChoice,

@@ -74,7 +74,7 @@ class ProposalPane(ContentSwitcher):
         self.query_one(Tree).focus()
         return True
 
-    def turn(self, pages: int) -> None:
+    def scroll_pages(self, pages: int) -> None:
         """Scroll by pages."""
         for pane in (*self.query(VerticalScroll), self.query_one(Tree)):
             pane.scroll_relative(y=pages * max(pane.size.height - 1, 1), animate=False)

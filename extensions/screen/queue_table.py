@@ -6,8 +6,8 @@ from rich.text import Text
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
-from .session import Session, matching
-from .texts import first_words, haystack
+from .session import Session, find_matching
+from .texts import first_words, searchable_text
 
 _STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
 _WIDTHS = {_STATE: 8, _OPERATION: 10, _ALIKE: 5}
@@ -45,7 +45,7 @@ class QueueTable(DataTable[Text]):
     def fill(self, search: str, current: str | None = None) -> None:
         """List the proposals with all search words. current: the proposal for the cursor."""
         self.clear()
-        for key in matching(list(self.session.queue.values()), search, haystack):
+        for key in find_matching(list(self.session.queue.values()), search, searchable_text):
             self.add_row(*self._cells(key), key=key)
         self.move_to(current)
 

@@ -20,42 +20,44 @@ from slowwave.store.errors import SlowwaveError, StoreError
 
 from .proposal_view import ProposalPane
 from .queue_table import QueueTable
-from .session import Done, Session
+from .session import KeyResult, Session
 from .texts import LEGEND
 
 # How many characters of an error are shown.
 _MAX_ERROR = 500
 
 
-class Asking(ModalScreen[str | None]):
+class QuestionDialog(ModalScreen[str | None]):
     """A question above the screen, with buttons to confirm and to cancel, which answers None."""
 
     CSS = """
-    Asking { align: center middle; }
-    #asking { width: 90%; height: auto; max-height: 90%; border: solid $primary; padding: 0 1; }
-    #asking Input { margin: 1 0; }
-    #asking TextArea { height: 8; margin: 1 0; }
-    #asking Horizontal { height: 1; }
-    #asking Button { margin-right: 2; }
+    QuestionDialog { align: center middle; }
+    #question { width: 90%; height: auto; max-height: 90%; border: solid $primary; padding: 0 1; }
+    #question Input { margin: 1 0; }
+    #question TextArea { height: 8; margin: 1 0; }
+    #question Horizontal { height: 1; }
+    #question Button { margin-right: 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel"),
         Binding("ctrl+s", "answer", "Apply"),
     ]
 
-    def __init__(self, question: Text, yes: str, typed: Input | TextArea | None = None) -> None:
-        """yes: the label of the button that confirms. typed: takes the answer, if it is a text."""
+    def __init__(
+        self, question: Text, yes: str, text_input: Input | TextArea | None = None
+    ) -> None:
+        """yes: the label of the button that confirms. text_input: for the answer, if any."""
         super().__init__()
         self.question = question
         self.yes = yes
-        self.typed = typed
+        self.text_input = text_input
 
     def compose(self) -> ComposeResult:
         """Lay it out."""
-        with Vertical(id="asking"):
+        with Vertical(id="question"):
             yield Static(self.question)
-            if self.typed is not None:
-                yield self.typed
+            if self.text_input is not None:
+                yield self.text_input
             with Horizontal():
                 yield Button(self.yes, id="yes", variant="primary", compact=True)
                 yield Button("Cancel", id="no", compact=True)
@@ -64,10 +66,10 @@ class Asking(ModalScreen[str | None]):
     @on(Button.Pressed, "#yes")
     def action_answer(self) -> None:
         """Answer with the text, on one line, or with the label of the button."""
-        if isinstance(self.typed, TextArea):
-            self.dismiss(" ".join(self.typed.text.split()))
+        if isinstance(self.text_input, TextArea):
+            self.dismiss(" ".join(self.text_input.text.split()))
         else:
-            self.dismiss(self.yes if self.typed is None else self.typed.value)
+            self.dismiss(self.yes if self.text_input is None else self.text_input.value)
 
     @on(Button.Pressed, "#no")
     def action_cancel(self) -> None:
@@ -138,13 +140,13 @@ class ReviewScreen(App[None]):
         listed = "nothing found" if self.search_words else "nothing is pending"
         where = listed if key is None else f"{table.cursor_row + 1} of {table.row_count}"
         state = "" if key is None else f" · {key[:8]} {self.session.state_of(key)}"
-        self._tell(f"{self.file_name} · {where}{state}")
+        self._set_title(f"{self.file_name} · {where}{state}")
         try:
             self.query_one(ProposalPane).show(None if key is None else self.session.queue[key])
         except StoreError as error:
-            self._complain(error)
+            self._notify_error(error)
 
-    def _tell(self, title: str) -> None:
+    def _set_title(self, title: str) -> None:
         self.query_one("#title", Static).update(Text(clean(title)))
 
     # ---- looking ----
@@ -156,7 +158,7 @@ class ReviewScreen(App[None]):
 
     def action_turn(self, pages: int) -> None:
         """Turn a page of what is longer than the screen."""
-        self.query_one(ProposalPane).turn(pages)
+        self.query_one(ProposalPane).scroll_pages(pages)
 
     def action_lineage(self) -> None:
         """Show where the sources came from, or the texts again."""
@@ -164,7 +166,7 @@ class ReviewScreen(App[None]):
             if not self.query_one(ProposalPane).switch():
                 self._table.focus()
         except StoreError as error:
-            self._complain(error)
+            self._notify_error(error)
 
     def action_search(self) -> None:
         """Ask for words to find."""
@@ -174,13 +176,13 @@ class ReviewScreen(App[None]):
 
     def action_show_all(self) -> None:
         """Show all proposals."""
-        self._searched("")
+        self._apply_search("")
 
     @on(Input.Submitted, "#search")
     def _find(self, submitted: Input.Submitted) -> None:
-        self._searched(submitted.value)
+        self._apply_search(submitted.value)
 
-    def _searched(self, words: str) -> None:
+    def _apply_search(self, words: str) -> None:
         search = self.query_one("#search", Input)
         search.value = words
         search.set_class(bool(words), "asked")
@@ -209,8 +211,8 @@ class ReviewScreen(App[None]):
 
         kind = " found" if self.search_words else ""
         count = counted(len(keys), "pending proposal", "pending proposals")
-        question = f"Apply {count}{kind} as one run?\n\n{self.session.effect_of(keys)}"
-        self.push_screen(Asking(Text(question), "Apply all"), confirmed)
+        question = f"Apply {count}{kind} as one run?\n\n{self.session.describe_effect(keys)}"
+        self.push_screen(QuestionDialog(Text(question), "Apply all"), confirmed)
 
     def action_decline(self) -> None:
         """Ask for a reason, and decline the proposal at the cursor."""
@@ -222,7 +224,7 @@ class ReviewScreen(App[None]):
                 self._decide(partial(self.session.decline, key, reason))
 
         reason = Input(placeholder="reason (optional), stored in the log", compact=True)
-        self.push_screen(Asking(Text(f"Decline {key[:8]}?"), "Decline", reason), declined)
+        self.push_screen(QuestionDialog(Text(f"Decline {key[:8]}?"), "Decline", reason), declined)
 
     def action_edit(self) -> None:
         """Ask for another text, and apply it."""
@@ -245,7 +247,7 @@ class ReviewScreen(App[None]):
                 self._decide(partial(self.session.approve, key, text), retry)
 
         area = TextArea(words, compact=True)
-        self.push_screen(Asking(Text(clean(question)), "Apply ^s", area), edited)
+        self.push_screen(QuestionDialog(Text(clean(question)), "Apply ^s", area), edited)
 
     def action_undo(self) -> None:
         """Undo the last decision."""
@@ -267,22 +269,24 @@ class ReviewScreen(App[None]):
             return None
         return key
 
-    def _decide(self, do: Callable[[], Done], retry: Callable[[str], None] | None = None) -> None:
+    def _decide(
+        self, do: Callable[[], KeyResult], retry: Callable[[str], None] | None = None
+    ) -> None:
         """Change the file in a thread, so that the screen goes on."""
         self.is_busy = True
-        self._tell("Working …")
+        self._set_title("Working …")
         self._work(do, retry)
 
     @work(thread=True)
-    def _work(self, do: Callable[[], Done], retry: Callable[[str], None] | None) -> None:
+    def _work(self, do: Callable[[], KeyResult], retry: Callable[[str], None] | None) -> None:
         try:
             done = do()
         except SlowwaveError as error:
-            self.call_from_thread(self._complain, error)
+            self.call_from_thread(self._notify_error, error)
             done = None
-        self.call_from_thread(self._ended, done, retry)
+        self.call_from_thread(self._finish, done, retry)
 
-    def _ended(self, done: Done | None, retry: Callable[[str], None] | None) -> None:
+    def _finish(self, done: KeyResult | None, retry: Callable[[str], None] | None) -> None:
         self.is_busy = False
         self._table.refresh_states()
         if done is not None and done.key is not None:
@@ -296,6 +300,6 @@ class ReviewScreen(App[None]):
     def _warn(self, message: str) -> None:
         self.notify(clean(message), severity="warning", markup=False)
 
-    def _complain(self, error: SlowwaveError) -> None:
+    def _notify_error(self, error: SlowwaveError) -> None:
         message = " ".join(filter(None, (error.message, error.hint)))
         self.notify(shortened(message, _MAX_ERROR), severity="error", markup=False)

@@ -37,7 +37,7 @@ class UndoableDecision:
 
 
 @dataclass(frozen=True)
-class Done:
+class KeyResult:
     """The outcome of a key press: a sentence, and the proposal that it changed, or None."""
 
     message: str
@@ -52,7 +52,7 @@ class Session:
     embedder: Embedder
     choice: Choice
     queue: dict[str, PendingProposal] = field(default_factory=dict)
-    steps: list[UndoableDecision] = field(default_factory=list)
+    decisions: list[UndoableDecision] = field(default_factory=list)
     # Those that are still pending in the file.
     pending_ids: set[str] = field(default_factory=set)
 
@@ -64,9 +64,9 @@ class Session:
 
     def state_of(self, key: str) -> State:
         """Return the state of a proposal."""
-        for step in self.steps:
-            if step.pending.id == key:
-                return step.state
+        for decision in self.decisions:
+            if decision.pending.id == key:
+                return decision.state
         if key not in self.pending_ids:
             return "decided"  # by another program
         return "stale" if self.queue[key].stale else "pending"
@@ -75,7 +75,7 @@ class Session:
         """Whether it can be decided."""
         return self.state_of(key) in ("pending", "stale")
 
-    def approve(self, key: str, words: str | None = None) -> Done:
+    def approve(self, key: str, words: str | None = None) -> KeyResult:
         """Apply a proposal unchanged, or with another text, if that passes the check.
 
         Raises `StoreError`.
@@ -88,14 +88,14 @@ class Session:
         (result,) = decided.results
         if result.state == "applied":
             state: State = "applied" if words is None else "edited"
-            self.steps.append(UndoableDecision(pending, state, decided.run_id))
+            self.decisions.append(UndoableDecision(pending, state, decided.run_id))
         # If it was not, its memories may have changed.
         self._read_again()
         if result.state != "applied":
-            return Done(f"Not applied, {result.state}: {result.why}")
-        return Done(f"Applied {key[:8]}. Undo with u.", key)
+            return KeyResult(f"Not applied, {result.state}: {result.why}")
+        return KeyResult(f"Applied {key[:8]}. Undo with u.", key)
 
-    def approve_all(self, keys: Sequence[str]) -> Done:
+    def approve_all(self, keys: Sequence[str]) -> KeyResult:
         """Apply proposals unchanged, as one run. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
@@ -104,7 +104,7 @@ class Session:
             self._read_again()
             raise
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
-        self.steps += [
+        self.decisions += [
             UndoableDecision(pending, "applied", decided.run_id)
             for pending in chosen
             if pending.id in applied
@@ -114,35 +114,39 @@ class Session:
         message = (
             f"Applied {len(applied):,} of {len(keys):,}. Press u to undo them, last one first."
         )
-        return Done("".join([message, *reasons]), next(iter(applied), None))
+        return KeyResult("".join([message, *reasons]), next(iter(applied), None))
 
-    def decline(self, key: str, reason: str) -> Done:
+    def decline(self, key: str, reason: str) -> KeyResult:
         """Decline it permanently. Raises `StoreError`."""
         pending = self.queue[key]
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
         except NotFound as error:
             raise self._found_missing(pending, error) from None
-        self.steps.append(UndoableDecision(pending, "declined", None))
-        return Done(f"Declined {key[:8]}. It is not proposed again.", key)
+        self.decisions.append(UndoableDecision(pending, "declined", None))
+        return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
 
-    def undo(self) -> Done:
+    def undo(self) -> KeyResult:
         """Undo the last decision; its proposal is pending again. Raises `StoreError`."""
-        if not self.steps:
-            return Done("There is no decision to undo.")
-        step = self.steps[-1]
+        if not self.decisions:
+            return KeyResult("There is no decision to undo.")
+        decision = self.decisions[-1]
 
         def make_pending(opened: MemoryFile) -> None:
             from slowwave.consolidation.running.approval import make_pending_again
 
-            make_pending_again(opened, step.pending.decision, step.run_id, datetime.now(UTC))
+            make_pending_again(
+                opened, decision.pending.decision, decision.run_id, datetime.now(UTC)
+            )
 
         self.place.change(make_pending)
-        self.steps.pop()
+        self.decisions.pop()
         self._read_again()
-        return Done(f"Undid {step.pending.id[:8]}: it is pending again.", step.pending.id)
+        return KeyResult(
+            f"Undid {decision.pending.id[:8]}: it is pending again.", decision.pending.id
+        )
 
-    def effect_of(self, keys: Sequence[str]) -> str:
+    def describe_effect(self, keys: Sequence[str]) -> str:
         """Return what applying proposals does."""
         proposals = [self.queue[key].proposal for key in keys]
         operations = Counter(proposal.operation for proposal in proposals)
@@ -154,7 +158,7 @@ class Session:
 
     def summary(self) -> str:
         """Return the numbers of decisions and of pending proposals."""
-        counts = Counter(step.state for step in self.steps)
+        counts = Counter(decision.state for decision in self.decisions)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
         pending = sum(self.is_open(key) for key in self.queue)
         parts.append(
@@ -176,7 +180,7 @@ class Session:
         self.queue |= {key: pending_now[key] for key in self.queue if key in pending_now}
 
 
-def matching(
+def find_matching(
     queue: Sequence[PendingProposal], search: str, text_of: Callable[[PendingProposal], str]
 ) -> list[str]:
     """Return the ids of the proposals that contain all search words."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.records import Memory
 
-GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
+REMOVED, NEW, VALUE, HEADING = "underline", "bold", "reverse", "bold"
 LEGEND = Text.assemble(
-    ("only in a source", GOES), "  ", ("only in the draft", NEW), "  ", ("value", GUARDED)
+    ("only in a source", REMOVED), "  ", ("only in the draft", NEW), "  ", ("value", VALUE)
 )
 # How many characters of a text are shown and read for values, and how many sources are shown.
 _MAX_TEXT = 20_000
@@ -37,7 +37,7 @@ def sources_of(pending: PendingProposal) -> Text:
     memories = _sources(pending)
     marked, _ = mark_differences(list(map(_shown, memories)), _draft(pending))
     parts = [
-        _headed(_source_line(pending, memory), spans, GOES)
+        _headed(_source_line(pending, memory), spans, REMOVED)
         for memory, spans in zip(memories, marked, strict=True)
     ]
     missing = len(pending.proposal.sources) - len(pending.memories)
@@ -85,7 +85,7 @@ def first_words(pending: PendingProposal, limit: int) -> str:
     return shortened(_draft(pending), limit)
 
 
-def haystack(pending: PendingProposal) -> str:
+def searchable_text(pending: PendingProposal) -> str:
     """Return all texts of a proposal that a search reads, in lower case."""
     proposal = pending.proposal
     texts = [memory.content for memory in pending.memories.values()]
@@ -118,8 +118,8 @@ def _source_line(pending: PendingProposal, memory: Memory) -> str:
 def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
     """Return a heading, and below it a text with its marks."""
     text = Text.assemble(*((span.text, style if span.differs else "") for span in spans))
-    for start, end in find_guarded(text.plain):
-        text.stylize(GUARDED, start, end)
+    for start, end in find_values(text.plain):
+        text.stylize(VALUE, start, end)
     return Text.assemble((heading, "dim"), "\n", text)
 
 
@@ -140,7 +140,7 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
             yield Text.assemble((heading, HEADING), clean(", ".join(words)))
 
 
-def find_guarded(text: str) -> list[tuple[int, int]]:
+def find_values(text: str) -> list[tuple[int, int]]:
     """Return the start and the end of each value and negation in a text, in order."""
     reading = _read(text)
     words = {value.words for value in reading.values} | set(reading.negators)
