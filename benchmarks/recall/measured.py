@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.quality.files import NOW, memory_file
 from benchmarks.quality.known_answers import Gold, are_two_values, holds
@@ -13,14 +14,12 @@ from slowwave.consolidation.evaluation.measures import (
     LOOKED_AT,
     MANY,
     Difference,
-    MeasuredHit,
     Measures,
     difference,
     mean,
-    measure,
 )
 from slowwave.consolidation.evaluation.questions import RecallQuestion
-from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, is_stale
+from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, measure_hits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, relevant, search
@@ -200,17 +199,7 @@ def _hints(gold: Gold | None, found: SearchResults) -> Iterator[Hint]:
 def _relevant(trials: Trials) -> list[Measures]:
     """Measure the hits before the night that reach `min_relevance`."""
     return [
-        measure(
-            [
-                MeasuredHit(
-                    hit.memory.content,
-                    frozenset({hit.memory.id} & set(question.evidence_ids)),
-                    is_stale(hit, question),
-                )
-                for hit in relevant(hits, MIN_RELEVANCE)
-            ],
-            set(question.evidence_ids),
-        )
+        measure_hits(question, relevant(hits, MIN_RELEVANCE), lambda hit: {hit.memory.id})
         for question, hits in zip(trials.questions, trials.before.hits, strict=True)
     ]
 
@@ -228,22 +217,13 @@ def _by_keys(asked: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list
     """
     if not asked.keys:
         return {}
+
+    def contained(keys: Sequence[str], hit: Hit) -> set[str]:
+        return {hit.memory.id, *(hit.sources if holds(hit.memory.content, keys) else ())}
+
     return {
         BY_KEYS: [
-            measure(
-                [_measured_hit(hit, question, asked.keys[question.id]) for hit in hits],
-                set(question.evidence_ids),
-            )
+            measure_hits(question, hits, partial(contained, asked.keys[question.id]))
             for question, hits in zip(trials.questions, trial.after.hits, strict=True)
         ]
     }
-
-
-def _measured_hit(hit: Hit, question: RecallQuestion, keys: Sequence[str]) -> MeasuredHit:
-    own = {hit.memory.id}
-    counted = own | set(hit.sources) if holds(hit.memory.content, keys) else own
-    return MeasuredHit(
-        hit.memory.content,
-        frozenset(counted & set(question.evidence_ids)),
-        is_stale(hit, question),
-    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
@@ -153,8 +154,8 @@ class Trials:
             ranking = ranked(index, query, now)
             # An outdated value moves within what an agent reads, not to the end of 200 hits.
             ranking = [*demote_outdated(ranking[:MANY]), *ranking[MANY:]]
-            by_text.append(self._measured(question, ranking, must_keep_facts=True))
-            by_lineage.append(self._measured(question, ranking, must_keep_facts=False))
+            by_text.append(measure_hits(question, ranking, partial(self._kept_sources, question)))
+            by_lineage.append(measure_hits(question, ranking, _all_sources))
             hits.append(ranking[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
         active = sum(
@@ -162,34 +163,39 @@ class Trials:
         )
         return SearchResults(active, hits, by_text, by_lineage)
 
-    def _measured(
-        self, question: RecallQuestion, ranking: Sequence[Hit], must_keep_facts: bool
-    ) -> Measures:
-        evidence = set(question.evidence_ids)
-        answers = [
-            MeasuredHit(
-                hit.memory.content,
-                frozenset(
-                    memory_id
-                    for memory_id in evidence & {hit.memory.id, *hit.sources}
-                    if memory_id == hit.memory.id
-                    or not must_keep_facts
-                    or keeps_facts(self._texts[memory_id], hit.memory.content)
-                ),
-                is_stale(hit, question),
-            )
-            for hit in ranking
-        ]
-        return measure(answers, evidence)
+    def _kept_sources(self, question: RecallQuestion, hit: Hit) -> set[str]:
+        """Return the hit and those of its sources, among the evidence, whose facts it contains."""
+        sources = set(question.evidence_ids).intersection(hit.sources)
+        text = hit.memory.content
+        kept = (source for source in sources if keeps_facts(self._texts[source], text))
+        return {hit.memory.id, *kept}
 
 
 def _evidence(questions: Sequence[RecallQuestion]) -> set[str]:
     return {memory_id for question in questions for memory_id in question.evidence_ids}
 
 
+def _all_sources(hit: Hit) -> set[str]:
+    return {hit.memory.id, *hit.sources}
+
+
+def measure_hits(
+    question: RecallQuestion, hits: Iterable[Hit], contained: Callable[[Hit], set[str]]
+) -> Measures:
+    """Measure the hits of a question. contained: returns the ids of the memories that a hit has."""
+    evidence = set(question.evidence_ids)
+    measured = [
+        MeasuredHit(
+            hit.memory.content, frozenset(evidence & contained(hit)), is_stale(hit, question)
+        )
+        for hit in hits
+    ]
+    return measure(measured, evidence)
+
+
 def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit presents an outdated value as current."""
-    covered = {hit.memory.id, *hit.sources}
+    covered = _all_sources(hit)
     is_outdated = not covered.isdisjoint(question.stale_ids)
     return is_outdated and hit.rival is None and covered.isdisjoint(question.evidence_ids)
 

@@ -6,7 +6,7 @@ from rich.text import Text
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
-from .session import Session, find_matching
+from .session import Session
 from .texts import first_words, searchable_text
 
 _STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
@@ -45,8 +45,11 @@ class QueueTable(DataTable[Text]):
     def fill(self, search: str, current: str | None = None) -> None:
         """List the proposals with all search words. current: the proposal for the cursor."""
         self.clear()
-        for key in find_matching(list(self.session.queue.values()), search, searchable_text):
-            self.add_row(*self._cells(key), key=key)
+        words = search.lower().split()
+        for key, pending in self.session.queue.items():
+            text = searchable_text(pending)
+            if all(word in text for word in words):
+                self.add_row(*self._cells(key), key=key)
         self.move_to(current)
 
     def refresh_states(self) -> None:

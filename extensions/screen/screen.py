@@ -197,7 +197,7 @@ class ReviewScreen(App[None]):
     def action_approve(self) -> None:
         """Apply the proposal at the cursor."""
         if (key := self._open()) is not None:
-            self._decide(partial(self.session.approve, key))
+            self._decide(partial(self.session.approve, [key]))
 
     def action_approve_all(self) -> None:
         """Apply all listed proposals that are not stale, after a confirmation."""
@@ -207,7 +207,7 @@ class ReviewScreen(App[None]):
 
         def confirmed(answer: str | None) -> None:
             if answer is not None:
-                self._decide(partial(self.session.approve_all, keys))
+                self._decide(partial(self.session.approve, keys))
 
         kind = " found" if self.search_words else ""
         count = counted(len(keys), "pending proposal", "pending proposals")
@@ -244,7 +244,7 @@ class ReviewScreen(App[None]):
             if text:
                 # A text that does not pass the check is shown again, to be corrected.
                 retry = partial(self._ask_words, key, words=text)
-                self._decide(partial(self.session.approve, key, text), retry)
+                self._decide(partial(self.session.approve, [key], text), retry)
 
         area = TextArea(words, compact=True)
         self.push_screen(QuestionDialog(Text(clean(question)), "Apply ^s", area), edited)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import (
-    PendingProposal,
-    read_queue,
-)
+from slowwave.consolidation.running.review_queue import PendingProposal, read_queue
 from slowwave.store.errors import NotFound
 from slowwave.store.file import open_reading
 
@@ -75,46 +72,30 @@ class Session:
         """Whether it can be decided."""
         return self.state_of(key) in ("pending", "stale")
 
-    def approve(self, key: str, words: str | None = None) -> KeyResult:
-        """Apply a proposal unchanged, or with another text, if that passes the check.
-
-        Raises `StoreError`.
-        """
-        pending = self.queue[key]
-        try:
-            decided = apply_chosen(self.place, Choice((key,)), words, self.embedder)
-        except NotFound as error:
-            raise self._found_missing(pending, error) from None
-        (result,) = decided.results
-        if result.state == "applied":
-            state: State = "applied" if words is None else "edited"
-            self.decisions.append(UndoableDecision(pending, state, decided.run_id))
-        # If it was not, its memories may have changed.
-        self._read_again()
-        if result.state != "applied":
-            return KeyResult(f"Not applied, {result.state}: {result.why}")
-        return KeyResult(f"Applied {key[:8]}. Undo with u.", key)
-
-    def approve_all(self, keys: Sequence[str]) -> KeyResult:
-        """Apply proposals unchanged, as one run. Raises `StoreError`."""
+    def approve(self, keys: Sequence[str], words: str | None = None) -> KeyResult:
+        """Apply proposals as one run, unchanged or with another text. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
-        except NotFound:  # another program has decided about one
-            self._read_again()
-            raise
+            decided = apply_chosen(self.place, Choice(tuple(keys)), words, self.embedder)
+        except NotFound as error:
+            raise self._explain_missing(chosen, error) from None
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
+        state: State = "applied" if words is None else "edited"
         self.decisions += [
-            UndoableDecision(pending, "applied", decided.run_id)
+            UndoableDecision(pending, state, decided.run_id)
             for pending in chosen
             if pending.id in applied
         ]
+        # Others may have become stale.
         self._read_again()
-        reasons = [f" {result.why}" for result in decided.results if result.state != "applied"]
-        message = (
-            f"Applied {len(applied):,} of {len(keys):,}. Press u to undo them, last one first."
-        )
-        return KeyResult("".join([message, *reasons]), next(iter(applied), None))
+        messages = [
+            f"Not applied, {result.state}: {result.why}"
+            for result in decided.results
+            if result.state != "applied"
+        ]
+        if applied:
+            messages.insert(0, f"Applied {len(applied):,} of {len(keys):,}. Undo with u.")
+        return KeyResult(" ".join(messages), next(iter(applied), None))
 
     def decline(self, key: str, reason: str) -> KeyResult:
         """Decline it permanently. Raises `StoreError`."""
@@ -122,7 +103,7 @@ class Session:
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
         except NotFound as error:
-            raise self._found_missing(pending, error) from None
+            raise self._explain_missing([pending], error) from None
         self.decisions.append(UndoableDecision(pending, "declined", None))
         return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
 
@@ -166,11 +147,11 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _found_missing(self, pending: PendingProposal, error: NotFound) -> NotFound:
+    def _explain_missing(self, chosen: Sequence[PendingProposal], error: NotFound) -> NotFound:
         self._read_again()
-        if pending.id in self.pending_ids:
+        if len(chosen) > 1 or chosen[0].id in self.pending_ids:
             return error
-        return NotFound(f"{pending.id[:8]} is no longer pending: it was decided elsewhere.")
+        return NotFound(f"{chosen[0].id[:8]} is no longer pending: it was decided elsewhere.")
 
     def _read_again(self) -> None:
         """Read again which proposals are pending, and the memories of these."""
@@ -178,11 +159,3 @@ class Session:
             pending_now = {pending.id: pending for pending in read_queue(opened)}
         self.pending_ids = set(pending_now)
         self.queue |= {key: pending_now[key] for key in self.queue if key in pending_now}
-
-
-def find_matching(
-    queue: Sequence[PendingProposal], search: str, text_of: Callable[[PendingProposal], str]
-) -> list[str]:
-    """Return the ids of the proposals that contain all search words."""
-    words = search.lower().split()
-    return [pending.id for pending in queue if all(word in text_of(pending) for word in words)]
