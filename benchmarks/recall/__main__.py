@@ -22,10 +22,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.quality.bench import ROOT, SHARED, make_parser, replaying
-from benchmarks.quality.vectors import CachedEmbedder
+from benchmarks.quality.bench import SHARED, make_parser, replaying
 from benchmarks.speed.machine import about
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
 from .lives import lives
@@ -33,8 +32,6 @@ from .measured import Result, combine, measure_recall
 from .report import EXPLANATIONS, TUNED_ON, tables
 from .sets import QuestionSet, absent, nights, shared
 
-# The cache of vectors.
-_VECTORS = ROOT / "build" / "bench-recall-vectors.npz"
 # The width of the tables, which do not fit a narrow terminal or a pipe.
 _MIN_WIDTH = 132
 
@@ -43,14 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the chosen files, and print tables."""
     args = _parser().parse_args(arguments)
     data = _data(args)
-    embedder = CachedEmbedder(SentenceEmbedder(), _VECTORS, _log)
+    embedder = CachingEmbedder(SentenceEmbedder())
     console = Console(width=max(_MIN_WIDTH, Console().width))
     for line in _notes(args, data):
         console.print(line, soft_wrap=True, highlight=False)
     writer = replaying(args.replay, checker=args.checker) if args.replay else None
     results = [_measure(set_, embedder, writer) for set_ in _question_sets(args, data)]
     results += [*_combined("night", results), *_combined("life", results)]
-    embedder.save()
     console.print(*tables(results))
 
 
@@ -98,7 +94,7 @@ def _question_sets(args: argparse.Namespace, data: Path | None) -> Iterator[Ques
         yield from shared(data)
 
 
-def _measure(set_: QuestionSet, embedder: CachedEmbedder, writer: Writer | None) -> Result:
+def _measure(set_: QuestionSet, embedder: CachingEmbedder, writer: Writer | None) -> Result:
     _log(f"{set_.name}: {len(set_.lines):,} memories, {len(set_.questions):,} questions")
     if writer is None and set_.recording is not None:
         writer = replaying(set_.recording)
