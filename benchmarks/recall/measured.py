@@ -122,20 +122,22 @@ class Result:
         return sum(self.searches[search][index].stale_at_10 for index in indexes) / len(indexes)
 
 
-def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None = None) -> Result:
+def measure_recall(
+    question_set: QuestionSet, embedder: Embedder, writer: Writer | None = None
+) -> Result:
     """Run a night on a copy, as `slowwave eval` does, and the baselines on the original.
 
     writer: None for a night without a model.
     """
     start = time.monotonic()
-    with memory_file(asked.lines) as path:
-        trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
+    with memory_file(question_set.lines) as path:
+        trials = Trials(path, question_set.questions, embedder, NOW, kept_hits=LOOKED_AT)
         trial = trials.night(CycleOptions(), writer or BuiltInWriter())
         index = RecallIndex(read_recallable_of(path, (), embedder.name), embedder)
         plain = Baselines(index)
         searches = {VECTORS: plain.by_vectors, WORDS: plain.by_words, RANKS: plain.by_ranks}
         return Result(
-            name=asked.name,
+            name=question_set.name,
             questions=trials.questions,
             without_evidence=trials.without_evidence,
             memories_before=trials.before.memories,
@@ -144,7 +146,7 @@ def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None
                 BEFORE: trials.before.by_text,
                 RELEVANT: _relevant(trials),
                 BY_TEXT: trial.after.by_text,
-                **_by_keys(asked, trials, trial),
+                **_by_keys(question_set, trials, trial),
                 BY_LINEAGE: trial.after.by_lineage,
                 **{
                     name: plain.measure(trials.questions, search)
@@ -152,8 +154,8 @@ def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None
                 },
             },
             hints={
-                BEFORE: list(_hints(asked.gold, trials.before)),
-                AFTER: list(_hints(asked.gold, trial.after)),
+                BEFORE: list(_hints(question_set.gold, trials.before)),
+                AFTER: list(_hints(question_set.gold, trial.after)),
             },
             unanswered=sum(window.state != "applied" for window in trial.outcome.asked),
             seconds=time.monotonic() - start,
@@ -183,10 +185,10 @@ def combine(name: str, results: Sequence[Result]) -> Result:
     )
 
 
-def _hints(gold: Gold | None, found: SearchResults) -> Iterator[Hint]:
+def _hints(gold: Gold | None, results: SearchResults) -> Iterator[Hint]:
     """Yield the hints about the first hits of each question."""
-    sources = {hit.memory.id: hit.sources for hits in found.hits for hit in hits}
-    for hits in found.hits:
+    sources = {hit.memory.id: hit.sources for hits in results.hits for hit in hits}
+    for hits in results.hits:
         for hit in hits[:MANY]:
             if hit.rival is not None:
                 older = (hit.memory.id, *hit.sources)
@@ -206,16 +208,16 @@ def _relevant(trials: Trials) -> list[Measures]:
 
 def _silent(index: RecallIndex) -> float:
     questions = UNRELATED.read_text("utf-8").splitlines()
-    found = [search(index, SearchQuery(question), timestamp(NOW)) for question in questions]
-    return sum(not hits for hits in found) / len(questions)
+    all_hits = [search(index, SearchQuery(question), timestamp(NOW)) for question in questions]
+    return sum(not hits for hits in all_hits) / len(questions)
 
 
-def _by_keys(asked: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
+def _by_keys(question_set: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
     """Measure the hits after the night by the keys of the answers, if they are known.
 
     A derived memory counts as all of its sources if it has the keys of the answer.
     """
-    if not asked.keys:
+    if not question_set.keys:
         return {}
 
     def contained(keys: Sequence[str], hit: Hit) -> set[str]:
@@ -223,7 +225,7 @@ def _by_keys(asked: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list
 
     return {
         BY_KEYS: [
-            measure_hits(question, hits, partial(contained, asked.keys[question.id]))
+            measure_hits(question, hits, partial(contained, question_set.keys[question.id]))
             for question, hits in zip(trials.questions, trial.after.hits, strict=True)
         ]
     }

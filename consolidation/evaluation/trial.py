@@ -59,7 +59,7 @@ class Trials:
     def __init__(
         self,
         path: Path,
-        asked: Sequence[RecallQuestion],
+        questions: Sequence[RecallQuestion],
         embedder: Embedder,
         now: datetime,
         tenants: Sequence[str] = (),
@@ -86,21 +86,21 @@ class Trials:
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
             with open_reading(copy) as file:
-                source_texts = read_source_texts(file, sorted(_evidence(asked) - texts.keys()))
+                source_texts = read_source_texts(file, sorted(_evidence(questions) - texts.keys()))
             self._texts: Mapping[str, str] = texts | source_texts
             answerable = [
                 question.model_copy(update={"evidence_ids": self._known_evidence(question)})
-                for question in asked
+                for question in questions
                 if question.tenant is None or not tenants or question.tenant in tenants
             ]
             self.questions = [question for question in answerable if question.evidence_ids]
-            self.without_evidence = len(asked) - len(self.questions)
+            self.without_evidence = len(questions) - len(self.questions)
             # Evidence ids that are not in the file, or of other tenants.
-            self.unknown = len(_evidence(asked) - _evidence(self.questions))
-            if asked and not self.questions:
+            self.unknown = len(_evidence(questions) - _evidence(self.questions))
+            if questions and not self.questions:
                 raise QuestionsError(
                     f"No memory in {path} answers any of the questions: "
-                    f"the evidence of all {len(asked)} is missing.",
+                    f"the evidence of all {len(questions)} is missing.",
                     "Nothing was changed. Evidence is ids of memories: see 'slowwave list FILE'.",
                 )
             self.before = self._searched(index)

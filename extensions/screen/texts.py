@@ -95,7 +95,7 @@ def searchable_text(pending: PendingProposal) -> str:
 
 
 def _sources(pending: PendingProposal) -> list[Memory]:
-    by_time = sorted(pending.memories.values(), key=lambda found: (found.observed_at, found.id))
+    by_time = sorted(pending.memories.values(), key=lambda memory: (memory.observed_at, memory.id))
     return by_time[:_MAX_SOURCES]
 
 
@@ -156,12 +156,14 @@ def _split(
     readings: Sequence[Reading], known_readings: Sequence[Reading]
 ) -> tuple[list[str], list[str]]:
     """Return the values and negations that known readings have, and those that they lack."""
-    known = KnownValues(value for reading in known_readings for value in reading.values)
+    known_values = KnownValues(value for reading in known_readings for value in reading.values)
     negations = {word.casefold() for reading in known_readings for word in reading.negators}
-    found = {value.words: known.has(value) for reading in readings for value in reading.values} | {
+    values = (value for reading in readings for value in reading.values)
+    is_known = {value.words: known_values.has(value) for value in values} | {
         word: word.casefold() in negations for reading in readings for word in reading.negators
     }
-    return [word for word in found if found[word]], [word for word in found if not found[word]]
+    known_words = [words for words in is_known if is_known[words]]
+    return known_words, [words for words in is_known if not is_known[words]]
 
 
 def _read(text: str) -> Reading:
