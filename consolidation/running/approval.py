@@ -87,10 +87,11 @@ class Approval:
             try:
                 for batch in in_batches(checked):
                     with self.file.transaction():
-                        results += [
+                        decided = [
                             self._apply(run, result, names[result.proposal.tenant], changed_by)
                             for result in batch
                         ]
+                    results += decided
                     self.progress.stage("applying", len(results), len(checked))
             except StoreError as error:
                 if not any(result.state == "applied" for result in results):
@@ -100,9 +101,9 @@ class Approval:
                     replace(result, state="failed", why=error.message)
                     for result in checked[len(results) :]
                 ]
-            states = {result.state for result in results}
-            partial_or_failed: Verdict = "partial" if "applied" in states else "failed"
-            run.end(self.file, "done" if states == {"applied"} else partial_or_failed, report())
+            applied = sum(result.state == "applied" for result in results)
+            verdict: Verdict = "partial" if applied else "failed"
+            run.end(self.file, "done" if applied == len(results) else verdict, report())
         return ReviewResult(run.run_id, tuple(results))
 
     def _apply(
