@@ -72,7 +72,7 @@ class OwnGroup(WindowDialogue):
         """
         written = self._propose([stated], {})
         if not written.candidates:
-            yield OwnProposal(tuple(group.why for group in written.unproposed) or (_DECIDED,))
+            yield OwnProposal(tuple(why for _, why in written.unusable) or (_DECIDED,))
             return
         (group,) = written.candidates
         if not group.faults:
