@@ -119,7 +119,7 @@ class ProgramModel:
         answer = self._answer(call, output)
         if output.text is not None:
             return answer
-        call.waste(answer)
+        call.spend(answer)
         if output.failure is LimitReached:
             raise LimitReached("the budget has no room for another call")
         raise output.failure(f"{program.command}: {_shown(output.why)}")

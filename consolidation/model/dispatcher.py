@@ -1,7 +1,7 @@
 """Run calls concurrently, up to a maximum, in threads.
 
-The thread that completes a call makes the next one, so that no call waits for the results of
-another to be read, nor for a thread to start.
+The thread that completes a call starts the next one, so that no call waits for the results of
+another to be read.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Dispatcher:
         """Return the usage of calls that nobody collected; those in flight are estimated."""
         with self._lock:
             in_flight = [
-                Usage(pending.requests) + pending.wasted + pending.lost + pending.estimated
+                Usage(pending.requests) + pending.spent + pending.estimated
                 for pending in self._in_flight
                 if pending.requests
             ]
@@ -133,21 +133,17 @@ class Dispatcher:
                 return pending
         return None
 
-    def _call(self, first: PendingCall) -> None:
-        """Make calls one after another until none is queued."""
-        pending: PendingCall | None = first
-        while pending is not None:
-            outcome: Answer | BaseException
-            try:
-                outcome = self._ask(pending)
-            except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
-                outcome = error
-            with self._lock:
-                if pending in self._in_flight:  # otherwise it was abandoned
-                    self._complete(pending, outcome)
-                pending = self._next()
-                # A cheap call may leave room for more than one.
-                self._send()
+    def _call(self, pending: PendingCall) -> None:
+        """Make a call, and start those that it leaves room for."""
+        outcome: Answer | BaseException
+        try:
+            outcome = self._ask(pending)
+        except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
+            outcome = error
+        with self._lock:
+            if pending in self._in_flight:  # otherwise it was abandoned
+                self._complete(pending, outcome)
+            self._send()
 
     def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
         """Record a completed call. The caller holds the lock."""
@@ -163,7 +159,7 @@ class Dispatcher:
                 self.refused = str(outcome)
             else:
                 outcome = LimitReached(_REFUSED_BEFORE)
-        used = last + pending.wasted + pending.lost
+        used = last + pending.spent
         self._in_flight.remove(pending)
         self._completed.put(CompletedCall(pending.question, outcome, used))
 

@@ -16,7 +16,7 @@ from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
 from .known_models import key_variable
 from .litellm_client import (
     cost_of,
-    is_beyond_style,
+    is_about_style,
     is_transient,
     load_litellm,
     one_line,
@@ -25,7 +25,7 @@ from .litellm_client import (
     status_of,
     text_of,
     token_count_of,
-    was_sent,
+    unsent_to,
     why_not_json,
     why_unreadable,
     why_unusable,
@@ -136,43 +136,17 @@ class Endpoint:
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
     def ask(self, call: PendingCall) -> Answer:
-        """Ask, with retries. Raises `CallFailed`, and what `permit` raises."""
-        # The base of all of litellm's errors; the class of that name in litellm is not.
-        from openai import OpenAIError
+        """Ask, with retries, and with twice the limit if the answer is cut off.
 
-        try:
-            return self._whole_answer(call)
-        except OpenAIError as error:
-            raise self._problem_of(error, self._timeout(call)) from error
-
-    def _problem_of(self, error: Exception, timeout_s: float) -> Unanswered:
-        """Return what a request failed with. timeout_s: how long it was waited for."""
-        if isinstance(error, self._litellm.exceptions.Timeout):
-            if timeout_s < self._timeout_s:  # what a limit of time had left
-                return LimitReached(NOT_IN_TIME)
-            return CallFailed(f"the model did not answer within {timeout_s:g} seconds")
-        status = status_of(error)
-        if status is not None and 300 <= status < 400:
-            return ModelRefuses(
-                f"the server redirects (HTTP {status}), and redirects are not followed"
-            )
-        wait = retry_after(error) or 0
-        # Whether the other questions would only be refused, too.
-        refuses = refuses_all(error) or wait > MAX_WAIT_S
-        message = self._message_of(error)
-        if wait > MAX_WAIT_S:
-            message += f"; the server asks to wait for {wait:.0f} seconds"
-        return (ModelRefuses if refuses else CallFailed)(message)
-
-    def _whole_answer(self, call: PendingCall) -> Answer:
-        """Ask, and again with twice the limit if the answer is cut off."""
+        Raises `CallFailed`, and what `permit` raises.
+        """
         # Refused styles are not tried again for this call.
         styles = [self._style]
         for is_last in (False, True):
             answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
             if not is_cut_off:
                 return answer
-            call.waste(answer)
+            call.spend(answer)
             if not is_last:
                 call.raise_limit()
         raise CallFailed(
@@ -182,14 +156,16 @@ class Endpoint:
     def _retrying(self, call: PendingCall) -> tenacity.Retrying:
         import tenacity
 
-        errors = self._litellm.exceptions
         growing = tenacity.wait_exponential(multiplier=self.first_wait_s)
 
-        def is_worth_waiting(error: BaseException) -> bool:
-            return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
+        def is_worth_waiting(problem: BaseException) -> bool:
+            error = problem.__cause__
+            is_passing = error is not None and is_transient(error, self._litellm.exceptions)
+            return is_passing and (retry_after(error) or 0) <= MAX_WAIT_S
 
         def waiting(state: tenacity.RetryCallState) -> float:
-            requested = retry_after(state.outcome.exception() if state.outcome else None)
+            problem = state.outcome.exception() if state.outcome else None
+            requested = retry_after(problem and problem.__cause__)
             seconds = growing(state) if requested is None else requested
             # Do not wait beyond the deadline.
             return max(0.0, min(seconds, call.meter.seconds_left()))
@@ -205,13 +181,17 @@ class Endpoint:
         self, call: PendingCall, styles: list[RequestStyle]
     ) -> tuple[Answer, bool]:
         """Return an answer, and whether its end is missing; add each simpler style to `styles`."""
-        errors = self._litellm.exceptions
         while True:
             try:
                 answer = self._ask_once(call, styles[-1])
-            except (errors.BadRequestError, errors.InternalServerError) as error:
+            except CallFailed as problem:
+                error = problem.__cause__
                 simpler = styles[-1].simpler(str(error))
-                if simpler is None or is_beyond_style(error, errors):
+                if (
+                    error is None
+                    or simpler is None
+                    or not is_about_style(error, self._litellm.exceptions)
+                ):
                     raise
                 styles.append(simpler)
             else:
@@ -234,13 +214,12 @@ class Endpoint:
         )
         answer = Answer(self._clean(text), *tokens, self._cost(response, *tokens))
         if (why := why_unusable(choice, text)) is not None:
-            call.waste(answer)
+            call.spend(answer)
             raise CallFailed(self._clean(why))
         return answer, choice.finish_reason == "length" or breaks_off(answer.answer)
 
     def _response(self, call: PendingCall, style: RequestStyle) -> Any:
-        from openai import OpenAIError
-
+        """Return litellm's response. Raises `Unanswered` from litellm's error."""
         form = call.question.form
         timeout_s = self._timeout(call)
         try:
@@ -259,14 +238,32 @@ class Endpoint:
                 **self._window(call),
             )
         except Exception as error:  # a malformed response may break litellm in any way
-            unreadable = why_unreadable(error)
             # An error status costs nothing; without one the cost is unknown.
-            if unreadable is not None or ((status_of(error) or 0) < 300 and was_sent(error)):
+            is_free = (status_of(error) or 0) >= 300 or unsent_to(error) is not None
+            if not is_free or why_unreadable(error) is not None:
                 call.lose()
-            if isinstance(error, OpenAIError) and unreadable is None:
-                call.problem = self._problem_of(error, timeout_s)
-                raise
-            raise CallFailed(unreadable or self._message_of(error)) from error
+            call.problem = self._problem_of(error, timeout_s)
+            raise call.problem from error
+
+    def _problem_of(self, error: Exception, timeout_s: float) -> Unanswered:
+        """Return what a request failed with. timeout_s: how long it was waited for."""
+        if (unreadable := why_unreadable(error)) is not None:
+            return CallFailed(unreadable)
+        if isinstance(error, self._litellm.exceptions.Timeout):
+            if timeout_s < self._timeout_s:  # what a limit of time had left
+                return LimitReached(NOT_IN_TIME)
+            return CallFailed(f"the model did not answer within {timeout_s:g} seconds")
+        status = status_of(error)
+        if status is not None and 300 <= status < 400:
+            return ModelRefuses(
+                f"the server redirects (HTTP {status}), and redirects are not followed"
+            )
+        message, wait = self._message_of(error), retry_after(error) or 0
+        if wait > MAX_WAIT_S:
+            message += f"; the server asks to wait for {wait:.0f} seconds"
+        # Whether the other questions would only be refused, too.
+        refuses = refuses_all(error) or wait > MAX_WAIT_S
+        return (ModelRefuses if refuses else CallFailed)(message)
 
     def _window(self, call: PendingCall) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
@@ -299,8 +296,11 @@ class Endpoint:
         summary = text.partition("Traceback (most recent call last)")[0].strip()
         message = one_line(_NAMES_OF_ERRORS.sub("", summary)) or type(error).__name__
         status = status_of(error)
-        coded = message if status is None else f"HTTP {status}: {message}"
-        return f"the call to the model failed: {coded}"
+        if status is not None:
+            message = f"HTTP {status}: {message}"
+        if (address := unsent_to(error)) is not None:
+            message = f"{message.rstrip('.')}, at {self._clean(address)}"
+        return f"the call to the model failed: {message}"
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self.api_base)

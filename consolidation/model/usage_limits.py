@@ -90,14 +90,12 @@ class PendingCall:
         # Its maximum, which is reserved meanwhile.
         self.ceiling = Estimate(round(self.estimate.prompt * _MAX_GROWTH), max_tokens)
         self.requests = 0
-        # The usage of unusable answers, which were paid for.
-        self.wasted = Usage()
+        # The usage of unusable and lost answers; a lost one is estimated, at an unknown cost.
+        self.spent = Usage()
         # Why it was abandoned; None if it was not.
         self.abandoned: str | None = None
         # What its last request failed with, and its type; None if it did not fail.
         self.problem: Unanswered | None = None
-        # The estimated usage of requests whose answer was lost, at an unknown cost.
-        self.lost = Usage()
         # Ends a request in flight, if that is possible.
         self.stop: Callable[[], None] | None = None
         self._began = time.monotonic()
@@ -130,10 +128,10 @@ class PendingCall:
             return LimitReached(limit)
         return type(self.problem)(f"{self.problem}; {limit}")
 
-    def waste(self, answer: Answer) -> None:
+    def spend(self, answer: Answer) -> None:
         """Add the usage of an unusable answer, in any thread."""
         used = usage_of(answer)
-        self.wasted += used
+        self.spent += used
         self.meter.charge(used)
 
     def raise_limit(self) -> None:
@@ -146,8 +144,8 @@ class PendingCall:
 
     def lose(self) -> None:
         """Record a lost answer, which may be charged, in any thread."""
-        self.lost += self.estimated
-        self.meter.lose(self.estimate)
+        self.spent += self.estimated
+        self.meter.charge(self.meter.priced(self.estimate))
 
     def abandon(self, why: str) -> None:
         """Permit no further request, and end the one in flight, in any thread."""
@@ -207,11 +205,6 @@ class UsageMeter:
                 raise LimitReached(reached)
             self._calls += 1
 
-    def lose(self, estimate: Estimate) -> None:
-        """Count a lost answer with its estimate."""
-        price = self._price(estimate.prompt, estimate.answer)
-        self.charge(Usage(0, 0, estimate.prompt, estimate.answer, price))
-
     def charge(self, used: Usage) -> None:
         """Count the usage of an answer whose call continues."""
         with self._lock:
@@ -224,6 +217,10 @@ class UsageMeter:
             self._used += used
             # A recorded answer took no request.
             self._calls -= not pending.requests
+
+    def priced(self, size: Estimate) -> Usage:
+        """Return the usage of a request, with its price."""
+        return Usage(0, 0, size.prompt, size.answer, self._price(size.prompt, size.answer))
 
     def seconds_left(self) -> float:
         """Return the seconds left to send requests; infinite without a limit."""
@@ -277,9 +274,7 @@ class UsageMeter:
 
     def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Portion:
         """Return the usage with `calls` more, and reservations."""
-        used = self._used
-        for size in reserved:
-            used += Usage(0, 0, size.prompt, size.answer, self._price(size.prompt, size.answer))
+        used = sum(map(self.priced, reserved), start=self._used)
         tokens = used.prompt_tokens + used.completion_tokens
         return Portion(self._calls + calls, tokens, used.cost_usd)
 

@@ -475,7 +475,7 @@ def test_a_blank_key_counts_as_missing(agent: Agent, monkeypatch: pytest.MonkeyP
 
 
 _LOADING = """
-import socket, sys
+import socket
 from slowwave.consolidation.model.litellm_client import load_litellm
 
 hosts = []
@@ -484,21 +484,11 @@ def look_up(host, *rest, **options):
     raise OSError("offline")
 socket.getaddrinfo = look_up
 
-class Interrupt:
-    def find_spec(self, name, *_):
-        if name == "litellm.router":
-            sys.meta_path.remove(self)
-            raise KeyboardInterrupt
-
-sys.meta_path.insert(0, Interrupt())
-try:
-    load_litellm()
-except KeyboardInterrupt:
-    load_litellm()
-    print("loaded", *hosts)
+load_litellm()
+print("loaded", *hosts)
 """
 
 
-def test_litellm_is_loaded_without_a_price_list_and_again_after_an_interruption() -> None:
+def test_litellm_is_loaded_without_a_price_list() -> None:
     variables = {name: value for name, value in os.environ.items() if "LITELLM" not in name}
     in_a_process(sys.executable, "-c", _LOADING, env=variables).ends(0).says("loaded\n")
