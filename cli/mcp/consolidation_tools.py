@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from threading import Event, Thread
 from typing import Annotated, Any
 
-import anyio
-from anyio import from_thread
-from anyio.lowlevel import current_token
-from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
@@ -27,15 +18,14 @@ from slowwave.cli.views.questions import (
     open_questions_as_json,
 )
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.agent.proposing import SecondReading
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
-from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
 from .answers import GivenAnswer, shown_proposal, suspicious
+from .call_progress import PROGRESS
 
 ProposalId = Annotated[
     str,
@@ -44,10 +34,6 @@ ProposalId = Annotated[
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
-# How often a client gets a report: many give up after a minute of silence.
-_INTERVAL_S = 2.0
-# What is raised if the client is gone.
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, CancelledError, RuntimeError)
 # The number of proposals of a night that are shown with their texts.
 _FIRST = 10
 
@@ -63,7 +49,6 @@ class ConsolidationTools:
 
     def consolidate_pending(
         self,
-        context: Context,
         survey: Annotated[
             bool,
             Field(description="Compare all memories now; with very many, this takes a minute."),
@@ -83,8 +68,7 @@ class ConsolidationTools:
         pending = [] if survey else self._memory.waiting()
         if pending:
             return {"surveyed": False} | self._page(list(map(view_pending, pending)), limit, offset)
-        with reported_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run=True, progress=progress)
+        outcome = self._memory.consolidate(dry_run=True, progress=PROGRESS.get())
         windows = outcome.plan.undecided
         views = read_views(self._file, ids_in(window.sources for window in windows[:limit]))
         undecided = [
@@ -104,7 +88,6 @@ class ConsolidationTools:
 
     def consolidate_run(
         self,
-        context: Context,
         dry_run: Annotated[bool, Field(description="Show the changes, and make none.")] = False,
         limit: Limit = 50,
     ) -> dict[str, Any]:
@@ -119,25 +102,22 @@ class ConsolidationTools:
         parts that are queued for a model; conversations has the outcome.
         """
         writer = self._writer_of()
-        with reported_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run, writer, progress)
+        outcome = self._memory.consolidate(dry_run, writer, PROGRESS.get())
         usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
         return self._outcome(outcome, limit) | {"model": usage}
 
-    def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
+    def consolidate_apply(self, proposal_id: ProposalId) -> dict[str, Any]:
         """Apply one proposal of consolidate_pending.
 
         It is stale if its memories have changed since. Before protected memories are replaced, a
         client that can ask a person does so.
         """
-        with reported_progress(context) as progress:
-            decided = self._memory.apply(proposal_id, progress)
+        decided = self._memory.apply(proposal_id, PROGRESS.get())
         proposals = list(map(view_result, decided.results))
         return {"run": decided.run_id} | self._page(proposals)
 
     def consolidate_propose(
         self,
-        context: Context,
         ids: Annotated[list[str], Field(min_length=2, description="The ids of the memories.")],
         text: Annotated[str, Field(min_length=1, description="The text that replaces them.")],
         operation: Annotated[
@@ -164,9 +144,8 @@ class ConsolidationTools:
         fault either, the proposal is pending, and consolidate_apply applies it.
         """
         group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
-        answer = None if check is None else SecondReading(check.id, check.text)
-        with reported_progress(context) as progress:
-            proposed = self._memory.propose(group, answer, progress)
+        answer = None if check is None else {check.id: check.text}
+        proposed = self._memory.propose(group, answer, PROGRESS.get())
         results = [] if proposed.result is None else [view_result(proposed.result)]
         return {
             "faults": proposed.faults,
@@ -177,7 +156,6 @@ class ConsolidationTools:
 
     def consolidation_questions(
         self,
-        context: Context,
         limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Return questions that only a model can decide; you can be that model.
@@ -189,13 +167,11 @@ class ConsolidationTools:
         a fresh context that sees nothing but its messages, such as a subagent, never where the text
         was written. open: the number of open questions. Read-only.
         """
-        with reported_progress(context) as progress:
-            questions = self._memory.questions(progress)
+        questions = self._memory.questions(PROGRESS.get())
         return open_questions_as_json(questions, limit)
 
     def consolidation_answer(
         self,
-        context: Context,
         answers: Annotated[
             list[GivenAnswer], Field(description="Answers to consolidation_questions.")
         ],
@@ -213,8 +189,7 @@ class ConsolidationTools:
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}
-        with reported_progress(context) as progress:
-            given = self._memory.answer(texts, review, progress)
+        given = self._memory.answer(texts, review, PROGRESS.get())
         outcome = given.outcome
         return {
             **given_as_json(given, limit),
@@ -223,13 +198,11 @@ class ConsolidationTools:
 
     def consolidate_decline(
         self,
-        context: Context,
         proposal_id: ProposalId,
         reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
     ) -> dict[str, Any]:
         """Decline one proposal of consolidate_pending: no later run proposes it again."""
-        with reported_progress(context) as progress:
-            run_id = self._memory.decline(proposal_id, reason, progress)
+        run_id = self._memory.decline(proposal_id, reason, PROGRESS.get())
         return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
     def _outcome(self, outcome: Outcome, limit: int, offset: int = 0) -> dict[str, Any]:
@@ -267,46 +240,3 @@ class ConsolidationTools:
             "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
             "tries_to_command": suspicious(texts),
         }
-
-
-@contextmanager
-def reported_progress(context: Context) -> Iterator[Progress]:
-    """Provide a `Progress`, and report it to the client while the block runs.
-
-    The block runs in a thread that anyio started, as tools do. A client that has not asked for
-    progress gets none.
-    """
-    latest = _Latest()
-    ended = Event()
-    token = from_thread.run_sync(current_token)
-
-    def report() -> None:
-        began = time.monotonic()
-        while True:
-            # The protocol wants a number that rises: the seconds.
-            seconds = round(time.monotonic() - began, 3)
-            try:
-                from_thread.run(context.report_progress, seconds, None, latest.words, token=token)
-            except _GONE:
-                return
-            if ended.wait(_INTERVAL_S):
-                return
-
-    reporter = Thread(target=report, daemon=True)
-    reporter.start()
-    try:
-        yield latest
-    finally:
-        ended.set()
-        reporter.join()
-
-
-class _Latest(Progress):
-    """Keeps the latest stage in words."""
-
-    def __init__(self) -> None:
-        self.words = "reading the file"
-
-    def stage(self, name: str, done: int, total: int) -> None:
-        """Set how far a stage is."""
-        self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]
