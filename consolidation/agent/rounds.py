@@ -134,39 +134,35 @@ class AgentRound:
         if by_whole_id != answers:
             answers = by_whole_id
             open_questions, writer = self._look(answers)
-        new_ids: set[str] = set()
-        while writer.used:
-            # Another agent may have answered meanwhile; then it is looked at again.
-            if self._keep(writer.used):
-                new_ids |= writer.used.keys()
-                break
-            open_questions, writer = self._look(answers)
+        kept = self._keep(writer.used)
+        if len(kept) < len(writer.used):  # another agent answered meanwhile
+            open_questions = self.questions()
+        others = [key for key in answers if key not in kept and key not in writer.faults]
         with open_any_version(self.path) as file:
-            left_over = answers.keys() - new_ids - writer.faults.keys()
-            old_ids = {key for key in left_over if read_answer(file, key) is not None}
-        stale = answers.keys() - new_ids - old_ids - writer.faults.keys()
+            known = [key for key in others if read_answer(file, key) is not None]
+        stale = [key for key in others if key not in known]
         outcome, reading = None, None
-        is_complete = not open_questions.questions and bool(new_ids or old_ids or not answers)
+        is_complete = not open_questions.questions and bool(kept or known or not answers)
         if is_complete and open_questions.about_conversations:
             with self._locking(), maintenance_lock(self.path):
                 preflight = Preflight(self.path, self.options.keep_backups, self.now)
                 inputs = self._inputs(AgentWriter())
                 reading = read_queued_parts(inputs, preflight, self.interruption)
             open_questions = self.questions()
-        if (
-            is_complete
-            and not open_questions.questions
-            and (reading is None or not reading.interrupted)
-        ):
+            is_complete = not open_questions.questions and not reading.interrupted
+        if is_complete:
             with self._locking():
-                outcome = self._run(self.path, AgentWriter(), dry_run=False)
+                outcome = self._run(AgentWriter(), dry_run=False)
             if not outcome.interrupted:
                 open_questions = self.questions()
-        kept_ids, known_ids, stale_ids = (
-            tuple(key for key in answers if key in group) for group in (new_ids, old_ids, stale)
-        )
         return GivenAnswers(
-            kept_ids, known_ids, stale_ids, writer.faults, open_questions, outcome, reading
+            kept=tuple(key for key in answers if key in kept),
+            known=tuple(known),
+            stale=tuple(stale),
+            faults=writer.faults,
+            left=open_questions,
+            outcome=outcome,
+            read=reading,
         )
 
     def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
@@ -176,7 +172,7 @@ class AgentRound:
         if parts:
             opened = tuple(writer.open)
             return OpenQuestions(opened, parts, parts - len(opened), True), writer
-        outcome = self._run(self.path, writer, dry_run=True)
+        outcome = self._run(writer, dry_run=True)
         windows = len(outcome.asked)
         answered = windows - len(writer.open)
         by_tenant = Counter(asked.window.tenant for asked in outcome.asked)
@@ -189,8 +185,9 @@ class AgentRound:
     def _rehearse(self, writer: AgentWriter) -> None:
         """Run the night on a copy, to find the questions of its second plan."""
         with copied_to_try(self.path) as copy:
+            rehearsal = replace(self, path=copy, options=replace(self.options, keep_backups=None))
             self.interruption.open()
-            outcome = self._run(copy, writer, dry_run=False)
+            outcome = rehearsal._run(writer, dry_run=False)
             self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly
@@ -210,13 +207,10 @@ class AgentRound:
         finally:
             self.interruption.close()
 
-    def _run(self, path: Path, writer: AgentWriter, dry_run: bool) -> Outcome:
-        options = replace(self.options, consolidate=True, ask=dry_run)
-        if path != self.path:
-            options = replace(options, keep_backups=None)
+    def _run(self, writer: AgentWriter, dry_run: bool) -> Outcome:
         return run_cycle(
-            path,
-            options,
+            self.path,
+            replace(self.options, consolidate=True, ask=dry_run),
             self.embedder,
             writer,
             self.now,
@@ -225,18 +219,20 @@ class AgentRound:
             self.interruption,
         )
 
-    def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> bool:
-        """Keep all answers, or none if another agent has answered one of the questions."""
-        rows = [(key, AGENT, Answer(text, 0, 0, 0.0)) for key, (_, text) in used.items()]
+    def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> set[str]:
+        """Keep answers to questions that no other agent has answered, and return their ids."""
+        if not used:
+            return set()
         with open_writing(self.path) as file:
             refuse_damaged(file)
             with file.transaction():
-                for key, (question, _) in used.items():
-                    answer = read_answer(file, key)
-                    if answer is not None and question.is_answered_by(answer.answer):
-                        return False
+                rows = []
+                for key, (question, text) in used.items():
+                    known = read_answer(file, key)
+                    if known is None or not question.is_answered_by(known.answer):
+                        rows.append((key, AGENT, Answer(text, 0, 0, 0.0)))
                 write_answers(file, rows, timestamp(self.now))
-        return True
+        return {key for key, *_ in rows}
 
 
 def _with_whole_ids(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -34,8 +34,8 @@ class FunctionModel:
 
     function: AnswersMessages
     # A function may not be thread-safe.
-    concurrency: int = field(default=1, init=False)
-    answered_as: str | None = field(default=None, init=False)
+    concurrency: ClassVar = 1
+    answered_as: ClassVar = None
 
     @property
     def model(self) -> str:
@@ -73,14 +73,14 @@ class FunctionModel:
 def model_of(model: ModelLike, api_base: str | None = None) -> Model:
     """Return the model that is meant. Raises `ModelError` for anything else.
 
-    model: litellm's name, or that of a program (`cli:claude`), or a function.
+    model: litellm's name, or that of a program (`cli:claude`), or a function, or a `Model`.
     """
     if isinstance(model, str):
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
-    if isinstance(model, Endpoint | ProgramModel | FunctionModel):
-        return model
     if callable(model):
         return FunctionModel(model)
+    if hasattr(model, "ask"):
+        return model
     raise ModelError(
         f"An object of type {type(model).__name__} is not a model.",
         "Pass a name, or a function of messages and a schema.",
@@ -98,11 +98,11 @@ def chosen_writer(
         return writer or BuiltInWriter()
     if model is None or writer is not None:
         raise ModelError("Pass a model, perhaps with a checker, or a writer.")
-    writing = model_of(model)
-    checked_by: Model | Literal["same", "none"] = "same"
-    if checker == "none":
-        checked_by = "none"
-    elif checker is not None and checker != model:
-        checked_by = model_of(checker)
-    models = [model for model in (writing, checked_by) if not isinstance(model, str)]
-    return ModelWriter(writing, min(model.concurrency for model in models), checker=checked_by)
+    models = [model_of(model)]
+    if checker is not None and checker != "none" and checker != model:
+        models.append(model_of(checker))
+    return ModelWriter(
+        models[0],
+        min(each.concurrency for each in models),
+        checker="none" if checker == "none" else models[-1],
+    )
