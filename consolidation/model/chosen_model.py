@@ -20,7 +20,7 @@ from .litellm_client import one_line
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
 from .unanswered import CallFailed
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 # Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
 AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
@@ -53,7 +53,7 @@ class FunctionModel:
         """Return itself."""
         return self
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         """Call the function. Raises `CallFailed`, and what `permit` raises."""
         call.permit()
         try:

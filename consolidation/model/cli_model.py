@@ -30,7 +30,7 @@ from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
 from .interface import Terms, limit_with_reasoning
 from .litellm_client import MAX_ANSWER_BYTES, cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 PREFIX = "cli:"
 # A program starts, and its model thinks.
@@ -100,7 +100,7 @@ class ProgramModel:
         cost, assumed = map(sum, zip(*self._costs, strict=True)) if self._costs else (1.0, 1.0)
         return _assumed_price(prompt_tokens, answer_tokens) * cost / assumed
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         """Run the program. Raises `CallFailed`, and what `permit` raises.
 
         It is not run again for the same question: it retries by itself.
@@ -124,7 +124,7 @@ class ProgramModel:
             raise LimitReached("the budget has no room for another call")
         raise output.failure(f"{program.command}: {_shown(output.why)}")
 
-    def _run(self, call: PendingCall, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, call: Call, folder: Path) -> subprocess.CompletedProcess[bytes]:
         """Run the program to its end, in an empty folder within `folder`."""
         program, path, model_name = self._parts
         work = folder / "empty"
@@ -162,7 +162,7 @@ class ProgramModel:
             stderr.seek(-min(stderr.seek(0, os.SEEK_END), _MAX_ERROR_BYTES), os.SEEK_END)
             return subprocess.CompletedProcess(child.args, code, stdout.read(), stderr.read())
 
-    def _answer(self, call: PendingCall, output: ProgramAnswer) -> Answer:
+    def _answer(self, call: Call, output: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
         text = without_secrets(replace_half_pairs(output.text or ""))

@@ -11,7 +11,7 @@ from typing import Protocol
 from slowwave.store.model_answers import Answer
 
 from . import prompts
-from .usage_limits import PendingCall, Price
+from .usage_limits import Call, Price
 
 # Reasoning tokens come before the answer and are charged. OpenAI advises to reserve 25,000; the
 # questions here are a page long.
@@ -80,8 +80,8 @@ class Model(Protocol):
     def open(self) -> Model:
         """Return itself, ready to be asked. Raises `ModelError` if it cannot be asked."""
 
-    def ask(self, call: PendingCall) -> Answer:
-        """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
+    def ask(self, call: Call) -> Answer:
+        """Ask a call's question. Raises `CallFailed`, and what `Call.permit` raises."""
 
 
 def strictest(models: Sequence[Model]) -> Terms:

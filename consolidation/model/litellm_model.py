@@ -31,7 +31,7 @@ from .litellm_client import (
     why_unusable,
 )
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 if TYPE_CHECKING:
     import tenacity
@@ -135,7 +135,7 @@ class Endpoint:
     def _limit(self, answer_tokens: int) -> int:
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         """Ask, with retries, and with twice the limit if the answer is cut off.
 
         Raises `CallFailed`, and what `permit` raises.
@@ -153,7 +153,7 @@ class Endpoint:
             f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
         )
 
-    def _retrying(self, call: PendingCall) -> tenacity.Retrying:
+    def _retrying(self, call: Call) -> tenacity.Retrying:
         import tenacity
 
         growing = tenacity.wait_exponential(multiplier=self.first_wait_s)
@@ -177,9 +177,7 @@ class Endpoint:
             reraise=True,
         )
 
-    def _ask_in_any_style(
-        self, call: PendingCall, styles: list[RequestStyle]
-    ) -> tuple[Answer, bool]:
+    def _ask_in_any_style(self, call: Call, styles: list[RequestStyle]) -> tuple[Answer, bool]:
         """Return an answer, and whether its end is missing; add each simpler style to `styles`."""
         while True:
             try:
@@ -198,7 +196,7 @@ class Endpoint:
                 self._style = styles[-1]
                 return answer
 
-    def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
+    def _ask_once(self, call: Call, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
         if not response.choices:
@@ -218,7 +216,7 @@ class Endpoint:
             raise CallFailed(self._clean(why))
         return answer, choice.finish_reason == "length" or breaks_off(answer.answer)
 
-    def _response(self, call: PendingCall, style: RequestStyle) -> Any:
+    def _response(self, call: Call, style: RequestStyle) -> Any:
         """Return litellm's response. Raises `Unanswered` from litellm's error."""
         form = call.question.form
         timeout_s = self._timeout(call)
@@ -265,13 +263,13 @@ class Endpoint:
         refuses = refuses_all(error) or wait > MAX_WAIT_S
         return (ModelRefuses if refuses else CallFailed)(message)
 
-    def _window(self, call: PendingCall) -> dict[str, int]:
+    def _window(self, call: Call) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
         if not self.model.startswith(("ollama/", "ollama_chat/")):
             return {}
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
-    def _timeout(self, call: PendingCall) -> float:
+    def _timeout(self, call: Call) -> float:
         return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, call.meter.seconds_left()))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:

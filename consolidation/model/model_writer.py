@@ -12,14 +12,14 @@ from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
-from slowwave.store.model_answers import Answer
+from slowwave.store.model_answers import Answer, KeptAnswer
 
-from .dispatcher import CompletedCall, Dispatcher
+from .dispatcher import Dispatcher
 from .interface import Model, Models, strictest
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
-from .usage_limits import BudgetOwner, PendingCall, UsageLimits, UsageMeter
+from .usage_limits import BudgetOwner, Call, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
@@ -88,7 +88,7 @@ class ModelWriter(Writer):
                 return f"{name} ({model.answered_as})"
         return name
 
-    def _ask(self, call: PendingCall) -> Answer:
+    def _ask(self, call: Call) -> Answer:
         """Return the recorded answer, or that of the model that the question is for."""
         is_check = call.question.kind == "check"
         model = self._asked[-1 if is_check else 0] if self._asked else None
@@ -193,13 +193,13 @@ class _Session(Generic[Made]):
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
-        completed = list(map(self._masked, self._dispatcher.completed(seconds)))
-        readable = [
-            (call.question.id, call.question.model, call.outcome)
-            for call in completed
-            if isinstance(call.outcome, Answer)
-            and call.question.is_answered_by(call.outcome.answer)
-        ]
+        completed = list(self._dispatcher.completed(seconds))
+        readable: list[KeptAnswer] = []
+        for call in completed:
+            if isinstance(call.outcome, Answer):
+                call.outcome = self._masked(call.question, call.outcome)
+                if call.question.is_answered_by(call.outcome.answer):
+                    readable.append((call.question.id, call.question.model, call.outcome))
         if readable and self._answers is not None:
             self._answers.keep(readable)
         for call in completed:
@@ -209,9 +209,8 @@ class _Session(Generic[Made]):
             dialogue = self._asking.pop(call.question)
             self._replied.append((dialogue, Reply(outcome, call.used)))
 
-    def _masked(self, call: CompletedCall) -> CompletedCall:
-        """Return a call whose answer has no secrets that the question did not show."""
-        if self._answers is None or not isinstance(call.outcome, Answer):
-            return call
-        answer = self._answers.masked(call.outcome.answer, call.question.messages)
-        return replace(call, outcome=replace(call.outcome, answer=answer))
+    def _masked(self, question: Question[Any], answer: Answer) -> Answer:
+        """Return an answer without secrets that the question did not show."""
+        if self._answers is None:
+            return answer
+        return replace(answer, answer=self._answers.masked(answer.answer, question.messages))

@@ -15,7 +15,7 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.chosen_model import model_of
 from slowwave.consolidation.model.model_writer import ModelWriter
-from slowwave.consolidation.model.usage_limits import PendingCall
+from slowwave.consolidation.model.usage_limits import Call
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.model_answers import Answer
 
@@ -109,7 +109,7 @@ def test_any_object_that_answers_calls_is_a_model(memory: AgentMemory) -> None:
         def open(self) -> Counting:
             return self
 
-        def ask(self, call: PendingCall) -> Answer:
+        def ask(self, call: Call) -> Answer:
             self.calls += 1
             return model_of(honestly).ask(call)
 
