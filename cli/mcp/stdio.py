@@ -8,10 +8,20 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import mcp_types
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
-from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
-from pydantic import ValidationError
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
+from pydantic import TypeAdapter, ValidationError, model_validator
 
 _NOT_JSON = "The line is not JSON, or it is nested too deeply."
 _NOT_A_MESSAGE = (
@@ -22,9 +32,27 @@ _NOT_A_MESSAGE = (
 _NOT_UNICODE = "A text of the message is not valid Unicode: it has half of a surrogate pair."
 
 
+class _Notification(JSONRPCNotification):
+    """A message without an id. The package ignores an id that is wrong, and so sends no answer."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_id(cls, message: Any) -> Any:
+        if isinstance(message, dict) and "id" in message:
+            raise ValueError("the id is not a string or an integer")
+        return message
+
+
+MESSAGES: TypeAdapter[JSONRPCMessage] = TypeAdapter(
+    JSONRPCRequest | _Notification | JSONRPCResponse | JSONRPCError
+)
+
+
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
     """Provide the streams of stdin and stdout; lines that are not messages get errors."""
+    # The package has no setting for it.
+    mcp_types.jsonrpc_message_adapter = MESSAGES
     sending, receiving = anyio.create_memory_object_stream[Any](0)
 
     async def forward(reads: Any, writes: Any) -> None:

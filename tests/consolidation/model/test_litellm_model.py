@@ -61,6 +61,8 @@ FAILURES: dict[str, tuple[Reply, int, str]] = {
     "server error": (refuses(500), ATTEMPTS, "HTTP 500"),
     "connection closed": (HANGS_UP, ATTEMPTS, "Connection error"),
     "web page": (Reply("<html>login</html>"), ATTEMPTS, "answer is not JSON"),
+    "no body": (Reply(""), ATTEMPTS, "the server's answer is empty"),
+    "a bad gateway": (Reply("<html>502</html>", 502), ATTEMPTS, "HTTP 502"),
     "silent": (SILENT, ATTEMPTS, "the model did not answer within 0.2 seconds"),
     "no choices": (Reply({"choices": [], "usage": {}}), 1, "sent no answer"),
     "a retry-after that is no time": (refuses(503, retry_after="soon"), ATTEMPTS, "HTTP 503"),
