@@ -15,7 +15,7 @@ from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .cli_model import PREFIX, ProgramModel
-from .interface import Model, Terms
+from .interface import Model
 from .litellm_client import one_line
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
@@ -36,6 +36,8 @@ class FunctionModel:
     # A function may not be thread-safe.
     concurrency: ClassVar = 1
     answered_as: ClassVar = None
+    # It cannot be stopped.
+    patience_s: ClassVar = math.inf
 
     @property
     def model(self) -> str:
@@ -44,10 +46,12 @@ class FunctionModel:
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         return f"python:{name}"
 
-    @property
-    def terms(self) -> Terms:
-        """No price, and no limit: a function cannot be stopped."""
-        return Terms(lambda prompt, answer: None, lambda tokens: tokens, math.inf)
+    def price(self, prompt_tokens: int, answer_tokens: int) -> None:
+        """Return None: it is unknown."""
+
+    def limit(self, answer_tokens: int) -> int:
+        """Return the length itself."""
+        return answer_tokens
 
     def open(self) -> FunctionModel:
         """Return itself."""

@@ -27,7 +27,7 @@ from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
-from .interface import Terms, limit_with_reasoning
+from .interface import limit_with_reasoning
 from .litellm_client import MAX_ANSWER_BYTES, cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
 from .usage_limits import Call
@@ -90,11 +90,16 @@ class ProgramModel:
         return self
 
     @property
-    def terms(self) -> Terms:
-        """The price, from the answers so far if they name one, and the limits."""
-        return Terms(self._price, limit_with_reasoning, self.timeout_s + _OVERHEAD_S)
+    def patience_s(self) -> float:
+        """The longest that a call may take, in seconds."""
+        return self.timeout_s + _OVERHEAD_S
 
-    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+    def limit(self, answer_tokens: int) -> int:
+        """Return the token limit, reasoning included, for an answer of a length."""
+        return limit_with_reasoning(answer_tokens)
+
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return what a call costs in USD, by the answers so far, if they name a cost."""
         if not self._parts[0].tells_cost:
             return None
         cost, assumed = map(sum, zip(*self._costs, strict=True)) if self._costs else (1.0, 1.0)

@@ -18,7 +18,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.model_answers import Answer
 
-from .interface import Terms
+from .interface import Model
 from .question import Question
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
 from .usage_limits import Call, UsageMeter
@@ -33,13 +33,16 @@ class Dispatcher:
     def __init__(
         self,
         ask: Callable[[Call], Answer],
-        terms: Terms,
+        model_of: Callable[[Question[Any]], Model | None],
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
-        """Take what asks a model, its terms, and the maximum number of calls in flight."""
+        """Take what asks, and the maximum number of calls in flight.
+
+        model_of: returns the model that a question is for; None if a recording answers.
+        """
         self._ask = ask
-        self._terms = terms
+        self._model_of = model_of
         self._meter = meter
         self._max_calls = max_calls
         self._lock = Lock()
@@ -102,7 +105,8 @@ class Dispatcher:
         """Start as many calls as are allowed. The caller holds the lock."""
         while self._queue and len(self._in_flight) < self._max_calls and not self._closed:
             question = self._queue[0]
-            call = Call(self._meter, question, self._terms.limit(question.max_tokens))
+            model, max_tokens = self._model_of(question), question.max_tokens
+            call = Call(self._meter, question, model.limit(max_tokens) if model else max_tokens)
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
@@ -147,7 +151,7 @@ class Dispatcher:
         if out_of_time is not None:
             call.problem = call.problem or LimitReached(NOT_IN_TIME)
             return call.ended_by(out_of_time)
-        patience_s = self._terms.patience_s
-        if call.seconds > patience_s:
-            return CallFailed(f"the model did not answer within {patience_s:g} seconds")
-        return None
+        model = self._model_of(call.question)
+        if model is None or call.seconds <= model.patience_s:
+            return None
+        return CallFailed(f"the model did not answer within {model.patience_s:g} seconds")

@@ -12,7 +12,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, breaks_off, response_format
-from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .interface import REASONING_FACTOR, limit_with_reasoning
 from .known_models import key_variable
 from .litellm_client import (
     cost_of,
@@ -108,18 +108,17 @@ class Endpoint:
         self._litellm = litellm
         # Looked up once: that there is no price takes as long as a price.
         self._has_price = True
-        self._has_price = self._price(1, 1) is not None
+        self._has_price = self.price(1, 1) is not None
         return self
 
     @property
-    def terms(self) -> Terms:
-        """The prices that litellm knows, if any, and the limits."""
-        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
-        # A server may send a byte at a time.
-        patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
-        return Terms(self._price, self._limit, patience_s)
+    def patience_s(self) -> float:
+        """The longest that a call may take, in seconds; a server may send a byte at a time."""
+        waiting: float = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
+        return ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
 
-    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return what a call costs in USD; None if litellm does not know it."""
         if not self._has_price:
             return None
         try:
@@ -132,7 +131,8 @@ class Endpoint:
             return None
         return float(prompt + answer)
 
-    def _limit(self, answer_tokens: int) -> int:
+    def limit(self, answer_tokens: int) -> int:
+        """Return the token limit, reasoning included, for an answer of a length."""
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
     def ask(self, call: Call) -> Answer:
@@ -277,7 +277,7 @@ class Endpoint:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        price = self._price(prompt_tokens, answer_tokens)
+        price = self.price(prompt_tokens, answer_tokens)
         if price is not None:
             return price
         try:

@@ -47,7 +47,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def why_failed(model: str, base: str) -> str:
     """Ask a question and return why there was no answer."""
     opened = Endpoint(model, base, first_wait_s=0.001).open()
-    meter = UsageMeter(UsageLimits(), opened.terms.price)
+    meter = UsageMeter(UsageLimits(), opened.price)
     messages = [{"role": "user", "content": "What is old?"}]
     question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:

@@ -366,7 +366,7 @@ def test_a_redirect_is_reported_and_not_followed(model: str, status: int) -> Non
         with recorder(lambda _: Response(status, "", to)) as server:
             endpoint = Endpoint(model, server.address + PROVIDERS[model], first_wait_s=0.001)
             opened = endpoint.open()
-            meter = UsageMeter(UsageLimits(), opened.terms.price)
+            meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):

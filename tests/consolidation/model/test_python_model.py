@@ -104,7 +104,7 @@ def test_any_object_that_answers_calls_is_a_model(memory: AgentMemory) -> None:
         """A model that is no subclass of ours."""
 
         model, concurrency, answered_as, calls = "mine", 1, "mine-2", 0
-        terms = model_of(honestly).terms
+        price, limit, patience_s = model_of(honestly).price, model_of(honestly).limit, 60.0
 
         def open(self) -> Counting:
             return self
