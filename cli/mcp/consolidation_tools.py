@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import anyio
 from pydantic import Field
 
+from slowwave.cli.terminal.progress_bars import STAGES
 from slowwave.cli.views.asked import queued_parts_as_json
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import ProposalView, view_pending, view_result
@@ -20,12 +25,12 @@ from slowwave.cli.views.questions import (
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
 from .answers import GivenAnswer, shown_proposal, suspicious
-from .call_progress import PROGRESS
 
 ProposalId = Annotated[
     str,
@@ -34,6 +39,11 @@ ProposalId = Annotated[
 Limit = Annotated[int, Field(ge=1, le=1_000, description="Maximum proposals.")]
 MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions.")]
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
+# How often a client gets a report: many give up after a minute of silence.
+_INTERVAL_S = 2.0
+# That of the call in whose thread a tool runs.
+PROGRESS: ContextVar[Progress | None] = ContextVar("PROGRESS", default=None)
+
 # The number of proposals of a night that are shown with their texts.
 _FIRST = 10
 
@@ -240,3 +250,32 @@ class ConsolidationTools:
             "proposals": [shown_proposal(replace(view, memories=memories)) for view in shown],
             "tries_to_command": suspicious(texts),
         }
+
+
+class _LatestStage(Progress):
+    words = "reading the file"
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        """Set how far a stage is."""
+        self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]
+
+
+@asynccontextmanager
+async def reported_progress(context: Any) -> AsyncIterator[None]:
+    """Report `PROGRESS` to the client of a call while the block runs, if it asks for that."""
+    latest = _LatestStage()
+    PROGRESS.set(latest)
+
+    async def report() -> None:
+        began = time.monotonic()
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
+            while True:
+                # The protocol wants a number that rises: the seconds.
+                seconds = round(time.monotonic() - began, 3)
+                await context.report_progress(seconds, None, latest.words)
+                await anyio.sleep(_INTERVAL_S)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report)
+        yield
+        tasks.cancel_scope.cancel()

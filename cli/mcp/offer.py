@@ -24,11 +24,10 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import SlowwaveError, StoreError
 
-from .call_progress import reported_progress
-from .consolidation_tools import ConsolidationTools, ProposalId
+from .consolidation_tools import ConsolidationTools, ProposalId, reported_progress
 from .hints import sentences
-from .stdio import checked_stdio
 from .tools import Tools
+from .transports import checked_stdio
 
 Parameters = ParamSpec("Parameters")
 

@@ -22,7 +22,7 @@ from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
 from .answers import hit_as_json, judged_as_json, mark, shown_run, suspicious
-from .call_progress import PROGRESS
+from .consolidation_tools import PROGRESS
 from .hints import sentences
 
 Query = Annotated[str, Field(min_length=1, description="A question in plain words.")]

@@ -15,7 +15,7 @@ from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
 from nights import TWINS, daily, fill
 from pydantic import ValidationError
 
-from slowwave.cli.mcp.stdio import MESSAGES, answer_to
+from slowwave.cli.mcp.transports import MESSAGES, answer_to
 
 PING = {"jsonrpc": "2.0", "method": "ping"}
 NOT_JSON, NOT_A_MESSAGE = -32700, -32600
