@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from slowwave.cli.terminal.wording import time_of
 from slowwave.cli.views.memory import findings_as_json
 from slowwave.cli.views.proposal import (
@@ -21,19 +19,6 @@ from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
-from slowwave.store.records import json_text
-
-
-class GivenAnswer(BaseModel):
-    """An answer of an agent, and the id of its question."""
-
-    id: str
-    answer: dict[str, Any] | str = Field(description="The JSON object, or its text.")
-
-    @property
-    def text(self) -> str:
-        """The answer as a text."""
-        return self.answer if isinstance(self.answer, str) else json_text(self.answer)
 
 
 def mark(text: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ from slowwave.cli.views.questions import (
     open_questions_as_json,
 )
 from slowwave.consolidation.agent import AgentMemory
+from slowwave.consolidation.agent.rounds import AgentAnswer
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
 from slowwave.consolidation.progress import Progress
@@ -30,7 +31,7 @@ from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
-from .answers import GivenAnswer, shown_proposal, suspicious
+from .answers import shown_proposal, suspicious
 
 ProposalId = Annotated[
     str,
@@ -142,7 +143,7 @@ class ConsolidationTools:
             list[StatedLeftOut] | None, Field(description="What the text omits on purpose.")
         ] = None,
         check: Annotated[
-            GivenAnswer | None, Field(description="The answer to the question of the first call.")
+            AgentAnswer | None, Field(description="The answer to the question of the first call.")
         ] = None,
     ) -> dict[str, Any]:
         """Propose a text of your own for memories that belong together. Nothing is applied.
@@ -183,7 +184,7 @@ class ConsolidationTools:
     def consolidation_answer(
         self,
         answers: Annotated[
-            list[GivenAnswer], Field(description="Answers to consolidation_questions.")
+            list[AgentAnswer], Field(description="Answers to consolidation_questions.")
         ],
         review: Annotated[
             Review, Field(description="Which proposals to queue for consolidate_apply.")

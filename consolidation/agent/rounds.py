@@ -15,6 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.ingest.read_queued_parts import (
     ask_about_queued_parts,
@@ -41,9 +43,21 @@ from slowwave.store.file import (
 )
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.prefixes import MIN_PREFIX
-from slowwave.store.records import timestamp
+from slowwave.store.records import json_text, timestamp
 
 _ARE_KEPT = "The answers are kept, and the next round uses them."
+
+
+class AgentAnswer(BaseModel):
+    """An answer of an agent, and the id of its question."""
+
+    id: str
+    answer: dict[str, Any] | str = Field(description="The JSON object, or its text.")
+
+    @property
+    def text(self) -> str:
+        """The answer as a text."""
+        return self.answer if isinstance(self.answer, str) else json_text(self.answer)
 
 
 @dataclass(frozen=True)
