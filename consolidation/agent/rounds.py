@@ -151,10 +151,10 @@ class AgentRound:
         kept = self._keep(writer.used)
         if len(kept) < len(writer.used):  # another agent answered meanwhile
             open_questions = self.questions()
-        others = [key for key in answers if key not in kept and key not in writer.faults]
+        unused = [key for key in answers if key not in kept and key not in writer.faults]
         with open_any_version(self.path) as file:
-            known = [key for key in others if read_answer(file, key) is not None]
-        stale = [key for key in others if key not in known]
+            known = [key for key in unused if read_answer(file, key) is not None]
+        stale = [key for key in unused if key not in known]
         outcome, reading = None, None
         is_complete = not open_questions.questions and bool(kept or known or not answers)
         if is_complete and open_questions.about_conversations:

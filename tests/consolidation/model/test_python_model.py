@@ -101,7 +101,7 @@ def test_a_night_that_its_function_interrupts_is_reported(memory: AgentMemory) -
 
 def test_any_object_that_answers_calls_is_a_model(memory: AgentMemory) -> None:
     class Counting:
-        """A model that is no subclass of ours."""
+        """A model that inherits from none of our classes."""
 
         model, concurrency, answered_as, calls = "mine", 1, "mine-2", 0
         price, limit, patience_s = model_of(honestly).price, model_of(honestly).limit, 60.0
