@@ -21,7 +21,7 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
-from .answers import hit_as_json, judged_as_json, mark, shown_run, suspicious
+from .answers import feedback_as_json, hit_as_json, mark, shown_run, suspicious
 from .consolidation_tools import PROGRESS
 from .hints import sentences
 
@@ -268,7 +268,7 @@ class Tools:
         For a memory that misled, made_from_it lists the memories derived from it: check them too. A
         derived memory whose trust falls below 0.2 is undone.
         """
-        return judged_as_json(self._memory.feedback(memory_id, helpful))
+        return feedback_as_json(self._memory.feedback(memory_id, helpful))
 
     def undo(
         self,

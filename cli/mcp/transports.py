@@ -111,29 +111,24 @@ def _error(request_id: str | int | None, code: int, message: str) -> JSONRPCErro
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=ErrorData(code=code, message=message))
 
 
-class TokenCheck:
-    """Accepts only requests that carry the token."""
+def require_token(app: ASGIApp, token: str) -> ASGIApp:
+    """Return an app that accepts only requests that carry the token."""
+    expected = f"Bearer {token}".encode()
+    refusal = PlainTextResponse(
+        "This server requires its token: Authorization: Bearer ...\n",
+        401,
+        {"WWW-Authenticate": "Bearer"},
+    )
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
-        """Protect an app with a token."""
-        self._app = app
-        self._expected = f"Bearer {token}".encode()
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        is_allowed = scope["type"] == "lifespan"
+        if not is_allowed:
+            sent = Headers(scope=scope).get("authorization", "").encode()
+            # In constant time, wherever they differ.
+            is_allowed = hmac.compare_digest(sent, expected)
+        await (app if is_allowed else refusal)(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it."""
-        if scope["type"] == "lifespan" or self._is_authorized(Headers(scope=scope)):
-            await self._app(scope, receive, send)
-            return
-        refusal = PlainTextResponse(
-            "This server requires its token: Authorization: Bearer ...\n",
-            401,
-            {"WWW-Authenticate": "Bearer"},
-        )
-        await refusal(scope, receive, send)
-
-    def _is_authorized(self, headers: Headers) -> bool:
-        # In constant time, wherever they differ.
-        return hmac.compare_digest(headers.get("authorization", "").encode(), self._expected)
+    return checked
 
 
 @contextmanager
@@ -157,7 +152,7 @@ def serve_http(server: MCPServer, listener: socket.socket, host: str, token: str
         stateless_http=True, json_response=True, transport_security=_security(host, token)
     )
     if token is not None:
-        app = TokenCheck(app, token)
+        app = require_token(app, token)
     import uvicorn
 
     # It must not log to stdout.

@@ -43,7 +43,7 @@ _MAX_ERROR_BYTES = 64 * 1024
 _ASSUMED_PRICES = (15e-6, 75e-6)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProgramModel:
     """A model by the name of a program, and perhaps of one of its models.
 
@@ -54,17 +54,12 @@ class ProgramModel:
     timeout_s: float = _TIMEOUT_S
     # Concurrent programs.
     concurrency: ClassVar = CONCURRENCY
-    # The names that answers gave the model.
-    _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
+    # The name that its last answer gave the model.
+    answered_as: str | None = field(default=None, init=False, compare=False)
     # The cost of all answers, and what was assumed for them.
     _costs: list[tuple[float, float]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )
-
-    @property
-    def answered_as(self) -> str | None:
-        """The name that its last answer gave the model; None if it gave none."""
-        return self._names[-1] if self._names else None
 
     @cached_property
     def _parts(self) -> tuple[Program, Path, str | None]:
@@ -178,7 +173,7 @@ class ProgramModel:
         if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
         if output.model:
-            self._names.append(_shown(output.model))
+            self.answered_as = _shown(output.model)
         # Errors from before the first request cost nothing.
         if output.text is None and not was_charged:
             return Answer("", 0, 0, 0.0)
