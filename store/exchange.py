@@ -10,7 +10,7 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
-from .entities import keep_entities, read_memory_entities
+from .entities import read_memory_entities, store_entities
 from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
@@ -20,7 +20,7 @@ from .memories import add_memories, read_memories
 from .purge import read_forgotten
 from .records import Memory, content_hash, json_text, timestamp
 from .shared_tenant import refuse_unpublished
-from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
+from .vectors import read_dimensions, read_memory_vectors, store_vectors, to_blob, to_numbers
 
 # How many lines are written by one statement.
 _BATCH = 1_000
@@ -219,9 +219,9 @@ def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
         if line.entities:
             by_tenant.setdefault(line.memory.tenant, []).append((line.memory.id, line.entities))
     for model, vectors in by_model.items():
-        keep_vectors(file, model, vectors, run_id=None)
+        store_vectors(file, model, vectors, run_id=None)
     for tenant, mentions in by_tenant.items():
-        keep_entities(file, tenant, mentions, run_id=None)
+        store_entities(file, tenant, mentions, run_id=None)
     add_edges(file, (edge for line in parsed for edge in line.edges))
 
 

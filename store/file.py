@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from .connection import connect, file_replaced_error, retry_while_busy, translate_errors
 from .errors import StoreError, UnusableFile, file_errors
-from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
 from .schema_of_file import is_outdated, newest_version, version_of

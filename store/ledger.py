@@ -103,7 +103,7 @@ def end_run(
         )
 
 
-def keep_decision(file: MemoryFile, decision: Decision) -> None:
+def record_decision(file: MemoryFile, decision: Decision) -> None:
     """Record a decision in the caller's transaction."""
     row = vars(decision) | {
         "sources": json_text(decision.sources),

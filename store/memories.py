@@ -171,7 +171,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
         [tenant],
     )
     current = [
-        memory for memory in memories if memory.status != "active" or not memory.expired(now)
+        memory for memory in memories if memory.status != "active" or not memory.has_expired(now)
     ]
     purged = (
         memory
@@ -189,7 +189,7 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 def read_active(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the active, unexpired memories of a tenant, ordered by id, without too long ones."""
     memories = _read_loadable(file, "tenant = ? AND status = 'active'", [tenant])
-    return [memory for memory in memories if not memory.expired(now)]
+    return [memory for memory in memories if not memory.has_expired(now)]
 
 
 def read_active_texts(file: MemoryFile, tenant: str) -> list[tuple[str, str]]:

@@ -40,7 +40,7 @@ def read_answers(file: MemoryFile) -> list[KeptAnswer]:
     return [(key, model, Answer(*answer)) for key, model, *answer in rows]
 
 
-def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+def cache_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
     """Cache answers, in one transaction."""
     with file.transaction():
         write_answers(file, answers, now)

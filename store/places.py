@@ -30,7 +30,7 @@ class Budget:
     """How full a file is, and the limit of its agent, in characters, lines or bytes."""
 
     used: int
-    most: int
+    limit: int
     unit: str
     # Whether also an undo must keep it, unless the file was as full before.
     is_hard: bool = False
@@ -249,7 +249,8 @@ def _unknown(format: str) -> NotFound:
 def changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
     """Change a memory file that no other run may touch meanwhile. Raises `StoreError`."""
     from .check import refuse_damaged
-    from .file import maintenance_lock, open_writing
+    from .file import open_writing
+    from .lock import maintenance_lock
 
     with maintenance_lock(memory_file), open_writing(memory_file) as file:
         refuse_damaged(file)

@@ -19,7 +19,7 @@ from .journal import Journal, drop_unused_entities
 from .journal_form import FORGOTTEN, PURGED
 from .prefixes import find_by_prefix
 from .records import in_utc, json_text, timestamp
-from .witnesses import keep_witnesses
+from .witnesses import store_witnesses
 
 # How many days superseded memories stay, and runs can be undone completely.
 KEPT_DAYS = 30
@@ -141,7 +141,7 @@ def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) ->
         for key in purged:
             image = {name: rows[key][name] for name in _IMAGE}
             Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
-        keep_witnesses(file, purged, run_id)
+        store_witnesses(file, purged, run_id)
         file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)

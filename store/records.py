@@ -74,7 +74,7 @@ class Memory:
     superseded_at: str | None
 
     @property
-    def protected(self) -> bool:
+    def is_protected(self) -> bool:
         """Whether a run supersedes it only with the user's permission."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
@@ -90,7 +90,7 @@ class Memory:
         words = rf"(?<!\w){re.escape(self.subject)}(?!\w)"
         return "" if re.search(words, self.content, re.IGNORECASE) else self.subject
 
-    def expired(self, now: str) -> bool:
+    def has_expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now
 

@@ -145,8 +145,8 @@ def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Ou
     """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         trace = read_trace(opened, memory)
-        ancestors = (source.id for steps in trace.sources.steps.values() for source in steps)
-        ids = list(dict.fromkeys([trace.memory.id, *ancestors]))
+        ids_of_sources = (source.id for steps in trace.sources.steps.values() for source in steps)
+        ids = list(dict.fromkeys([trace.memory.id, *ids_of_sources]))
         messages = read_messages_of(opened, ids)
     if options.html is not None:
         write_report(options.html, as_lineage_page(str(place.named), trace), place.named)
@@ -199,8 +199,8 @@ def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
     from rich.text import Text
 
     for branch in branches:
-        ancestor = branch.ancestor
-        text = shortened_for_stdout(ancestor.content, _MAX_LINE)
+        relative = branch.relative
+        text = shortened_for_stdout(relative.content, _MAX_LINE)
         note = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
-        line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{note})"
+        line = f"{relative.operation}: {text} ({relative.status}, {relative.id}{note})"
         _add(tree.add(Text(clean(line))), branch.behind)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.store.check import refuse_damaged
-from slowwave.store.file import MemoryFile, maintenance_lock, open_writing
+from slowwave.store.file import MemoryFile, open_writing
+from slowwave.store.lock import maintenance_lock
 
 
 class TenantFile:

@@ -14,7 +14,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store.errors import UnusableFile
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import (
     DROPPED,
     PartRow,
@@ -25,6 +25,7 @@ from slowwave.store.intake import (
     read_queued_rows,
     read_tries,
 )
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import count_memories
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import new_id

@@ -18,8 +18,9 @@ from slowwave.consolidation.running.savings import expected_counts
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.snapshot.idle import Findings
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import maintenance_lock, open_reading
+from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 

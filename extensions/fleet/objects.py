@@ -20,7 +20,7 @@ from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import checkpoint_log, open_writing
-from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
+from slowwave.store.model_answers import KeptAnswer, cache_answers, read_answers
 from slowwave.store.records import timestamp
 
 from .fleet_job import GONE, FleetJob, Item
@@ -76,7 +76,7 @@ def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> Non
     """Put answers into a file, unless it cannot be written, which its run reports."""
     if answers:
         with suppress(StoreError), open_writing(path) as file:
-            keep_answers(file, answers, timestamp(now))
+            cache_answers(file, answers, timestamp(now))
 
 
 def _runs(path: Path) -> set[str]:

@@ -40,12 +40,12 @@ from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
     create_file,
-    maintenance_lock,
     new_file,
     open_reading,
     open_writing,
     schema_version,
 )
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
 from slowwave.store.schema_of_file import newest_version
@@ -603,11 +603,11 @@ def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     preflight = Preflight(memory_file, None, NOW)
     run = RunInFile(memory_file, SentenceEmbedder(), BuiltInWriter(), NOW, {}, preflight)
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
-    run.keep_vectors(vector)
+    run.store_vectors(vector)
     replace_file(memory_file)
     raised = pytest.raises(UnusableFile, match="removed or replaced")
     with unchanged(memory_file.read_bytes), raised:
-        run.keep_vectors(vector)
+        run.store_vectors(vector)
 
 
 def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> None:

@@ -19,7 +19,8 @@ from slowwave.extensions.formats.base import (
     TooFull,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
-from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
+from slowwave.store.file import new_file, open_any_version, open_writing
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten

@@ -10,7 +10,7 @@ from slowwave.consolidation.running.run_in_file import RunRecord
 from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, json_text, timestamp
 
@@ -37,7 +37,7 @@ def store(
         changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
         changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None and not last.protected:
+        if last is not None and not last.is_protected:
             changes.supersede([last], memory.id)
         changes.add_derivation(
             memory.id,
@@ -53,7 +53,7 @@ def store(
                 "cost_usd": None if learned.model else 0.0,
             },
         )
-        keep_decision(
+        record_decision(
             file,
             Decision(
                 run_id=run.run_id,
