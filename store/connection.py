@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from .errors import FileHeld, StoreError, UnusableFile
+from .errors import SAVE_HINT, DamagedRow, FileHeld, StoreError, UnusableFile
 from .opening import open_database
-from .records import SAVE_HINT
 
 # The prefix of messages from the triggers that guard shared knowledge.
 SHARED = "shared knowledge: "
@@ -104,9 +103,11 @@ def retry_while_busy(step: Callable[[], Result]) -> Result:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about the file into `StoreError`s."""
+    """Turn SQLite's errors into `StoreError`s, and name the file in those about damaged rows."""
     try:
         yield
+    except DamagedRow as error:
+        raise UnusableFile(f"{path} is damaged: {error.fault}.", error.hint) from error
     except sqlite3.DatabaseError as error:
         raise _translate(error, path) from error
     except UnicodeDecodeError as error:

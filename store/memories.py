@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import NotFound, StoreError, UnusableFile
+from .errors import DamagedRow, NotFound, StoreError
 from .file import MemoryFile
 from .intake import SUBJECT_SQL, has_conversations
 from .memory_filter import Filter
@@ -16,7 +16,6 @@ from .records import (
     MARKDOWN,
     MAX_CHARACTERS,
     ROW,
-    SAVE_HINT,
     Memory,
     from_row,
     from_values,
@@ -238,10 +237,10 @@ def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Return all tenants, sorted. Raises `UnusableFile`."""
+    """Return all tenants, sorted. Raises `DamagedRow`."""
     names = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     if not all(isinstance(tenant, str) for tenant in names):
-        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE_HINT)
+        raise DamagedRow("the tenant of a memory is not a text")
     return names
 
 

@@ -129,10 +129,13 @@ class Place:
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
         from .backup import copied_to_try
+        from .connection import translate_errors
         from .file import open_writing
 
-        with copied_to_try(self.named) as copy, open_writing(copy) as file:
-            return do(replace(file, path=self.named, identity=None))  # for messages
+        copied = copied_to_try(self.named)
+        # Errors name the file instead of its copy.
+        with copied as copy, open_writing(copy) as file, translate_errors(self.named):
+            return do(replace(file, path=self.named, identity=None))
 
     def no_new_texts_reason(self) -> str | None:
         """Return why a run may not add texts; None if it may."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any, Literal, get_args
 
-from .errors import UnusableFile
+from .errors import DamagedRow
 
 Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
@@ -121,8 +121,6 @@ _NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" 
 # The maximum length of a memory, for writing, runs and recall. Comparisons take more than linear
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
-# The hint for a damaged file.
-SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
 _NUMBERS = {
     "trust": (0, 1),
     "importance": (1, 5),
@@ -223,7 +221,7 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Memory:
-    """Return the memory of a row; computes a missing hash. Raises `UnusableFile` if invalid."""
+    """Return the memory of a row; computes a missing hash. Raises `DamagedRow` if invalid."""
     return from_values(tuple(row[name] for name in COLUMNS))
 
 
@@ -254,30 +252,29 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
 
 def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
+    """Parse a JSON object of the file. Raises `DamagedRow` if it is invalid."""
     if not isinstance(parsed := read_json(text), dict):
         raise _unreadable(what, where, "object")
     return parsed
 
 
 def parse_list(text: object, what: str, where: str) -> list[Any]:
-    """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
+    """Parse a JSON array of the file. Raises `DamagedRow` if it is invalid."""
     if not isinstance(parsed := read_json(text), list):
         raise _unreadable(what, where, "array")
     return parsed
 
 
 def parse_time(text: object, what: str, where: str) -> str:
-    """Return a time of the file, in UTC. Raises `UnusableFile` if it is invalid."""
+    """Return a time of the file, in UTC. Raises `DamagedRow` if it is invalid."""
     try:
         return in_utc(str(text))
     except ValueError:
-        fault = f"The file is damaged: {what} of {where}: not a time."
-        raise UnusableFile(fault, SAVE_HINT) from None
+        raise DamagedRow(f"{what} of {where} is not a time") from None
 
 
 def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
-    """Parse the statements of a text. Raises `UnusableFile` if they are invalid."""
+    """Parse the statements of a text. Raises `DamagedRow` if they are invalid."""
     claims = parse_list(text, what, where)
     if not all(
         isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
@@ -294,8 +291,8 @@ def read_json(text: object) -> Any:
         return None
 
 
-def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE_HINT)
+def _unreadable(what: str, where: str, kind: str) -> DamagedRow:
+    return DamagedRow(f"{what} of {where} is not a JSON {kind}")
 
 
 @lru_cache(maxsize=1_024)
@@ -336,10 +333,8 @@ def _is_time(text: str) -> bool:
     return True
 
 
-def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
-    return UnusableFile(
-        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE_HINT
-    )
+def _damaged(memory_id: object, name: str, value: object) -> DamagedRow:
+    return DamagedRow(f"{name} of memory {memory_id} cannot be {value!r:.60}")
 
 
 def json_text(value: object) -> str:

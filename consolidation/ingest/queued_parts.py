@@ -13,7 +13,7 @@ import msgspec
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.errors import UnusableFile
+from slowwave.store.errors import DamagedRow
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import (
     DROPPED,
@@ -71,16 +71,14 @@ def as_queued(part: Part) -> dict[str, Any]:
 
 
 def part_from_row(row: PartRow) -> Part:
-    """Return a queued row as a part. Raises `UnusableFile`."""
+    """Return a queued row as a part. Raises `DamagedRow`."""
     try:
         content = msgspec.convert(row.content, _KeptPart)
         rows = [message | {"message": message} for message in content.messages]
         messages = msgspec.convert(rows, tuple[PlacedMessage, ...])
     except msgspec.ValidationError as error:
-        raise UnusableFile(
-            f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
-            f"It is in waiting_messages, id {row.id}.",
-        ) from error
+        fault = f"the queued part of {row.conversation} cannot be read: {error}"
+        raise DamagedRow(fault, f"It is in waiting_messages, id {row.id}.") from error
     return Part(
         row.conversation,
         content.format,
@@ -104,7 +102,7 @@ def read_parts_to_read(
     quiet_at: a time at which a part may grow no longer; None if that does not matter.
 
     Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
-    were read since are context; rows without other messages are omitted. Raises `UnusableFile`.
+    were read since are context; rows without other messages are omitted. Raises `DamagedRow`.
     """
     numbers: dict[str, int] = {}
     parts = []
@@ -155,7 +153,7 @@ class Dropped:
 
 
 def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
-    """Return the queued parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
+    """Return the queued parts of these tenants, or of all, oldest first. Raises `DamagedRow`."""
     tries = read_tries(file)
     rows = read_queued_rows(file, tenants)
     return [QueuedPart(row, part_from_row(row), tries.get(row.id)) for row in rows]

@@ -9,7 +9,7 @@ from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import JournalEntry, JournalReader
+from slowwave.store.journal_form import JournalEntry, read_entry
 from slowwave.store.purge import removals
 from slowwave.store.records import json_text
 from slowwave.store.rows import Row, encode_row
@@ -74,11 +74,10 @@ class LaterChanges:
             [self.run_id, json_text(list(STATUS_AFTER))],
         )
         entries: dict[tuple[str, str], list[JournalEntry]] = {}
-        form = JournalReader(self.file)
         for row in rows:
             if row["run_id"] == self.run_id and row["proposal"] in self.proposals:
                 continue
-            entry = form.read(row)
+            entry = read_entry(self.file, row)
             entries.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
         return entries
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
-from slowwave.store.errors import ChangedSince, UnusableFile
+from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
     FOUND_IN_TEXTS,
     JOURNAL_HINT,
     JournalEntry,
-    JournalReader,
     damaged_entry_error,
+    read_entry,
 )
 from slowwave.store.ledger import DECIDED, count_states, read_run
 from slowwave.store.memories import count_memories, tenants
@@ -169,13 +170,13 @@ class _Reversal:
     later: LaterChanges
 
     def apply(self) -> tuple[Obstacle, ...]:
-        """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
+        """Undo the entries; return the obstacles. Raises `DamagedRow` for a damaged journal."""
         chosen = (entry for entry in self._entries() if entry.proposal in self.proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))
 
     def _entries(self) -> Iterator[JournalEntry]:
         """Yield the run's entries, latest first, in batches: an undo may renumber others."""
-        last, form = None, JournalReader(self.file)
+        last = None
         while part := list(
             self.file.rows(
                 "SELECT * FROM journal WHERE run_id = ?1 AND (?2 IS NULL OR sequence < ?2) "
@@ -184,7 +185,7 @@ class _Reversal:
             )
         ):
             last = part[-1]["sequence"]
-            yield from map(form.read, part)
+            yield from map(partial(read_entry, self.file), part)
 
     def _reverse(self, entry: JournalEntry) -> Iterator[Obstacle]:
         try:
@@ -289,10 +290,8 @@ class _Reversal:
         if successor and current_row(self.file, "memories", {"id": successor}) is None:
             back["superseded_by"] = None  # as its deletion would have set it
         elif successor and self._is_succeeded_by(successor, memory_id):
-            raise UnusableFile(
-                f"The file is damaged: its journal makes memory {memory_id} its own successor.",
-                JOURNAL_HINT,
-            )
+            fault = f"its journal makes memory {memory_id} its own successor"
+            raise DamagedRow(fault, JOURNAL_HINT)
         if "content" in back:
             # Memories derived from the current text still cite it.
             self.file.conn.execute(

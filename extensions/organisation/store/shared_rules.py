@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import DamagedRow, StoreError
 
 from .shared_log import SAVE_WITHOUT_LOG, AuthorKind, SharedEntry, SharedOperation
 
@@ -43,7 +43,7 @@ class Author:
 
 
 def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
-    """Return the admitted authors, by name. Raises `UnusableFile` if one cannot be read."""
+    """Return the admitted authors, by name. Raises `DamagedRow` if one cannot be read."""
     authors: dict[str, Author] = {}
     for entry in entries:
         if entry.operation == "admit":
@@ -121,7 +121,5 @@ def _author(entry: SharedEntry) -> Author:
             return Author(entry.subject, "agent", int(seniority))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise UnusableFile(
-        f"The file is damaged: entry {entry.sequence} of the shared facts does not have an author.",
-        SAVE_WITHOUT_LOG,
-    )
+    fault = f"entry {entry.sequence} of the shared facts does not have an author"
+    raise DamagedRow(fault, SAVE_WITHOUT_LOG)
