@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import typer
 
+from slowwave.store.erasing import references_explained
 from slowwave.store.records import ROW, timestamp
 
 from .base import Image, New, Record, TooFull, Unreadable
@@ -217,7 +218,8 @@ class OpenTable(OpenSqlite):
     def erase(self, image: Image) -> None:
         """Delete its row, unless the row has another text by now."""
         if (row := self._rows.get(str(image["key"]))) is not None:
-            self._write(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
+            with references_explained(self.db, self._path, self._named.table):
+                self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
 
     @property
     def _is_deleted(self) -> str:
