@@ -24,7 +24,7 @@ from slowwave.store.memories import (
     read_memories,
     select_consolidated_tenants,
 )
-from slowwave.store.purge import OPTION, PORTION, Blockers, KeptCounts, Purgeable, purge
+from slowwave.store.purge import OPTION, PORTION, KeptCounts, Purgeable, purge, read_needed
 from slowwave.store.records import new_id, timestamp
 
 from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
@@ -150,10 +150,11 @@ def purge_memories(
     """
     if not purgeable.ids:
         return PurgeResult(staying=purgeable.staying)
-    needs = Blockers(now)
+    with open_reading(path) as opened:
+        needed = read_needed(opened, now)
 
     def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        purge(file, run_id, ids, needs)
+        purge(file, run_id, ids, now, needed)
 
     def report(processed: Collection[str]) -> dict[str, Any]:
         return {"purged": len(processed), "kept": asdict(KeptCounts.of(purgeable.staying))}
