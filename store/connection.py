@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -33,8 +32,6 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connectio
     """Connect to an existing file, to read or to write."""
     sealed = mode == "ro" and is_immutable(path)
     before = path.stat().st_mtime_ns if sealed else 0
-    if mode == "rw":
-        _make_log_writable(path)
     wait_s = min(_BUSY_STEP_MS, BUSY_TIMEOUT_MS) / 1000
     with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # Text that an agent cut within a character can still be read; `check` reports it.
@@ -61,21 +58,6 @@ def is_immutable(path: Path) -> bool:
     is_backup = re.search(f"{BACKUP}$", real.name) is not None
     is_sealed = is_backup or not os.access(real.parent, os.W_OK)
     return is_sealed and not any(Path(f"{real}{end}").exists() for end in ("-wal", "-journal"))
-
-
-def _make_log_writable(path: Path) -> None:
-    """Make the log writable for the owner if the file is writable again.
-
-    SQLite creates the log with the mode of the file, and a read-only connection leaves it behind.
-    """
-    real = path.resolve()
-    if not real.exists() or not real.stat().st_mode & stat.S_IWUSR:
-        return
-    for log in (Path(f"{real}-wal"), Path(f"{real}-shm")):
-        # By name: opening and closing the log would drop this process's locks on it.
-        with suppress(OSError):
-            if stat.S_ISREG(mode := log.lstat().st_mode) and not mode & stat.S_IWUSR:
-                log.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
 
 
 def copy_pages(source: sqlite3.Connection, target: sqlite3.Connection) -> None:

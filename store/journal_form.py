@@ -86,7 +86,8 @@ def damaged_entry_error(run: object, sequence: object, fault: str) -> DamagedRow
 
 
 def _fault_of_values(file: MemoryFile, entry: JournalEntry) -> str | None:
-    if entry.key.keys() != {*KEYS[entry.table]}:
+    key = entry.key
+    if key.keys() != {*KEYS[entry.table]} or any(isinstance(part, bytes) for part in key.values()):
         return f"does not have the key of a row of {entry.table}"
     for name, value in chain.from_iterable(
         image.items() for image in (entry.key, entry.before or {}, entry.after)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from sqlite3 import Cursor
 from typing import Any
 
 from .errors import DamagedRow
@@ -15,16 +14,11 @@ Row = Mapping[str, Any]
 
 def current_row(file: MemoryFile, table: str, key: Row) -> dict[str, Any] | None:
     """Return the row with this key, or None. The caller has a transaction."""
-    where, values = _where(key)
-    cursor = file.conn.execute(f"SELECT * FROM {table} WHERE {where}", values)
-    row = cursor.fetchone()
-    return None if row is None else _named(cursor, row)
+    return current_rows(file, table, [key])[0]
 
 
 def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict[str, Any] | None]:
     """Return the row, or None, for each key. All keys have the same columns."""
-    if len(keys) == 1:
-        return [current_row(file, table, keys[0])]
     if not keys:
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
@@ -35,7 +29,8 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
     )
     rows: list[dict[str, Any] | None] = [None] * len(keys)
     for *row, index in cursor:
-        rows[index] = _named(cursor, row)
+        names = (column[0] for column in cursor.description)
+        rows[index] = dict(zip(names, row, strict=False))
     return rows
 
 
@@ -56,10 +51,9 @@ def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row)
     """
     if not keys:
         return False
-    where, _ = _where(keys[0])
     names = ", ".join(f"{name} = ?" for name in changes)
     cursor = file.conn.executemany(
-        f"UPDATE {table} SET {names} WHERE {where}",
+        f"UPDATE {table} SET {names} WHERE {_where(keys[0])}",
         [[*changes.values(), *key.values()] for key in keys],
     )
     return cursor.rowcount > 0
@@ -68,9 +62,8 @@ def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row)
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
     """Delete rows by key. All keys have the same columns."""
     for first in keys[:1]:
-        where, _ = _where(first)
         file.conn.executemany(
-            f"DELETE FROM {table} WHERE {where}", [list(key.values()) for key in keys]
+            f"DELETE FROM {table} WHERE {_where(first)}", [list(key.values()) for key in keys]
         )
 
 
@@ -109,9 +102,5 @@ def _decode_value(value: Any) -> Any:
     return value
 
 
-def _named(cursor: Cursor, row: Sequence[Any]) -> dict[str, Any]:
-    return {column[0]: value for column, value in zip(cursor.description, row, strict=False)}
-
-
-def _where(key: Row) -> tuple[str, list[Any]]:
-    return " AND ".join(f"{name} = ?" for name in key), list(key.values())
+def _where(key: Row) -> str:
+    return " AND ".join(f"{name} = ?" for name in key)

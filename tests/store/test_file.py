@@ -257,21 +257,6 @@ def test_an_unavailable_group_gets_no_rights(open_to_all: Path, group: int, mode
 
 
 @as_root
-def test_a_file_read_while_read_only_can_be_written_later(open_to_all: Path) -> None:
-    open_to_all.chmod(0o444)
-    os.chown(open_to_all, 65534, 65534)
-
-    def read_and_write() -> None:
-        with open_reading(open_to_all):
-            pass
-        open_to_all.chmod(0o644)
-        put(open_to_all, a_memory("m-1"))
-
-    assert as_nobody(read_and_write) == ""
-    assert [memory.id for memory in all_memories(open_to_all)] == ["m-1"]
-
-
-@as_root
 def test_an_error_names_a_lock_that_cannot_be_opened(open_to_all: Path) -> None:
     lock = open_to_all.with_name("memory.db.maintenance.lock")
     open_to_all.chmod(0o666)
