@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from msgspec import Meta, ValidationError, convert, defstruct
 
 from .errors import DamagedRow
 
@@ -115,41 +116,38 @@ class Memory:
 
 # In the order of the table.
 COLUMNS = tuple(field.name for field in fields(Memory))
-_TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
-# An agent's row may lack the hash; a `Memory` always has it.
-_NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" in str(field.type))}
 # The maximum length of a memory, for writing, runs and recall. Comparisons take more than linear
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
-_NUMBERS = {
-    "trust": (0, 1),
-    "importance": (1, 5),
-    "pinned": (0, 1),
-    "generation": (0, 2**63),
-    "access_count": (0, 2**63),
+
+_Filled = Annotated[str, Meta(min_length=1)]
+_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+# The types of columns that have more limits than a field of `Memory`.
+_LIMITED: dict[str, Any] = {
+    "tenant": _Filled,
+    "content": _Filled,
+    "kind": Kind,
+    "layer": Layer,
+    "status": Status,
+    "origin": Origin,
+    "trust": Annotated[float, Meta(ge=0, le=1)],
+    "importance": Annotated[int, Meta(ge=1, le=5)],
+    "pinned": Literal[0, 1],
+    "generation": _Count,
+    # An agent's row may lack the hash; a `Memory` always has it.
+    "content_hash": str | None,
+    "access_count": _Count,
 }
+_TYPES = {
+    field.name: _LIMITED.get(field.name, str | None if "None" in str(field.type) else str)
+    for field in fields(Memory)
+}
+_Row = defstruct("_Row", list(_TYPES.items()), array_like=True)
 # The columns with JSON.
 _JSON: dict[str, type] = {"tags": list, "metadata": dict}
-# The columns with a closed set of values.
-_WORDS: dict[str, tuple[str, ...]] = {
-    "kind": get_args(Kind),
-    "layer": LAYERS,
-    "status": get_args(Status),
-    "origin": get_args(Origin),
-}
-
-# The positions of columns; those from `kind` to `generation` have words and numbers.
-_CONTENT, _KIND, _PINNED, _SOURCE, _TAGS, _METADATA, _HASH, _COUNT = (
-    COLUMNS.index(name)
-    for name in (
-        *("content", "kind", "pinned", "source", "tags", "metadata", "content_hash"),
-        "access_count",
-    )
-)
-_TEXTS = tuple(
-    (place, name in _NULLABLE)
-    for place, name in enumerate(COLUMNS)
-    if name not in _NUMBERS and name not in _WORDS
+_TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
+_CONTENT, _PINNED, _TAGS, _METADATA, _HASH = map(
+    COLUMNS.index, ("content", "pinned", "tags", "metadata", "content_hash")
 )
 
 
@@ -228,13 +226,14 @@ def from_row(row: dict[str, Any]) -> Memory:
 def from_values(values: tuple[Any, ...]) -> Memory:
     """Return the memory of a row's values, in the order of `COLUMNS`.
 
-    Fast, because a run reads 100,000 rows: checks of repeated values are cached.
+    A run reads 100,000 rows: their values are checked at once, and singly only to name a fault.
     """
-    is_sound = _have_valid_types(tuple(map(type, values))) and _are_valid(values[_KIND:_SOURCE])
-    if not (is_sound and is_valid(COLUMNS[_COUNT], values[_COUNT])):
+    try:
+        convert(values, _Row)
+    except ValidationError:
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_valid(name, value):
-                raise _damaged(values[0], name, value)
+                raise _damaged(values[0], name, value) from None
     row = list(values)
     for place in _TIMES:
         if row[place] is not None:
@@ -295,34 +294,17 @@ def _unreadable(what: str, where: str, kind: str) -> DamagedRow:
     return DamagedRow(f"{what} of {where} is not a JSON {kind}")
 
 
-@lru_cache(maxsize=1_024)
-def _are_valid(settings: tuple[object, ...]) -> bool:
-    """Whether the values from `kind` to `generation` are valid; a file has few different ones."""
-    return all(map(is_valid, COLUMNS[_KIND:_SOURCE], settings))
-
-
-@lru_cache(maxsize=1_024)
-def _have_valid_types(types: tuple[type, ...]) -> bool:
-    """Whether the other values are texts, except `access_count`, by the types of all values."""
-    return all(
-        types[place] is str or (types[place] is NoneType and may_lack) for place, may_lack in _TEXTS
-    )
-
-
 def is_valid(name: str, value: object) -> bool:
     """Whether a value is valid for a column of `memories`."""
-    if value is None:
-        return name in _NULLABLE
-    if name in _NUMBERS:
-        low, high = _NUMBERS[name]
-        return isinstance(value, int | float) and low <= value <= high
-    if not isinstance(value, str) or value not in _WORDS.get(name, (value,)):
+    try:
+        convert(value, _TYPES[name])
+    except ValidationError:
         return False
+    if value is None:
+        return True
     if name.endswith("_at"):
-        return _is_time(value)
-    if name in _JSON:
-        return isinstance(read_json(value), _JSON[name])
-    return value != "" or name not in ("content", "tenant")
+        return _is_time(str(value))
+    return name not in _JSON or isinstance(read_json(value), _JSON[name])
 
 
 def _is_time(text: str) -> bool:
