@@ -192,7 +192,7 @@ def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str
             find_id(file, memory)
             return None
         removed = find_removed(file, memory)
-        return removed.at if removed is not None and removed.is_forgotten else None
+        return removed.removed_at if removed is not None and removed.is_forgotten else None
     Eraser([text or ""]).offer_to(file)
     if find_left(file):
         return None

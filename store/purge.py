@@ -70,7 +70,7 @@ class KeptCounts:
     pinned: int = 0
 
     @classmethod
-    def of(cls, staying: Mapping[str, str]) -> KeptCounts:
+    def from_reasons(cls, staying: Mapping[str, str]) -> KeptCounts:
         """Count them. staying: as in `Purgeable`."""
         return cls(**Counter(staying.values()))
 
@@ -133,7 +133,7 @@ class Removal:
 
     id: str
     run_id: str
-    at: str
+    removed_at: str
     # Whether it was forgotten, with its text; otherwise it was purged, and lineage has its text.
     is_forgotten: bool
 

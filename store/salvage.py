@@ -97,20 +97,20 @@ class _View:
     def has_memories(self) -> bool:
         """Whether at least one row of memories has an id and a text."""
         return any(
-            self._row(_MEMORIES, key, "id, content") for key in islice(self._found(_MEMORIES), 50)
+            self._row(_MEMORIES, key, "id, content") for key in islice(self._scan(_MEMORIES), 50)
         )
 
     def keys(self, table: _Table) -> list[tuple[Any, ...]]:
         """Return the possible keys of a table's rows, sorted."""
-        keys = self.known(table)
+        keys = self.listed_keys(table)
         if table.key != "rowid":
             return sorted(keys, key=repr)
         highest = max((key[0] for key in keys if key[0] <= self._max_rows), default=0)
         return sorted(keys | {(number,) for number in range(1, highest + 1)})
 
-    def known(self, table: _Table) -> set[tuple[Any, ...]]:
+    def listed_keys(self, table: _Table) -> set[tuple[Any, ...]]:
         """Return the keys in the table and in its indexes."""
-        return set(self._found(table))
+        return set(self._scan(table))
 
     def row(self, table: _Table, key: tuple[Any, ...]) -> Row | None:
         """Return the readable columns of a row; None if there is no such row."""
@@ -120,7 +120,7 @@ class _View:
         parts = (self._row(table, key, column) for column in table.columns.split(", "))
         return {name: value for part in parts if part for name, value in part.items()}
 
-    def _found(self, table: _Table) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: _Table) -> Iterator[tuple[Any, ...]]:
         indexes = {f"INDEXED BY {name}": columns for name, columns in table.indexes.items()}
         for index, columns in {"NOT INDEXED": table.key, **indexes}.items():
             for direction in ("ASC", "DESC"):
@@ -181,7 +181,7 @@ def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str
 
 def _copy_memories(view: _View, copy: MemoryFile, count: Salvaged) -> set[str]:
     """Copy the readable memories, and return the ids of those that are incomplete."""
-    listed, partly = view.known(_MEMORIES), set[str]()
+    listed, partly = view.listed_keys(_MEMORIES), set[str]()
     for key in view.keys(_MEMORIES):
         row = view.row(_MEMORIES, key) or {}
         values = {name: _decoded(value) for name, value in row.items()}

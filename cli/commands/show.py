@@ -115,7 +115,7 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
             raise
         fate = "forgotten" if removed.is_forgotten else "purged"
         raise NotFound(
-            f"Memory {removed.id} was {fate} on {removed.at[:10]} by run {removed.run_id}.",
+            f"Memory {removed.id} was {fate} on {removed.removed_at[:10]} by run {removed.run_id}.",
             "Nothing of it is preserved."
             if removed.is_forgotten
             else "Its text is preserved in the lineage: "

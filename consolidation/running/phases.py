@@ -61,7 +61,7 @@ class PurgeResult(PhaseRun):
     @property
     def kept(self) -> KeptCounts:
         """How many memories stay, by what needs them."""
-        return KeptCounts.of(self.staying)
+        return KeptCounts.from_reasons(self.staying)
 
 
 def count_now(path: Path, tenants: Sequence[str]) -> Counts:
@@ -157,7 +157,10 @@ def purge_memories(
         purge(file, run_id, ids, now, needed)
 
     def report(processed: Collection[str]) -> dict[str, Any]:
-        return {"purged": len(processed), "kept": asdict(KeptCounts.of(purgeable.staying))}
+        return {
+            "purged": len(processed),
+            "kept": asdict(KeptCounts.from_reasons(purgeable.staying)),
+        }
 
     options = {OPTION: True, "tenant": list(tenants)}
     processed, run = _run_in_batches(

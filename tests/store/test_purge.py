@@ -67,7 +67,7 @@ def path(memory_file: Path) -> Path:
 def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
-    return found.ids, KeptCounts.of(found.staying)
+    return found.ids, KeptCounts.from_reasons(found.staying)
 
 
 def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:
