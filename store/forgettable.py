@@ -129,8 +129,8 @@ def find_forgettable(
     related -= forgotten | released
     erased_texts = _texts_of(file, forgotten)
     requested = () if text is None else (text,)
-    others = [row for row in rows if row.id not in forgotten]
-    eraser = _eraser_of(erased_texts.union(requested), others)
+    remaining = [row for row in rows if row.id not in forgotten]
+    eraser = _eraser_of(erased_texts.union(requested), remaining)
     return Forgettable(
         *request,
         memories=select(selected),

@@ -223,7 +223,9 @@ def find_memory_or_source(
     except NotFound as error:
         edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            source_id = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
+            source_id = find_by_prefix(
+                file, edges, "source_id", prefix, kind="memory", tenant=tenant
+            )
         except NotFound:
             raise error from None
     text = read_source_texts(file, [source_id]).get(source_id, "")

@@ -85,7 +85,7 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     try:
-        return find_by_prefix(file, "memories", "id", prefix, "memory", tenant)
+        return find_by_prefix(file, "memories", "id", prefix, kind="memory", tenant=tenant)
     except NotFound:
         named = file.value(
             f"SELECT id FROM memories WHERE source IN (?1, ?1 || '.md', '{ROW} ' || ?1) "

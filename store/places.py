@@ -114,7 +114,7 @@ class Place:
 
     def change(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change the memory file and write it back; return what `do` does. Raises `StoreError`."""
-        return change_file(self.named, do)
+        return change(self.named, do)
 
     def clean(self) -> None:
         """Remove the bytes of deleted rows from all files. Raises `StoreError`."""
@@ -249,7 +249,7 @@ def _unknown(format: str) -> NotFound:
     return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
 
 
-def change_file(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
+def change(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
     """Change a memory file that no other run may touch meanwhile. Raises `StoreError`."""
     from .check import refuse_damaged
     from .file import open_writing

@@ -147,7 +147,9 @@ def find_removed(file: MemoryFile, prefix: str) -> Removal | None:
         "(SELECT json_extract(row_key, '$.id') AS id FROM journal WHERE proposal IN ('{}', '{}'))"
     )
     try:
-        memory_id = find_by_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
+        memory_id = find_by_prefix(
+            file, removed.format(PURGED, FORGOTTEN), "id", prefix, kind="memory"
+        )
     except NotFound:
         return None
     return next(removals(file, memory_id))

@@ -250,35 +250,35 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     return Memory(*row)
 
 
-def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Parse a JSON object of the file. Raises `DamagedRow` if it is invalid."""
+def parse_object(text: object, name: str, owner: str) -> dict[str, Any]:
+    """Parse a JSON object of the file. Raises `DamagedRow`, which names it and its owner."""
     if not isinstance(parsed := read_json(text), dict):
-        raise _unreadable(what, where, "object")
+        raise _unreadable(name, owner, "object")
     return parsed
 
 
-def parse_list(text: object, what: str, where: str) -> list[Any]:
+def parse_list(text: object, name: str, owner: str) -> list[Any]:
     """Parse a JSON array of the file. Raises `DamagedRow` if it is invalid."""
     if not isinstance(parsed := read_json(text), list):
-        raise _unreadable(what, where, "array")
+        raise _unreadable(name, owner, "array")
     return parsed
 
 
-def parse_time(text: object, what: str, where: str) -> str:
+def parse_time(text: object, name: str, owner: str) -> str:
     """Return a time of the file, in UTC. Raises `DamagedRow` if it is invalid."""
     try:
         return in_utc(str(text))
     except ValueError:
-        raise DamagedRow(f"{what} of {where} is not a time") from None
+        raise DamagedRow(f"{name} of {owner} is not a time") from None
 
 
-def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
+def parse_claims(text: object, name: str, owner: str) -> list[dict[str, Any]]:
     """Parse the statements of a text. Raises `DamagedRow` if they are invalid."""
-    claims = parse_list(text, what, where)
+    claims = parse_list(text, name, owner)
     if not all(
         isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
-        raise _unreadable(what, where, "array of statements")
+        raise _unreadable(name, owner, "array of statements")
     return claims
 
 
@@ -290,8 +290,8 @@ def read_json(text: object) -> Any:
         return None
 
 
-def _unreadable(what: str, where: str, kind: str) -> DamagedRow:
-    return DamagedRow(f"{what} of {where} is not a JSON {kind}")
+def _unreadable(name: str, owner: str, kind: str) -> DamagedRow:
+    return DamagedRow(f"{name} of {owner} is not a JSON {kind}")
 
 
 def is_valid(name: str, value: object) -> bool:

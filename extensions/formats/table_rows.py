@@ -155,8 +155,7 @@ class OpenTable(OpenSqlite):
         """Add a row with what all the rows that it replaces have in common, and the latest date."""
         if (why := self.no_new_texts_reason()) is not None:
             raise Unreadable(why)
-        near = [record.key for record in self.records if record.tenant == new.tenant]
-        models = new.replaces or near
+        models = new.replaces or [item.key for item in self.records if item.tenant == new.tenant]
         if not models:
             raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
         named = self._named

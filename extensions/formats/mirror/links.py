@@ -56,7 +56,7 @@ def rename(file: MemoryFile, keys: Mapping[str, str]) -> None:
     link(file, {memory: keys[key] for memory, key in read_links(file).items() if key in keys})
 
 
-def journal_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
+def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
     """Store the images of entries to remove, in the caller's transaction.
 
     Memories that an undo deleted are not restored, so they get none. An earlier image stays: a

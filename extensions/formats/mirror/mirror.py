@@ -229,10 +229,8 @@ class Mirror:
         """Compute the vectors to write, so that the agent need not wait for them."""
         if not self.format.may_need_vectors:
             return
-        with (
-            self.format.opened(self.path, writes=False) as opened,
-            open_writing(self.state) as file,
-        ):
+        opening = self.format.opened(self.path, writes=False)
+        with opening as opened, open_writing(self.state) as file:
             change = due(file, opened.records)
         self.format.compute_vectors(self.path, change)
 

@@ -17,7 +17,7 @@ from slowwave.store.undo.undo import correct_report, withdraw
 from .links import (
     drop_images,
     drop_own_marks,
-    journal_images,
+    keep_images,
     keep_own_marks,
     link,
     read_hidden,
@@ -190,7 +190,7 @@ def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
 def store_removed_images(file: MemoryFile, change: Change, written: Written) -> None:
     """Store the images of removed entries, before the other file is written."""
     staying = {new.memory for new in change.put}
-    journal_images(
+    keep_images(
         file, {memory: image for memory, image in written.images.items() if memory not in staying}
     )
     keep_own_marks(file, written.own)

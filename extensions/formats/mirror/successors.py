@@ -76,7 +76,5 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     names = [name for name, _ in read_memory_entities(file, memory.id)]
     store_entities(file, memory.tenant, [(new.id, names)], run_id)
     record_scans(file, [(new.id, memory.content_hash)], run_id)
-    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id
-    record_decision(
-        file, Decision(*about, "applied", memory.content, reason, None, {}, changes.now)
-    )
+    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id, "applied"
+    record_decision(file, Decision(*about, memory.content, reason, None, {}, changes.now))
