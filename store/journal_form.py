@@ -9,7 +9,7 @@ from typing import Any
 
 from .errors import DamagedRow
 from .file import MemoryFile
-from .records import COLUMNS, is_valid
+from .records import COLUMNS
 from .rows import decode_row
 
 # Tables of vectors and names found in texts; their rows have the id of the run.
@@ -86,6 +86,8 @@ def damaged_entry_error(run: object, sequence: object, fault: str) -> DamagedRow
 
 
 def _fault_of_values(file: MemoryFile, entry: JournalEntry) -> str | None:
+    from .column_types import is_valid  # loads msgspec
+
     key = entry.key
     if key.keys() != {*KEYS[entry.table]} or any(isinstance(part, bytes) for part in key.values()):
         return f"does not have the key of a row of {entry.table}"

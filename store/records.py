@@ -8,9 +8,7 @@ import re
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from typing import Annotated, Any, Literal, get_args
-
-from msgspec import Meta, ValidationError, convert, defstruct
+from typing import Any, Literal, get_args
 
 from .errors import DamagedRow
 
@@ -120,31 +118,6 @@ COLUMNS = tuple(field.name for field in fields(Memory))
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
 
-_Filled = Annotated[str, Meta(min_length=1)]
-_Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-# The types of columns that have more limits than a field of `Memory`.
-_LIMITED: dict[str, Any] = {
-    "tenant": _Filled,
-    "content": _Filled,
-    "kind": Kind,
-    "layer": Layer,
-    "status": Status,
-    "origin": Origin,
-    "trust": Annotated[float, Meta(ge=0, le=1)],
-    "importance": Annotated[int, Meta(ge=1, le=5)],
-    "pinned": Literal[0, 1],
-    "generation": _Count,
-    # An agent's row may lack the hash; a `Memory` always has it.
-    "content_hash": str | None,
-    "access_count": _Count,
-}
-_TYPES = {
-    field.name: _LIMITED.get(field.name, str | None if "None" in str(field.type) else str)
-    for field in fields(Memory)
-}
-_Row = defstruct("_Row", list(_TYPES.items()), array_like=True)
-# The columns with JSON.
-_JSON: dict[str, type] = {"tags": list, "metadata": dict}
 _TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
 _CONTENT, _PINNED, _TAGS, _METADATA, _HASH = map(
     COLUMNS.index, ("content", "pinned", "tags", "metadata", "content_hash")
@@ -228,12 +201,12 @@ def from_values(values: tuple[Any, ...]) -> Memory:
 
     A run reads 100,000 rows: their values are checked at once, and singly only to name a fault.
     """
-    try:
-        convert(values, _Row)
-    except ValidationError:
+    from .column_types import fit_columns, is_valid  # loads msgspec
+
+    if not fit_columns(values):
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_valid(name, value):
-                raise _damaged(values[0], name, value) from None
+                raise _damaged(values[0], name, value)
     row = list(values)
     for place in _TIMES:
         if row[place] is not None:
@@ -292,27 +265,6 @@ def read_json(text: object) -> Any:
 
 def _unreadable(name: str, owner: str, kind: str) -> DamagedRow:
     return DamagedRow(f"{name} of {owner} is not a JSON {kind}")
-
-
-def is_valid(name: str, value: object) -> bool:
-    """Whether a value is valid for a column of `memories`."""
-    try:
-        convert(value, _TYPES[name])
-    except ValidationError:
-        return False
-    if value is None:
-        return True
-    if name.endswith("_at"):
-        return _is_time(str(value))
-    return name not in _JSON or isinstance(read_json(value), _JSON[name])
-
-
-def _is_time(text: str) -> bool:
-    try:
-        _in_utc(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _damaged(memory_id: object, name: str, value: object) -> DamagedRow:

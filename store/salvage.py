@@ -17,11 +17,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from .column_types import is_valid
 from .errors import UnusableFile, file_errors
 from .exchange import export_lines
 from .file import MemoryFile, new_file
 from .opening import open_database
-from .records import COLUMNS, content_hash, is_valid, json_text
+from .records import COLUMNS, content_hash, json_text
 from .rows import add_rows
 
 # A row takes more bytes than this: the limit on rows ends the reading of a cyclic tree.

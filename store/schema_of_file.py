@@ -57,13 +57,15 @@ def expected_parts(present: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
     present: the parts that the file has. It has all parts of an extension, or none.
     """
-    return fresh_parts(
-        *(
-            tables
-            for tables in extension_tables()
-            if any(f"table {name}" in present for name in tables.order)
-        )
-    )
+    core = fresh_parts()
+    expected = dict(core)
+    for tables in extension_tables():
+        of_extension = {
+            part: names for part, names in fresh_parts(tables).items() if part not in core
+        }
+        if of_extension.keys() & present.keys():
+            expected |= of_extension
+    return expected
 
 
 def fresh_parts(*extensions: ExtensionTables) -> dict[str, set[str]]:
