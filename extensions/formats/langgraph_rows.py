@@ -53,16 +53,13 @@ class StoreRows(OpenDatabase):
         """Run a statement with %s for each value, and return its cursor."""
 
     @abstractmethod
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+
     def has_vectors(self) -> bool:
         """Whether there is an index that is not empty."""
-
-    @abstractmethod
-    def fields(self, prefix: str) -> list[str]:
-        """Return the fields of the memories of a namespace that have vectors."""
-
-    @abstractmethod
-    def move(self, source: At, target: At) -> None:
-        """Move a row with its vectors. Raises `Unreadable`."""
+        is_not_empty = "SELECT 1 FROM store_vectors LIMIT 1"
+        return self.has_table("store_vectors") and self.execute(is_not_empty).fetchone() is not None
 
     def samples(self, namespace: str | None = None) -> list[tuple[str, bytes]] | None:
         """Return texts of the oldest and of the latest rows, with their vectors.
@@ -88,12 +85,12 @@ class StoreRows(OpenDatabase):
     def texts_to_embed(self, new: New) -> list[str]:
         """Return the texts of the fields of a new memory that get vectors."""
         value, _ = self._value_like(new)
-        texts = (_indexed(value, field) for field in self.fields(new.tenant))
+        texts = (_indexed(value, field) for field in self._fields(new.tenant))
         return [text for text in texts if text is not None]
 
     def put(self, new: New) -> str:
         """Add a value of the form and the time of the latest that it replaces."""
-        fields = () if self.vector_model is None else self.fields(new.tenant)
+        fields = () if self.vector_model is None else self._fields(new.tenant)
         value, created = self._value_like(new)
         at = (new.tenant, f"{OURS}{uuid.uuid4()}")
         self._insert(at, _to_json(value), created, created)
@@ -127,7 +124,7 @@ class StoreRows(OpenDatabase):
         prefix, name = at = place_of(leaving.key)
         if not name.startswith(OURS):
             archived = self._free_name(prefix, name)
-            self.move(at, (_archive(prefix), archived))
+            self._move(at, (_archive(prefix), archived))
             return {"key": leaving.key, "archived": archived}
         row = self._row_at(at)
         if row is None:
@@ -142,16 +139,13 @@ class StoreRows(OpenDatabase):
     def bring_back(self, image: Image) -> str:
         """Move it to where it was."""
         key = str(image["key"])
-        prefix, name = at = place_of(key)
+        prefix, _ = at = place_of(key)
         if "row" not in image:
-            # Images of earlier versions have no name: a memory kept its own in the archive.
-            self.move((_archive(prefix), str(image.get("archived", name))), at)
+            self._move((_archive(prefix), str(image["archived"])), at)
             return key
-        # Images of earlier versions begin with the namespace and the name.
-        self._insert(at, *image["row"][-3:])
-        for kept in image.get("vectors", ()):
-            field, text, *times = kept[-4:]
-            self._insert_vector(at, field, self.vectors.from_image(text), *times)
+        self._insert(at, *image["row"])
+        for field, vector, *times in image["vectors"]:
+            self._insert_vector(at, field, self.vectors.from_image(vector), *times)
         return key
 
     def erase(self, image: Image) -> None:
@@ -160,6 +154,32 @@ class StoreRows(OpenDatabase):
         at = (_archive(prefix), str(image.get("archived") or name))
         for table in (*(("store_vectors",) if self.has_vectors() else ()), "store"):
             self.execute(f"DELETE FROM {table} {HERE}", at)
+
+    def _fields(self, prefix: str) -> list[str]:
+        """Return the fields of a namespace that have vectors, else those of any namespace."""
+        for where, values in (("WHERE prefix = %s", [prefix]), ("", [])):
+            sql = f"SELECT DISTINCT field_name FROM store_vectors {where}"
+            if fields := [str(field) for (field,) in self.execute(sql, values).fetchall()]:
+                return sorted(fields)
+        return []
+
+    def _move(self, source: At, target: At) -> None:
+        """Move a row with its vectors, which need a row at any moment. Raises `Unreadable`."""
+        if self._row_at(source) is None:
+            raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.")
+        columns = self.execute("SELECT * FROM store LIMIT 0").description
+        rest = ", ".join(f'"{name}"' for name, *_ in columns if name not in ("prefix", "key"))
+        moved = self.execute(
+            f"INSERT INTO store (prefix, key, {rest}) SELECT %s, %s, {rest} FROM store {HERE} "
+            "ON CONFLICT DO NOTHING",
+            [*target, *source],
+        )
+        if moved.rowcount != 1:
+            raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.")
+        if self.has_vectors():
+            sql = f"UPDATE store_vectors SET prefix = %s, key = %s {HERE}"
+            self.execute(sql, [*target, *source])
+        self.execute(f"DELETE FROM store {HERE}", source)
 
     def _free_name(self, prefix: str, name: str) -> str:
         """Return a memory's name in the archive: its own, unless an earlier memory has it."""
