@@ -1,8 +1,7 @@
 """LangGraph's PostgresStore with LangMem's memories: a namespace of it.
 
 langgraph-checkpoint-postgres 3.2.0. Removed memories move, with their vectors, to the namespace
-slowwave_superseded. A store with an index has a vector of pgvector for each field that the agent
-chose; a new text gets the same vectors.
+slowwave_superseded. The vectors of an index are those of pgvector.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from slowwave.extensions.formats.base import Record
-from slowwave.extensions.formats.langgraph_rows import ARCHIVE, Spelling, StoreRows, record_of
+from slowwave.extensions.formats.langgraph import ARCHIVE, Spelling, StoreRows, record_of
 
 from .format import PostgresFormat
 from .table import (
