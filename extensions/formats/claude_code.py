@@ -55,7 +55,6 @@ from .claude_code_files import (
     refuse_another_version,
 )
 from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
-from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, text_of, write_in_place
 
 # How many lines above a line of the index an image contains, to find its place again.
@@ -85,13 +84,15 @@ class ClaudeCode(Format):
 
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which files stay because of their type, of links to them, or of their form."""
+        from .claude_code_report import find_untouched
+
         with suppress(OSError, Unreadable):
             return find_untouched(path, self.target)
         return []
 
     def repeated(self, path: Path) -> list[Repeated]:
         """Return what several memories, or one and the project's instructions, say."""
-        from .claude_code_repeated import find_repeated
+        from .claude_code_report import find_repeated
 
         with suppress(OSError, Unreadable):
             return find_repeated(path)
