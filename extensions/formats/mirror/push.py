@@ -32,7 +32,7 @@ from .links import (
 _SIDES = ("above", "below")
 
 
-def due(file: MemoryFile, records: Sequence[Record]) -> Change:
+def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     """Return the difference between the mirror and the other file."""
     links = read_links(file)
     entries = {record.key: record for record in records}
