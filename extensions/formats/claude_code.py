@@ -145,8 +145,8 @@ class _OpenFolder(OpenFile):
 
     def prepare(self, change: Change) -> Written:
         marks = {"inherited": inherited(change)}
-        images = {memory: self._image(key) | marks for key, memory in change.retire.items()}
-        self._gone = [self._files[key] for key in change.retire]
+        images = {item.memory: self._image(item.key) | marks for item in change.removals}
+        self._gone = [self._files[removal.key] for removal in change.removals]
         erased = {line for image in change.hidden.values() for line in image["carried"]}
         lines = without(self._lines, erased)
         lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))

@@ -119,8 +119,8 @@ class Editor:
         spelled: the spelling of each text of `change.put`. Raises `Unreadable` if there is no place
         for one, or if an entry to remove does not exist.
         """
-        images = {memory: self._image(key) for key, memory in change.retire.items()}
-        near = {memory: self._near(key) for key, memory in change.retire.items()}
+        images = {removal.memory: self._image(removal.key) for removal in change.removals}
+        near = {removal.memory: self._near(removal.key) for removal in change.removals}
         raws = {new.memory: raw for new, raw in zip(change.put, spelled, strict=True)}
         coming = sorted(change.put, key=_place)
         put = put_each(coming, lambda new: self._insert(new, raws[new.memory]))
@@ -128,12 +128,14 @@ class Editor:
             successor.memory: self._inherit_marks(successor, images, put)
             for successor in change.inheriting
         }
-        for key in change.retire:
-            entry = self._entries[key]
+        names: dict[Entry, str] = {}
+        for removal in change.removals:
+            entry = self._entries[removal.key]
             self._block_of.pop(entry).entries.remove(entry)
+            names[entry] = removal.memory
         after = self._document.keys()
         # Equal texts have other numbers after the change, and removed entries have no key.
-        names = {self._entries[key]: memory for key, memory in change.retire.items()} | after
+        names |= after
         for memory, sides in near.items():
             images[memory] |= {
                 side: [names[entry] for entry in entries] for side, entries in sides.items()

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from .base import Image, New, Record, Unreadable
-from .database import OURS, Leaving, OpenDatabase, key_of, moment_of, place_of
+from .base import Image, New, Record, Removal, Unreadable
+from .database import OURS, OpenDatabase, key_of, moment_of, place_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
@@ -123,13 +123,13 @@ class StoreRows(OpenDatabase):
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
         return key_of(*at, new.text), image
 
-    def retire(self, leaving: Leaving) -> Image:
+    def retire(self, removal: Removal, successor: str | None) -> Image:
         """Move it to the archive; delete what slowwave added."""
-        prefix, name = at = place_of(leaving.key)
+        prefix, name = at = place_of(removal.key)
         if not name.startswith(OURS):
             archived = self._free_name(prefix, name)
             self._move(at, (_archive(prefix), archived))
-            return {"key": leaving.key, "archived": archived}
+            return {"key": removal.key, "archived": archived}
         row = self._row_at(at)
         if row is None:
             raise Unreadable(f"'{name}' is no longer in the namespace {prefix}.")
@@ -138,7 +138,7 @@ class StoreRows(OpenDatabase):
             self.execute(f"DELETE FROM store_vectors {HERE}", at)
         self.execute(f"DELETE FROM store {HERE}", at)
         kept = [[field, self.vectors.to_image(vector), *times] for field, vector, *times in vectors]
-        return {"key": leaving.key, "row": row, "vectors": kept}
+        return {"key": removal.key, "row": row, "vectors": kept}
 
     def bring_back(self, image: Image) -> str:
         """Move it to where it was."""
