@@ -11,7 +11,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.object_store import Listed
-from slowwave.extensions.fleet.store.receipt import Known, Receipt, unchanged
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.fleet.store.sources import NOT_THERE, FileSource
 from slowwave.store.records import timestamp
 
@@ -69,7 +69,7 @@ class Fleet:
     def _receipts(
         self,
         listed: Sequence[Listed],
-        known: Mapping[str, Known],
+        known: Mapping[str, Receipt],
         began: datetime,
         interruption: Interruption,
     ) -> Iterator[Receipt]:
@@ -86,12 +86,12 @@ class Fleet:
             elif (skipped := self.skipped(file.key)) is not None:
                 yield replace(skipped, last_run=last_run, at=at)
             elif earlier is not None and earlier.is_current(file.version, basis, at):
-                yield unchanged(file.key, earlier, at)
+                yield earlier.unchanged(at)
             else:
                 due.append(Item(file.key, last_run))
         yield from self.engine.receipts(self.job, iter(due), interruption)
 
-    def _known(self, listed: Sequence[Listed]) -> tuple[dict[str, Known], list[str]]:
+    def _known(self, listed: Sequence[Listed]) -> tuple[dict[str, Receipt], list[str]]:
         """Return what earlier receipts say of files, and which of them cannot be read."""
         if self.archive is None:
             return {}, []
