@@ -105,7 +105,7 @@ class Successor:
 
 
 @dataclass(frozen=True)
-class Removal:
+class RemovedEntry:
     """An entry to remove."""
 
     key: str
@@ -127,7 +127,7 @@ class Removal:
 class Change:
     """A change of a file, made completely or not at all."""
 
-    removals: Sequence[Removal] = ()
+    removals: Sequence[RemovedEntry] = ()
     put: Sequence[New] = ()
     # Memories that inherit marks, or may have to return some.
     inheriting: Sequence[Successor] = ()

@@ -25,7 +25,7 @@ from .base import (
     New,
     OpenFile,
     Record,
-    Removal,
+    RemovedEntry,
     Unreadable,
     Written,
     put_each,
@@ -73,7 +73,7 @@ class OpenDatabase(OpenFile):
         """
         raise Unreadable(_ONLY_READ)
 
-    def retire(self, removal: Removal, successor: str | None) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Hide a memory from every ordinary read, and return the image that restores it.
 
         successor: the key of what replaces it; None if nothing does.

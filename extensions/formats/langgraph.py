@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from .base import Image, New, Record, Removal, Unreadable
+from .base import Image, New, Record, RemovedEntry, Unreadable
 from .database import OURS, OpenDatabase, key_of, moment_of, place_of
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
@@ -123,7 +123,7 @@ class StoreRows(OpenDatabase):
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
         return key_of(*at, new.text), image
 
-    def retire(self, removal: Removal, successor: str | None) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Move it to the archive; delete what slowwave added."""
         prefix, name = at = place_of(removal.key)
         if not name.startswith(OURS):

@@ -15,7 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from .base import Image, New, Record, Removal, Unreadable
+from .base import Image, New, Record, RemovedEntry, Unreadable
 from .database import moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
@@ -106,7 +106,7 @@ class _Memories(OpenSqlite):
         self._supersede(key, now, "superseded_by")
         return now, {"vector": _to_text(removed)}
 
-    def retire(self, removal: Removal, successor: str | None) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it as superseded; without a successor delete it, completely if slowwave added it."""
         key = removal.key
         row = self._row(key)

@@ -19,7 +19,7 @@ import typer
 
 from slowwave.store.records import ROW, timestamp
 
-from .base import Image, New, Record, Removal, TooFull, Unreadable
+from .base import Image, New, Record, RemovedEntry, TooFull, Unreadable
 from .database import OURS, key_of, moment_of, moment_since_epoch, place_of
 from .sqlite_file import OpenSqlite
 from .table_columns import Column, columns_of, quoted
@@ -186,7 +186,7 @@ class OpenTable(OpenSqlite):
         )
         return key_of(tenant, name, new.text), {}
 
-    def retire(self, removal: Removal, successor: str | None) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it; delete what slowwave added."""
         if not _is_ours(place_of(removal.key)[1]):
             self._mark(removal.key)

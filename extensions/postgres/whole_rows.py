@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from slowwave.extensions.formats.base import Image, New, Record, Removal, Unreadable
+from slowwave.extensions.formats.base import Image, New, Record, RemovedEntry, Unreadable
 from slowwave.extensions.formats.database import key_of, place_of
 
 from .table import columns_of, escaped
@@ -69,7 +69,7 @@ class WholeRows(OpenTenant):
         self._insert(json.dumps(row))
         return self._key_of(row)
 
-    def retire(self, removal: Removal, successor: str | None) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Delete it, and return it completely."""
         _, name = place_of(removal.key)
         row = self._value(

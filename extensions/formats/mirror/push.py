@@ -7,7 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.extensions.formats.base import Change, Image, New, Record, Removal, Successor, Written
+from slowwave.extensions.formats.base import (
+    Change,
+    Image,
+    New,
+    Record,
+    RemovedEntry,
+    Successor,
+    Written,
+)
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.purge import read_forgotten
@@ -91,7 +99,7 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     # Of two memories of an entry, one removes it.
     leaving = retire | {key: memory for memory, key in changed.items()}
     removals = [
-        Removal(key, memory, successor_of.get(memory), memory in outdated, memory in forgotten)
+        RemovedEntry(key, memory, successor_of.get(memory), memory in outdated, memory in forgotten)
         for key, memory in leaving.items()
     ]
     return Change(removals, [*edited, *added], [*successors.values()], read_hidden(file))
