@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
 
 from .errors import NotFound, StoreError, UnusableFile
 from .file import MemoryFile
@@ -17,6 +19,7 @@ from .records import (
     MAX_CHARACTERS,
     ROW,
     SAVE_HINT,
+    SUBJECT,
     Memory,
     from_row,
     from_values,
@@ -24,6 +27,7 @@ from .records import (
     json_text,
     to_row,
 )
+from .rows import json_field
 from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
@@ -151,7 +155,7 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
 
 def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> list[Memory]:
     """Return memories ordered by id, without too long ones."""
-    rows = file.tuples(f"{SELECT} WHERE {where} AND {LOADABLE} ORDER BY id", values)
+    rows = file.all_tuples(f"{SELECT} WHERE {where} AND {LOADABLE} ORDER BY id", values)
     memories = map(from_values, rows)
     return [memory for memory in memories if len(memory.content) <= MAX_CHARACTERS]
 
@@ -198,7 +202,7 @@ def read_active_texts(file: MemoryFile, tenant: str) -> list[tuple[str, str]]:
     Twice as fast as `read_active`, which also reads and checks the other columns.
     """
     chosen = f"FROM memories WHERE tenant = ? AND status = 'active' AND {LOADABLE}"
-    rows = file.tuples(f"SELECT id, content {chosen} ORDER BY id", [tenant])
+    rows = file.all_tuples(f"SELECT id, content {chosen} ORDER BY id", [tenant])
     return [(memory_id, text) for memory_id, text in rows if len(text) <= MAX_CHARACTERS]
 
 
@@ -219,16 +223,26 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
     return [memory for memory in too_long if not memory.expires_at or memory.expires_at > now]
 
 
-def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the memories of a tenant that recall searches, ordered by id.
+def read_recallable(file: MemoryFile, tenant: str) -> list[tuple[Any, ...]]:
+    """Return the rows and subjects of the memories that recall searches, ordered by id.
 
     Omits archived and too long memories. Includes superseded and purged ones: they lead to their
-    successors, and answer questions about the past.
+    successors, and answer questions about the past. The rows are not checked.
     """
-    memories = _read_loadable(
-        file, f"tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE}", [tenant]
+    columns = f"SELECT {', '.join(COLUMNS)}, {json_field('metadata', SUBJECT)} FROM memories"
+    rows = file.all_tuples(
+        f"{columns} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
+        f"AND {LOADABLE} ORDER BY id",
+        [tenant],
     )
-    return sorted([*memories, *read_witnesses(file, tenant)], key=lambda memory: memory.id)
+    loaded = (row for row in rows if len(str(row[COLUMNS.index("content")])) <= MAX_CHARACTERS)
+    purged = map(to_recallable, read_witnesses(file, tenant))
+    return sorted([*loaded, *purged], key=itemgetter(0))
+
+
+def to_recallable(memory: Memory) -> tuple[Any, ...]:
+    """Return the row and the subject of a memory, as `read_recallable` does."""
+    return (*to_row(memory).values(), memory.subject)
 
 
 def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:

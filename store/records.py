@@ -116,6 +116,8 @@ class Memory:
 # In the order of the table.
 COLUMNS = tuple(field.name for field in fields(Memory))
 _TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
+# What `timestamp` returns, which takes four times as long as this pattern.
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.(?!0{6})\d{6})?\+00:00", re.ASCII)
 # An agent's row may lack the hash; a `Memory` always has it.
 _NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" in str(field.type))}
 # The maximum length of a memory, for writing, runs and recall. Comparisons take more than linear
@@ -204,6 +206,8 @@ def in_utc(text: str) -> str:
         return UNDATED
     try:
         moment = datetime.fromisoformat(text)
+        if _TIMESTAMP.fullmatch(text):
+            return text
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (ValueError, OverflowError):
         return f"{date.fromisoformat(text[:10]).isoformat()}T00:00:00+00:00"

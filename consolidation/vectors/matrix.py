@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
@@ -30,10 +30,19 @@ Kept = tuple[str, str, bytes]
 Keep = Callable[[Sequence[Kept]], None]
 
 
+class Text(NamedTuple):
+    """The text of a memory."""
+
+    # Of the memory.
+    id: str
+    content_hash: str
+    content: str
+
+
 class TextVectors:
     """A matrix with a row per text, which memories may share."""
 
-    def __init__(self, memories: Sequence[Memory], kept: Iterable[Kept]) -> None:
+    def __init__(self, memories: Sequence[Memory | Text], kept: Iterable[Kept]) -> None:
         """Take the memories, and the vectors that the file has.
 
         Vectors of other texts, damaged ones, and those of an unusual size are ignored.
@@ -49,25 +58,25 @@ class TextVectors:
         for memory in memories:
             self._texts.setdefault(memory.content_hash, len(self._texts))
         hashes = {memory.id: memory.content_hash for memory in memories}
-        found = [row for row in kept if hashes.get(row[0]) == row[1] and isinstance(row[2], bytes)]
-        sizes = Counter(len(blob) for _, _, blob in found if len(blob) % 4 == 0)
+        stored = [row for row in kept if hashes.get(row[0]) == row[1] and isinstance(row[2], bytes)]
+        sizes = Counter(len(blob) for _, _, blob in stored if len(blob) % 4 == 0)
         size = max(sizes, key=lambda length: (sizes[length], length), default=0)
         self._allocate(size // 4)
         # The lowest id of duplicates with different vectors counts.
-        found = sorted((row for row in found if len(row[2]) == size), key=itemgetter(0))
-        for start in range(0, len(found) if size else 0, _BATCH):
-            part = found[start : start + _BATCH]
+        stored = sorted((row for row in stored if len(row[2]) == size), key=itemgetter(0))
+        for start in range(0, len(stored) if size else 0, _BATCH):
+            part = stored[start : start + _BATCH]
             vectors = np.frombuffer(b"".join(blob for _, _, blob in part), dtype="<f4")
             self._take(part, vectors.reshape(len(part), -1))
 
-    def of(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
+    def of(self, memories: Sequence[Memory | Text]) -> NDArray[np.float32]:
         """Return the vector of each memory, float32, shape (len(memories), d), unit length."""
         import numpy as np
 
         if not memories:
             return np.empty((0, 1), dtype=np.float32)
-        rows = np.fromiter((self._texts[memory.content_hash] for memory in memories), np.intp)
-        if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+        rows = np.array([self._texts[memory.content_hash] for memory in memories], dtype=np.intp)
+        if np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
             return self._matrix[rows[0] : rows[0] + len(rows)]  # a view, not a copy
         return self._matrix[rows]
 
@@ -89,10 +98,10 @@ class TextVectors:
         """Compute missing vectors, each text once, and keep them. Raises `EmbedderError`."""
         if not self._memories:
             return None
-        present = [memory for memory in self._memories if self._is_present(memory)]
-        self._keep(keep, [memory for memory in present if memory.id not in self._served])
-        missing: dict[str, list[Memory]] = {}
-        for memory in self._memories:
+        unserved = [memory for memory in self._memories if memory.id not in self._served]
+        self._keep(keep, [memory for memory in unserved if self._is_present(memory)])
+        missing: dict[str, list[Memory | Text]] = {}
+        for memory in unserved:
             if not self._is_present(memory):
                 missing.setdefault(memory.content_hash, []).append(memory)
         hashes = sorted(missing)
@@ -125,16 +134,16 @@ class TextVectors:
         import numpy as np
 
         sound = have_unit_length(vectors)
-        rows = np.array([self._texts[of] for _, of, _ in part])
-        self._served.update(row[0] for row, good in zip(part, sound, strict=True) if good)
+        rows = np.array([self._texts[text_hash] for _, text_hash, _ in part])
+        self._served.update(row[0] for row, good in zip(part, sound.tolist(), strict=True) if good)
         new = np.flatnonzero(sound & ~self._present[rows])
         texts, first = np.unique(rows[new], return_index=True)
         self._matrix[texts], self._present[texts] = vectors[new[first]], True
 
-    def _is_present(self, memory: Memory) -> bool:
+    def _is_present(self, memory: Memory | Text) -> bool:
         return bool(self._present[self._texts[memory.content_hash]])
 
-    def _keep(self, keep: Keep, memories: Sequence[Memory]) -> None:
+    def _keep(self, keep: Keep, memories: Sequence[Memory | Text]) -> None:
         rows = [
             (
                 memory.id,
