@@ -127,13 +127,17 @@ class RecallIndex:
         self._words_suffice = words_suffice
         self.memories = recallable.memories
         self.embedder = embedder
-        self.vectors: NDArray[np.float32] = np.zeros((len(self.memories), 1), dtype=np.float32)
+        # float32, shape (rows, d), unit length, and the row of each memory, shape (n,).
+        self.vectors: NDArray[np.float32] = np.zeros((1, 1), dtype=np.float32)
+        self.rows: NDArray[np.intp] = np.zeros(len(self.memories), dtype=np.intp)
         with self._falling_back():
             if words_suffice:
                 recallable.vectors.refuse_other_model(embedder)
             # A search only reads.
             recallable.vectors.complete(embedder, lambda rows: None, progress or Progress())
-            self.vectors = recallable.vectors.of(recallable.memories.texts)
+            if len(self.memories):
+                self.rows = recallable.vectors.rows_of(self.memories.texts)
+                self.vectors = recallable.vectors.matrix
         self.words = WordIndex(recallable.memories.words)
         # Whether each memory is a shared fact, shape (n,).
         shared = [tenant in recallable.shared for tenant in recallable.memories.column("tenant")]
@@ -165,7 +169,7 @@ class RecallIndex:
         if self.words_only is None:
             with self._falling_back():
                 cosines: NDArray[np.float32] = self.vectors @ self.embedder.encode([text])[0]
-                return cosines
+                return cosines[self.rows]
         return np.zeros(len(self.memories), dtype=np.float32)
 
     def current(self, now: str) -> Current:

@@ -262,7 +262,7 @@ def _ordered(
     order = np.lexsort((trusts, layers, index.is_shared[places], -rounded))
     if not query.diverse:
         return [int(place) for place in order]
-    return _diverse(index.vectors[places], scores, order, query.limit)
+    return _diverse(index.vectors[index.rows[places]], scores, order, query.limit)
 
 
 def _diverse(
