@@ -78,23 +78,21 @@ def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory,
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """
-    having: dict[str, list[tuple[Memory, frozenset[str]]]] = defaultdict(list)
+    having: dict[str, set[int]] = defaultdict(set)
     readable: list[tuple[Memory, frozenset[str]]] = []
     features_by_hash = features_of(memories, cache)
     for memory in memories:
         features = features_by_hash[memory.content_hash]
-        if features.orders or features.density.is_dense:
-            continue
-        found = memory, frozenset(features.matter)
-        readable.append(found)
-        for stem in features.matter:
-            having[stem].append(found)
+        if not features.orders and not features.density.is_dense:
+            for stem in features.matter:
+                having[stem].add(len(readable))
+            readable.append((memory, frozenset(features.matter)))
     for memory, words in readable:
-        rarest = min((having[stem] for stem in words), key=len, default=[])
+        rarest, *more_common = sorted((having[stem] for stem in words), key=len) or [set()]
         if not 1 < len(rarest) <= COMMON_WORD:
             continue
-        for candidate, more in rarest:
-            is_larger = words < more or (words == more and memory.id < candidate.id)
+        for candidate, more in map(readable.__getitem__, sorted(rarest.intersection(*more_common))):
+            is_larger = len(words) < len(more) or memory.id < candidate.id
             if is_larger and len(words) >= RIVAL_MATTER * len(more):
                 yield memory, candidate
 
