@@ -59,11 +59,13 @@ def find_contradictions(
     # Imported late: it loads dictionaries.
     from slowwave.consolidation.planning.conflicts import find_conflicts
     from slowwave.consolidation.snapshot.cache import Cache
+    from slowwave.consolidation.snapshot.features import features_of
 
     cache = Cache()
+    features = features_of((memory for pair in pairs for memory in pair), cache)
     for pair in pairs:
         by_id = {memory.id: memory for memory in pair}
-        for conflict in find_conflicts(pair, (), settled, cache):
+        for conflict in find_conflicts(pair, (), settled, cache, features):
             earlier, later = conflict.sources
             later_by_id.setdefault(earlier, by_id[later])
     return later_by_id
