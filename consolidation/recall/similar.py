@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Literal
 
-from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.text.tokens import tokens_in
 from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_active_texts, read_memories
@@ -91,19 +91,30 @@ def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memor
 def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
     """Return the active memories that share enough words with a text, nearest first."""
     words, texts = _words(text), read_active_texts(file, tenant)
-    index = WordIndex(content for _, content in texts)
-    shares = {
-        texts[row][0]: shared / min(len(words), len(_words(texts[row][1])))
-        for row, shared in index.count_words(words).items()
-    }
+    index = WordIndex((content for _, content in texts), is_ranked=False)
+    shares: dict[str, float] = {}
+    for row, shared in index.count_words(words).items():
+        memory_id, content = texts[row]
+        # A longer text than this shares too few words; counting all words of each takes a while.
+        limit = len(words) if shared >= SHARED_WORDS * len(words) else int(shared / SHARED_WORDS)
+        count = sum(1 for _ in islice(_distinct_words(content), limit + 1))
+        if shared >= SHARED_WORDS * min(len(words), count):
+            shares[memory_id] = shared / min(len(words), count)
     index.close()
-    near_ids = [memory_id for memory_id, share in shares.items() if share >= SHARED_WORDS]
-    memories = (memory for memory in read_memories(file, near_ids) if not memory.expired(now))
+    memories = (memory for memory in read_memories(file, [*shares]) if not memory.expired(now))
     return sorted(memories, key=lambda memory: (-shares[memory.id], memory.id))
 
 
 def _words(text: str) -> list[str]:
-    return list(dict.fromkeys(token.bare for token in tokenise(text)))
+    return list(_distinct_words(text))
+
+
+def _distinct_words(text: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for token in tokens_in(text):
+        if token.bare not in seen:
+            seen.add(token.bare)
+            yield token.bare
 
 
 def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:

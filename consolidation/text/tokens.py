@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,7 +35,11 @@ class Token(NamedTuple):
 
 def tokenise(text: str) -> list[Token]:
     """Return the words of a text in order; marks that end a clause are not words."""
-    tokens: list[Token] = []
+    return list(tokens_in(text))
+
+
+def tokens_in(text: str) -> Iterator[Token]:
+    """Yield what `tokenise` returns."""
     fresh = True
     for match in _WORD.finditer(text):
         word = match.group()
@@ -45,9 +50,8 @@ def tokenise(text: str) -> list[Token]:
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
         if word == LETTER_A and not fresh:  # "plan A"
             lower = bare = word
-        tokens.append(Token(word, lower, bare, fresh, match.start()))
+        yield Token(word, lower, bare, fresh, match.start())
         fresh = False
-    return tokens
 
 
 @lru_cache(maxsize=65_536)
