@@ -312,7 +312,7 @@ def count_memories(
         f"SELECT {_CUT}, CASE WHEN NOT {LOADABLE} THEN max(length(content), {_BYTES} / 4) END "
         "FROM memories WHERE tenant IN (SELECT value FROM json_each(?)) AND status = 'active'"
     )
-    for start, counted in file.tuples(sql, [json_text(chosen)]):
+    for start, counted in file.all_tuples(sql, [json_text(chosen)]):
         length = counted or len(start)
         characters += length
         tokens += tokens_of(start) * length // max(len(start), 1)
