@@ -143,12 +143,9 @@ _WORDS: dict[str, tuple[str, ...]] = {
 }
 
 # The positions of columns; those from `kind` to `generation` have words and numbers.
-_CONTENT, _KIND, _PINNED, _SOURCE, _TAGS, _METADATA, _HASH, _COUNT = (
-    COLUMNS.index(name)
-    for name in (
-        *("content", "kind", "pinned", "source", "tags", "metadata", "content_hash"),
-        "access_count",
-    )
+_CONTENT, _KIND, _PINNED, _SOURCE, _TAGS, _METADATA, _HASH, _COUNT = map(
+    COLUMNS.index,
+    ("content", "kind", "pinned", "source", "tags", "metadata", "content_hash", "access_count"),
 )
 _TEXTS = tuple(
     (place, name in _NULLABLE)

@@ -48,8 +48,7 @@ def find_conflicts(
 
     disputes: conflicts that a model named; they count while both texts are active. settled: pairs
     of texts, by hash, that a person found both right. The first of memories with the same text
-    counts; memories that contain instructions or are dense are in no conflict. features: of the
-    texts, by hash.
+    counts; dense ones, and those with instructions, are in none. features: of texts, by hash.
     """
     by_hash: dict[str, Memory] = {}
     when = attrgetter("observed_at", "id")
@@ -93,9 +92,8 @@ def _alike(
             readable.append((memory, text.matter))
     for memory, words in readable:
         rarest, *more_common = sorted((having[stem] for stem in words), key=len) or [set()]
-        if not 1 < len(rarest) <= COMMON_WORD:
-            continue
-        for candidate, more in map(readable.__getitem__, sorted(rarest.intersection(*more_common))):
+        alike = rarest.intersection(*more_common) if 1 < len(rarest) <= COMMON_WORD else ()
+        for candidate, more in map(readable.__getitem__, sorted(alike)):
             is_larger = len(words) < len(more) or memory.id < candidate.id
             if is_larger and len(words) >= RIVAL_MATTER * len(more):
                 yield memory, candidate

@@ -112,8 +112,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
 def _sameness(view: TenantView, memory: Memory) -> _Sameness:
     text = view.features(memory)
     names: frozenset[str] = frozenset()
-    stored = view.entities.get(memory.id, [])
-    if [*text.names] != stored and (added := set(stored).difference(text.names)):
+    if added := set(view.entities.get(memory.id, ())).difference(text.names):
         names = frozenset(map(str.casefold, added)).difference(map(str.casefold, text.names))
     if memory.id in view.dense:
         return _Sameness(exact_form(memory.content), names, "dense")

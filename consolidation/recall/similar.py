@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, islice
+from itertools import combinations
 from typing import Literal
 
-from slowwave.consolidation.text.tokens import tokens_in
+from slowwave.consolidation.text.tokens import tokenise
 from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_active_texts, read_memories
@@ -20,6 +20,8 @@ from slowwave.store.word_index import WordIndex
 
 # The number of memories that are compared with each other.
 _MAX_COMPARED = 100
+# The letters in which a word ends that are read first to count words.
+_LETTERS_A_WORD = 12
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,11 @@ def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
     shares: dict[str, float] = {}
     for row, shared in index.count_words(words).items():
         memory_id, content = texts[row]
-        # A longer text than this shares too few words; counting all words of each takes a while.
+        # A text with more words than this shares too few; all of its words need not be counted.
         limit = len(words) if shared >= SHARED_WORDS * len(words) else int(shared / SHARED_WORDS)
-        count = sum(1 for _ in islice(_distinct_words(content), limit + 1))
+        count = len(_words(content[: _LETTERS_A_WORD * (limit + 2)])) - 1
+        if count <= limit:
+            count = len(_words(content))
         if shared >= SHARED_WORDS * min(len(words), count):
             shares[memory_id] = shared / min(len(words), count)
     index.close()
@@ -106,15 +110,7 @@ def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
 
 
 def _words(text: str) -> list[str]:
-    return list(_distinct_words(text))
-
-
-def _distinct_words(text: str) -> Iterator[str]:
-    seen: set[str] = set()
-    for token in tokens_in(text):
-        if token.bare not in seen:
-            seen.add(token.bare)
-            yield token.bare
+    return list(dict.fromkeys(token.bare for token in tokenise(text)))
 
 
 def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:

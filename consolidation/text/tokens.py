@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,11 +34,7 @@ class Token(NamedTuple):
 
 def tokenise(text: str) -> list[Token]:
     """Return the words of a text in order; marks that end a clause are not words."""
-    return list(tokens_in(text))
-
-
-def tokens_in(text: str) -> Iterator[Token]:
-    """Yield what `tokenise` returns."""
+    tokens: list[Token] = []
     fresh = True
     for match in _WORD.finditer(text):
         word = match.group()
@@ -50,8 +45,9 @@ def tokens_in(text: str) -> Iterator[Token]:
         bare = _POSSESSIVE.sub("", lower) if "'" in lower else lower
         if word == LETTER_A and not fresh:  # "plan A"
             lower = bare = word
-        yield Token(word, lower, bare, fresh, match.start())
+        tokens.append(Token(word, lower, bare, fresh, match.start()))
         fresh = False
+    return tokens
 
 
 @lru_cache(maxsize=65_536)

@@ -147,13 +147,7 @@ class TextVectors:
         return memory.content_hash in self._rows
 
     def _keep(self, keep: Keep, memories: Sequence[Memory | Text]) -> None:
-        rows = [
-            (
-                memory.id,
-                memory.content_hash,
-                self.matrix[self._rows[memory.content_hash]].tobytes(),
-            )
-            for memory in memories
-        ]
-        if rows:
-            keep(rows)
+        if memories:
+            vectors = self.of(memories)
+            pairs = zip(memories, vectors, strict=True)
+            keep([(memory.id, memory.content_hash, vector.tobytes()) for memory, vector in pairs])
