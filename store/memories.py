@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Any
 
 from .errors import NotFound, StoreError, UnusableFile
@@ -153,9 +152,14 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
     return counts
 
 
+def _by_id(row: tuple[Any, ...]) -> str:
+    return str(row[0])
+
+
 def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> list[Memory]:
     """Return memories ordered by id, without too long ones."""
-    rows = file.all_tuples(f"{SELECT} WHERE {where} AND {LOADABLE} ORDER BY id", values)
+    # Python sorts references, where SQLite would sort rows.
+    rows = sorted(file.all_tuples(f"{SELECT} WHERE {where} AND {LOADABLE}", values), key=_by_id)
     memories = map(from_values, rows)
     return [memory for memory in memories if len(memory.content) <= MAX_CHARACTERS]
 
@@ -202,7 +206,7 @@ def read_active_texts(file: MemoryFile, tenant: str) -> list[tuple[str, str]]:
     Twice as fast as `read_active`, which also reads and checks the other columns.
     """
     chosen = f"FROM memories WHERE tenant = ? AND status = 'active' AND {LOADABLE}"
-    rows = file.all_tuples(f"SELECT id, content {chosen} ORDER BY id", [tenant])
+    rows = sorted(file.all_tuples(f"SELECT id, content {chosen}", [tenant]), key=_by_id)
     return [(memory_id, text) for memory_id, text in rows if len(text) <= MAX_CHARACTERS]
 
 
@@ -232,12 +236,12 @@ def read_recallable(file: MemoryFile, tenant: str) -> list[tuple[Any, ...]]:
     columns = f"SELECT {', '.join(COLUMNS)}, {json_field('metadata', SUBJECT)} FROM memories"
     rows = file.all_tuples(
         f"{columns} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
-        f"AND {LOADABLE} ORDER BY id",
+        f"AND {LOADABLE}",
         [tenant],
     )
     loaded = (row for row in rows if len(str(row[COLUMNS.index("content")])) <= MAX_CHARACTERS)
     purged = map(to_recallable, read_witnesses(file, tenant))
-    return sorted([*loaded, *purged], key=itemgetter(0))
+    return sorted([*loaded, *purged], key=_by_id)
 
 
 def to_recallable(memory: Memory) -> tuple[Any, ...]:
