@@ -21,7 +21,7 @@ from slowwave.store.word_index import WordIndex
 # The number of memories that are compared with each other.
 _MAX_COMPARED = 100
 # The letters in which a word ends that are read first to count words.
-_LETTERS_A_WORD = 12
+_LETTERS_A_WORD = 8
 
 
 @dataclass(frozen=True)
