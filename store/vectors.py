@@ -104,10 +104,10 @@ def keep_vectors(
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> list[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of a model and a tenant, including purged memories."""
-    others = "EXISTS (SELECT 1 FROM memories WHERE tenant {} ?1)"
-    has_others = file.value(f"SELECT {others.format('<')} OR {others.format('>')}", [tenant])
+    exists = "EXISTS (SELECT 1 FROM memories WHERE tenant {} ?1)"
+    has_more_tenants = file.value(f"SELECT {exists.format('<')} OR {exists.format('>')}", [tenant])
     # A search for the memory of each vector takes longer than reading it.
-    join = "JOIN memories m ON m.id = e.memory_id AND tenant = ?2" if has_others else ""
+    join = "JOIN memories m ON m.id = e.memory_id AND tenant = ?2" if has_more_tenants else ""
     return file.all_tuples(
         f"SELECT memory_id, e.content_hash, vector FROM embeddings e {join} WHERE model = ?1 "
         "UNION ALL SELECT v.id, v.content_hash, vector FROM witness_vectors v "
