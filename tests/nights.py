@@ -42,8 +42,8 @@ AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synth
 # One fact in six layouts, and two texts that each add something to it.
 _ONE_THING = (
     "Oksana carries the database pager at weekends until 22:00.",
-    "oksana carries the database pager at weekends until 22:00",
-    "Oksana carries the database pager at weekends until 22:00;",
+    "oksana carries the database pager at weekends until 22:00!",
+    "Oksana carries the database pager at weekends until 22:00..",
     "Oksana carries the database pager at weekends until 22:00",
     "Oksana carries the database pager at weekends\u00a0until 22:00.",
     "Oksana answers the database pager at weekends until 22:00, on her second phone.",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowwave.consolidation.errors import QueryTooLong
-from slowwave.consolidation.text.tokens import stop_words, words_in
+from slowwave.consolidation.text.tokens import lemma, stop_words, words_in
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     MIN_RELEVANCE,
@@ -203,7 +203,7 @@ def _rank(values: NDArray[np.float32], place: int) -> int:
 def words_of(text: str) -> list[str]:
     """Return the content words of a question; all words if it has none."""
     words = words_in(text)
-    content = [word for word in words if word not in stop_words() and not word.isdigit()]
+    content = [word for word in words if not {word, lemma(word)} & stop_words()]
     return list(dict.fromkeys(content or words))
 
 

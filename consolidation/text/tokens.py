@@ -37,6 +37,14 @@ def content_words(text: str) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=65_536)
+def lemma(word: str) -> str:
+    """Return the base form of an English word, in lower case: of "does" it is "do"."""
+    import simplemma
+
+    return simplemma.lemmatize(word, "en").lower()
+
+
 def is_relative(text: str) -> bool:
     """Whether the meaning of a text depends on the day on which it is read."""
     return _RELATIVE.search(text) is not None

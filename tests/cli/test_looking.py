@@ -175,7 +175,7 @@ def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, 
     before = values()
     assert before
     cli("maintain", memory_file)
-    assert states(memory_file)["loki-02"] == "superseded"
+    assert states(memory_file)["loki-01"] == "superseded"
     assert values() == before
 
 

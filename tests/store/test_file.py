@@ -49,7 +49,6 @@ from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
 from slowwave.store.schema_of_file import newest_version
 from slowwave.store.sidecar import create_sidecar, file_mode
-from slowwave.store.vectors import read_vectors
 
 Opener = Callable[[Path], AbstractContextManager[MemoryFile]]
 either_way = pytest.mark.parametrize("opened", [open_reading, open_writing])
@@ -642,7 +641,6 @@ def test_closing_ignores_unread_rows(memory_file: Path, monkeypatch: pytest.Monk
     with open_reading(memory_file) as file:
         left = [
             file.tuples("SELECT name FROM sqlite_master"),
-            read_vectors(file, "any", "default"),
             file.rows("SELECT name FROM sqlite_master"),
         ]
         for cursor in left:

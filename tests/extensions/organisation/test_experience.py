@@ -284,7 +284,7 @@ def test_only_decisions_that_the_traces_support_are_kept(deploys: Path, cli: Cli
         deploys,
         answer(
             SOUND,
-            ("Deployed one pod after the other, two minutes apart.", "worked", ["t2"]),
+            ("Deployed one pod after the other, 17 minutes apart.", "worked", ["t2"]),
             ("Skipped the check of db-9.", "worked", ["t1"]),
             ("Rolled back 17 databases.", "failed", ["t3"]),
             ("Drained the queue.", "worked", ["t9"]),

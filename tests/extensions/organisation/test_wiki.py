@@ -289,7 +289,7 @@ def test_links_pipes_and_folders_instead_of_pages_stay(night: Path, folder: Path
     os.mkfifo(raw / "smoke-02.md")
     (raw / "smoke-03.md").mkdir()
     kept = cli("export", night, "--wiki", folder, "--json").json["wiki"]["kept"]
-    assert kept == ["raw/smoke-01.md", "raw/smoke-02.md", "raw/smoke-03.md"]
+    assert kept == ["raw/smoke-03.md", "raw/smoke-01.md", "raw/smoke-02.md"]
     assert secret.read_text() == ""
 
 
