@@ -19,19 +19,11 @@ LOW_COHESION = 0.70
 # The maximum number of memories that support one rule; more would not make it more certain.
 MAX_SUPPORT = 24
 
-# The share of a group's members that must mention an entity or content word for the group to have
-# that topic.
-SHARED_TOPIC = 0.6
-
 # The loss of trust by derivation.
 TRUST_LOSS = 0.05
 
 # Sentences with fewer content words say too little to be compared. Set by hand.
 MIN_WORDS = 3
-
-# A text is in a language whose dictionary has more than this share of its words, its names aside.
-# No value from 0.3 to 0.7 is clearly better on the two hand-written lives.
-KNOWN_WORDS = 0.5
 
 # Words in more texts than this are ignored by the search for conflicts, which would take quadratic
 # time.

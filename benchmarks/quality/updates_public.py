@@ -40,8 +40,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.evaluation.trial import keeps_facts
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.recording import open_recordings
+from slowwave.consolidation.text.tokens import content_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
@@ -217,8 +217,8 @@ def _kept(lineage: Lineage, memory: str, text: str) -> Fate:
 
 def _states(text: str, fact: str) -> bool:
     """Whether a text has the values, the names and most other words of a fact."""
-    words = read(fact).stem_set
-    shared = words & read(text).stem_set
+    words = content_words(fact)
+    shared = words & content_words(text)
     return keeps_facts(fact, text) and len(shared) >= _KEPT_WORDS * len(words)
 
 

@@ -8,7 +8,6 @@ from hashlib import sha256
 
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.recall.search import words_of
-from slowwave.consolidation.text.tokens import stem
 from slowwave.store.records import Memory
 
 # The maximum number of questions made from a file; the selection is deterministic.
@@ -29,9 +28,7 @@ def make_questions(memories: Sequence[Memory]) -> list[RecallQuestion]:
     duplicates = sorted(
         texts.values(), key=lambda group: sha256(group[0].content_hash.encode()).digest()
     )
-    counts = Counter(
-        word for group in duplicates for word in set(map(stem, words_of(group[0].content)))
-    )
+    counts = Counter(word for group in duplicates for word in set(words_of(group[0].content)))
     return [
         RecallQuestion(
             id=group[0].id,
@@ -46,7 +43,7 @@ def make_questions(memories: Sequence[Memory]) -> list[RecallQuestion]:
 
 
 def _phrase(text: str, counts: Counter[str]) -> str:
-    """Return the rarest words of a text, in their order. counts: of stems, by memory."""
+    """Return the rarest words of a text, in their order. counts: of words, by memory."""
     words = words_of(text)
-    rarest = sorted(set(words), key=lambda word: (counts[stem(word)], word))[:_WORDS_ASKED]
+    rarest = sorted(set(words), key=lambda word: (counts[word], word))[:_WORDS_ASKED]
     return " ".join(word for word in words if word in rarest)

@@ -1,26 +1,24 @@
-"""Whether two texts say the same but for one value, a negation, or the order of their words.
+"""Whether two texts say the same except for one value or a negation.
 
 Which of the two is true, or whether both are, cannot be looked up: a person or a model decides.
 """
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import NamedTuple
 
-from slowwave.consolidation.facts.reading import VERBATIM, Reading, outside
-from slowwave.consolidation.facts.values import TextValue
-from slowwave.consolidation.text.tokens import stems_of
+from slowwave.consolidation.facts.calendars import is_calendar_word
+from slowwave.consolidation.facts.specifics import find_specifics, letters_of
+from slowwave.consolidation.text.tokens import content_words, words_in
 from slowwave.consolidation.thresholds import RIVAL_MATTER
 
-from .vetoes import is_reordered, parts_of
-
-# The maximum number of function words of a negation: "we do not".
-_MAX_FUNCTION_WORDS = 3
 # With fewer common words, two texts may be about anything.
 _MIN_SHARED = 2
-# A unit by itself is not a value.
-_PARTIAL = frozenset({"rate", "unit"})
-_SAME_REST = "otherwise the same"
+# The maximum number of words of a negation: "we do not".
+_MAX_NEGATION = 4
+_NEGATION = re.compile(r"\b(?:not?|never|nobody|nothing|none|cannot|without)\b|\w+n['’]t\b", re.I)
 
 
 class Rivalry(NamedTuple):
@@ -31,61 +29,45 @@ class Rivalry(NamedTuple):
     why: str
 
 
-def matter_of(reading: Reading) -> frozenset[str]:
-    """Return the stems of what a text is about: its content words outside its values."""
-    free = outside(reading.tokens, reading.values)
-    return frozenset(stem for token in free for stem in stems_of(token.bare))
+def matter_of(text: str) -> frozenset[str]:
+    """Return what a text is about: its content words without its values."""
+    return frozenset(word for word in content_words(text) if not is_calendar_word(word))
 
 
-def find_rivalry(left: Reading, right: Reading) -> Rivalry | None:
+def find_rivalry(left: str, right: str) -> Rivalry | None:
     """Return what two texts disagree about; None if they differ in more, or in nothing."""
     here, there = matter_of(left), matter_of(right)
-    both = here & there
-    if len(both) < _MIN_SHARED and here != there:
+    shared = here & there
+    if len(shared) < min(_MIN_SHARED, len(here | there)):
         return None
-    if not (here <= there or there <= here) or len(both) < RIVAL_MATTER * len(here | there):
+    if not (here <= there or there <= here) or len(shared) < RIVAL_MATTER * len(here | there):
         return None
-    left_values, right_values = _values_of(left, right), _values_of(right, left)
-    if left_values or right_values:
-        rests = [
-            {token.bare for token in outside(reading.tokens, reading.values)}
-            for reading in (left, right)
-        ]
-        why = _SAME_REST if rests[0] == rests[1] else "other words differ, too"
-        return _of_values(left_values, right_values, why)
-    if here != there:
+    left_values, right_values = _values_of(left), _values_of(right)
+    left_only = [left_values[value] for value in left_values.keys() - right_values.keys()]
+    right_only = [right_values[value] for value in right_values.keys() - left_values.keys()]
+    if len(left_only) == len(right_only) == 1:
+        why = "otherwise the same" if here == there else "other words differ, too"
+        return Rivalry("value", (left_only[0], right_only[0]), why)
+    differing = set(words_in(left)) ^ set(words_in(right))
+    if left_only or right_only or here != there or len(differing) > _MAX_NEGATION:
         return None
-    left_words, right_words = parts_of(left), parts_of(right)
-    if bool(left.negators) != bool(right.negators):
-        different = {*left_words} ^ {*right_words}
-        if len(different) <= _MAX_FUNCTION_WORDS + 1 and not is_reordered(left_words, right_words):
-            texts = left.text, right.text
-            return Rivalry("denial", texts, "one denies the other")
-    elif {*left_words} == {*right_words} and is_reordered(left_words, right_words):
-        return Rivalry("order", (left.text, right.text), "the same words in another order")
-    else:
-        left_only, right_only = left.words - right.words, right.words - left.words
-        if len(left_only) == len(right_only) == 1:
-            (word,), (rival,) = left_only, right_only
-            if {*word.split("-")} & {*rival.split("-")}:
-                return Rivalry("word", (word, rival), _SAME_REST)
+    if bool(_NEGATION.search(left)) != bool(_NEGATION.search(right)):
+        return Rivalry("denial", (left, right), "one denies the other")
     return None
 
 
-def _values_of(reading: Reading, rival: Reading) -> dict[str, TextValue]:
-    """Return the values of a text that another one lacks, by their norms."""
-    return {
-        value.norm: value
-        for value in reading.values
-        if value.kind not in _PARTIAL and not rival.known.allows(value)
-    }
+def has_all_of(text: str, part: str) -> bool:
+    """Whether a text has all content words and values of another, and is negated as it is."""
+    return (
+        content_words(part) <= content_words(text)
+        and _values_of(part).keys() <= _values_of(text).keys()
+        and bool(_NEGATION.search(part)) == bool(_NEGATION.search(text))
+    )
 
 
-def _of_values(left: dict[str, TextValue], right: dict[str, TextValue], why: str) -> Rivalry | None:
-    """Return the one value in which two texts differ, unless it names their subject."""
-    if not len(left) == len(right) == 1:
-        return None
-    (value,), (rival,) = left.values(), right.values()
-    if value.measures.isdisjoint(rival.measures) or value.kind in VERBATIM:
-        return None
-    return Rivalry(value.kind, (value.words, rival.words), why)
+@lru_cache(maxsize=4_096)
+def _values_of(text: str) -> dict[str, str]:
+    """Return the numbers, days and months of a text, as they are written, by their letters."""
+    numbers = [specific.words for specific in find_specifics(text) if specific.kind == "number"]
+    days = filter(is_calendar_word, words_in(text))
+    return {" ".join(letters_of(words)): words for words in (*numbers, *days)}

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import QuestionsError
-from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.facts.lookup import has_specifics
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
+from slowwave.consolidation.text.tokens import content_words
 from slowwave.consolidation.thresholds import SHARED_WORDS
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder
 from slowwave.consolidation.writing.writer import Writer
@@ -196,9 +197,6 @@ def keeps_facts(source: str, text: str) -> bool:
     """Whether a text contains the facts of a source: its values, names and most other words."""
     if source == text:
         return True
-    source_facts, facts = read(source), read(text)
-    return (
-        all(facts.holds(value) for value in source_facts.values)
-        and all(facts.mentions(name) for name in source_facts.names)
-        and len(source_facts.stem_set & facts.stem_set) >= SHARED_WORDS * len(source_facts.stem_set)
-    )
+    words = content_words(source)
+    is_most = len(words & content_words(text)) >= SHARED_WORDS * len(words)
+    return is_most and has_specifics(text, source)

@@ -1,36 +1,32 @@
-"""Look up which values and names of a text its sources lack, and which of theirs the text lacks.
+"""Look up which numbers, names, identifiers, code and quotations of a text its sources lack.
 
-Libraries were measured for this. dateparser reads "5432 on" as a date, and "the 29th" as a day two
-years ago; Microsoft's recognizers-text misses the latter and cannot be imported with a current
-emoji; py3langid takes 0.7 s and fails on notes of three words. `languages.py` has those in use.
+They are compared by their letters and digits, in their order. Other spellings of a value are known
+only for dates and for numbers in words: a writer that is told what is missing can repeat what the
+memory says, and a model checks the rest, plain words and units among them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from itertools import chain
+from itertools import pairwise
 from operator import itemgetter
 from typing import Protocol
 
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.text.tokens import is_content
+from slowwave.store.records import UNDATED
 
-from . import languages
-from .days import forms_of, observed_on, relative_days, spoken_days, years_of
-from .literals import LiteralSpan, find_literals, has_literal
-from .names import Name, Vocabulary, find_names, is_common_word
-from .numerals import NUMBER_WORDS
-from .values import KnownValues, TextValue, find_values, is_lower_word
+from .calendars import Day, find_days, in_digits, months, observed_on, weekdays
+from .literals import find_literals, has_literal
+from .specifics import Specific, find_specifics, letters_of, numbers_of
 
-# Kinds of values that are compared by their letters.
-_LETTERS = ("url", "path", "identifier", "version")
-# Numbers of list items, at the start of a line; within a line they count from 1.
-_LISTED = re.compile(r"^[ \t]*\(?\d{1,2}[.)](?=\s)", re.MULTILINE)
-_LISTED_WITHIN = re.compile(r"(?<=\s)\(?(\d{1,2})\)(?=\s)|^\(?(1)\)(?=\s)")
+_TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d))?(?:[ap]\.?m\.?)?", re.IGNORECASE)
+# Forms of a word share at least so many letters: "German", "Germany".
+_MIN_STEM = 4
+_MAX_INITIALS = 5
 
 
 class Evidence(Protocol):
@@ -51,7 +47,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Fault:
-    """Words of a text that are in none of its sources: a number, date, name, path and so on."""
+    """Words of a text that are in none of its sources: a number, name, path and so on."""
 
     words: str
     kind: str
@@ -66,214 +62,181 @@ class Fault:
 
 @dataclass(frozen=True)
 class Hint:
-    """A value of a source that a text lacks, verbatim."""
+    """A number or identifier of a source that a text lacks."""
 
     source: str
     words: str
     kind: str
 
 
+@dataclass(frozen=True)
+class _Undated:
+    """Evidence of unknown origin."""
+
+    text: str
+    id: str = ""
+    observed_at: str = UNDATED
+
+
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
-    """Return the values, names, code and quotations of a text that no source has, in its order."""
-    known = _Sources([(source.text, source.observed_at) for source in sources])
-    values, literals = find_values(text), list(find_literals(text))
-    marked = _places((literal.start, literal.end) for literal in literals)
+    """Return the specifics, code and quotations of a text that no source has, in its order."""
+    known, literals = _Sources(sources), list(find_literals(text))
+    quoted = [range(literal.start, literal.end) for literal in literals]
     hidden = find_invisible(text, [source.text for source in sources])
-    found = [(0, Fault(hidden, "invisible"))] if hidden else []
-    found += [
+    faults = [(0, Fault(hidden, "invisible"))] if hidden else []
+    faults += [
         (literal.start, Fault(text[literal.start : literal.end], literal.kind))
         for literal in literals
-        if not known.has_literal(literal)
+        if not any(has_literal(source.text, literal) for source in sources)
     ]
-    found += [
-        (value.start, Fault(value.words, value.kind))
-        for value in _once(_stated(text, values))
-        if value.start not in marked and not known.has_value(value, text)
+    faults += [
+        (specific.start, Fault(specific.words, specific.kind))
+        for specific in find_specifics(text)
+        if specific.kind != "opening"
+        and not known.have(specific, text)
+        and not any(specific.start in span for span in quoted)
     ]
-    found += [
-        (name.start, Fault(name.words, "name"))
-        for name in _proper(text, values)
-        if name.start not in marked and not known.has_name(name, text)
-    ]
-    return list(dict.fromkeys(fault for _, fault in sorted(found, key=itemgetter(0))))
+    return list(dict.fromkeys(fault for _, fault in sorted(faults, key=itemgetter(0))))
 
 
 def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
-    """Return the values of sources that a text lacks, each once: hints, never faults."""
-    known = _Sources([(text, source.observed_at) for source in sources[:1]])
-    hints: dict[tuple[str, str], Hint] = {}
+    """Return the numbers, identifiers and paths of sources that a text lacks, each once."""
+    hints: dict[str, Hint] = {}
     for source in sources:
-        for value in _stated(source.text, find_values(source.text)):
-            if not known.has_value(value, source.text):
-                hint = Hint(source.id, value.words, value.kind)
-                hints.setdefault((value.words.lower(), value.kind), hint)
+        known = _Sources([_Undated(text)])
+        for specific in find_specifics(source.text):
+            is_value = specific.kind not in ("name", "opening")
+            if is_value and not known.have(specific, source.text):
+                hint = Hint(source.id, specific.words, specific.kind)
+                hints.setdefault(specific.words.lower(), hint)
     return list(hints.values())
 
 
-def names_of(text: str) -> tuple[str, ...]:
-    """Return the proper names and identifiers of a text in its order, each once."""
-    values = find_values(text)
-    found = [(value.start, value.words) for value in values if value.kind == "identifier"]
-    found += [(name.start, name.words) for name in _proper(text, values) if not name.opens]
-    return tuple(dict.fromkeys(words for _, words in sorted(found)))
-
-
-def _stated(text: str, values: Sequence[TextValue]) -> list[TextValue]:
-    """Omit what is not a value of a text by itself: units, list numbers, "both"."""
-    within = list(_LISTED_WITHIN.finditer(text))
-    are_counting = [int(item[1] or item[2]) for item in within] == [*range(1, len(within) + 1)]
-    items = (*_LISTED.finditer(text), *(within if are_counting else ()))
-    listed = _places(item.span() for item in items)
-    return [
-        value
-        for value in values
-        if value.kind not in ("unit", "count")
-        and value.words.lower() not in ("twice", "two")
-        and value.start not in listed
-        and not is_lower_word(text, value)
-    ]
-
-
-def _once(values: Iterable[TextValue]) -> list[TextValue]:
-    """Omit repeated values. A weekday is not one: the date next to it may support it."""
-    seen: dict[object, TextValue] = {}
-    for value in values:
-        place = value.start if value.kind == "weekday" else 0
-        seen.setdefault((value.words.lower(), value.kind, value.forms, place), value)
-    return list(seen.values())
-
-
-def _proper(text: str, values: Sequence[TextValue]) -> Iterator[Name]:
-    """Yield the names of a text outside its values and number words."""
-    taken = _places(
-        (value.start, value.end)
-        for value in values
-        if value.kind != "unit" and (value.kind != "number" or value.words[0].isdigit())
-    )
-    for name in find_names(text):
-        if name.words.lower() not in NUMBER_WORDS and name.start not in taken:
-            yield name
-
-
-def _places(spans: Iterable[tuple[int, int]]) -> frozenset[int]:
-    """Return the indices within spans of a text."""
-    return frozenset(chain.from_iterable(range(*span) for span in spans))
+def has_specifics(text: str, part: str) -> bool:
+    """Whether a text has all names, values, code and quotations of another."""
+    return not find_unsupported(part, [_Undated(text)])
 
 
 class _Sources:
-    """Texts, each with the time of its observation, in which values and names are looked up."""
+    """Texts, each with the day of its observation, in which specifics are looked up."""
 
-    def __init__(self, sources: Sequence[tuple[str, str]]) -> None:
-        self._texts = [text for text, _ in sources]
-        self._low = " \n".join(" ".join(text.split()) for text in self._texts).lower()
-        self._values = [find_values(text) for text in self._texts]
-        self._observed = [observed_on(observed_at) for _, observed_at in sources]
-        self._known = KnownValues(value for values in self._values for value in values)
+    def __init__(self, sources: Sequence[Evidence]) -> None:
+        self._texts = [source.text for source in sources]
+        self._observed_on = [observed_on(source.observed_at) for source in sources]
+        self._observed = [day for day in self._observed_on if day is not None]
+        self._letters = [_spaced(letters_of(text)) for text in self._texts]
+        self._numbers = [_spaced(numbers_of(text)) for text in self._texts]
 
-    def has_literal(self, literal: LiteralSpan) -> bool:
-        return any(has_literal(text, literal) for text in self._texts)
-
-    def has_name(self, name: Name, text: str) -> bool:
-        if self._vocabulary.has(name.words):
+    def have(self, specific: Specific, text: str) -> bool:
+        """Whether a source has a specific of a text."""
+        letters = letters_of(specific.words)
+        if self._has(letters):
             return True
-        if not any(map(str.islower, text.split())):  # names alone are in no language
-            text = " ".join(self._texts)
-        if name.opens:
-            is_word = not is_content(name.words.lower()) or is_common_word(name.words)
-            return is_word or not languages.is_english(text)
-        is_foreign = name.words.istitle() and not languages.is_english(text)
-        return is_foreign and languages.is_written_in("de", text)
+        match specific.kind:
+            case "number":
+                return (
+                    self._has_number(specific.words)
+                    or self._has_time(specific.words)
+                    or self._has_day(specific, text)
+                )
+            case "name":
+                return self._has_name(letters) or self._has_day(specific, text)
+        return False
 
-    def has_value(self, value: TextValue, text: str) -> bool:
-        return (
-            self._known.has(value)
-            or (value.kind in _LETTERS and self._has_words(value.words))
-            or self._has_day(value, text)
-            or self._has_parts(value)
-            or self._has_elsewhere(value)
+    def _has(self, letters: Sequence[str]) -> bool:
+        """Whether a source has these runs of letters and digits in a row, or their plural."""
+        joined = " ".join(letters)
+        forms = {joined, joined.removesuffix("s"), f"{joined}s"}
+        return any(f" {form} " in known for form in forms for known in self._letters)
+
+    def _has_number(self, words: str) -> bool:
+        number = _spaced(numbers_of(words))
+        years = [f" {day.year} " for day in self._observed]
+        return any(number in known for known in (*self._numbers, *years)) or any(
+            number in known for known in self._in_digits
+        )
+
+    def _has_time(self, words: str) -> bool:
+        """Whether a source has a time of day in words, or in 12 instead of 24 hours."""
+        time = _TIME.fullmatch(words)
+        if time is None:
+            return False
+        hour, minute = int(time[1]), int(time[2] or 0)
+        forms = [f" {(hour + 12) % 24} {minute} ", *([] if minute else [f" {hour} "])]
+        if any(form in known for form in forms for known in self._numbers):
+            return True
+        for known in self._in_digits:
+            numbers = {int(number) for number in known.split() if number != "minus"}
+            # "Ten past eight", "half past eight"; "ten to nine", "a quarter to nine".
+            for shown, minutes in ((hour, minute), (hour + 1, 60 - minute)):
+                is_hour = shown % 12 in {number % 12 for number in numbers}
+                if is_hour and minutes in numbers | {0, 15, 30}:
+                    return True
+        return False
+
+    @cached_property
+    def _in_digits(self) -> list[str]:
+        """The numbers of the texts, with number words in digits."""
+        return [_spaced(numbers_of(read)) for text in self._texts for read in in_digits(text)]
+
+    def _has_name(self, letters: Sequence[str]) -> bool:
+        joined = "".join(letters)
+        if joined in self._pairs or (
+            1 < len(joined) <= _MAX_INITIALS and any(joined in known for known in self._initials)
+        ):
+            return True
+        return all(any(_are_forms(part, word) for word in self._words) for part in letters)
+
+    @cached_property
+    def _words(self) -> set[str]:
+        return {word for known in self._letters for word in known.split()}
+
+    @cached_property
+    def _pairs(self) -> set[str]:
+        """The words and adjacent pairs of words, joined: "pull request" for "PullRequest"."""
+        words = (known.split() for known in self._letters)
+        return self._words.union(*(map("".join, pairwise(known)) for known in words))
+
+    @cached_property
+    def _initials(self) -> list[str]:
+        return ["".join(word[0] for word in known.split()) for known in self._letters]
+
+    def _has_day(self, specific: Specific, text: str) -> bool:
+        """Whether a specific belongs to a day that a source names or may refer to."""
+        for day in find_days(text):
+            is_part = day.start <= specific.start < day.end
+            if is_part and (
+                any(map(day.is_day, self._days)) or any(map(day.is_near, self._undated))
+            ):
+                return True
+        months_named = {months().get(known) for known in self._words}
+        months_named |= {day.month for day in self._days}
+        days_named = {weekdays().get(known.removesuffix("s")) for known in self._words}
+        # "Today", "yesterday".
+        days_named |= {(day.weekday() - back) % 7 for day in self._observed for back in (0, 1)}
+        return all(
+            months().get(word, 0) in months_named
+            or weekdays().get(word.removesuffix("s"), -1) in days_named
+            for word in letters_of(specific.words)
         )
 
     @cached_property
-    def _vocabulary(self) -> Vocabulary:
-        return Vocabulary(self._texts)
-
-    def _has_words(self, words: str) -> bool:
-        """Whether a source has words, whose parts may be separate or joined in an identifier."""
-        parts = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]+|_+", words.lower().removesuffix("s"))
-        pattern = r"[\s-]?".join(map(re.escape, parts))
-        whole = rf"(?<!\w)(?<!\d[.,/:-]){pattern}s?(?!\w|[.,/:-]\d)"
-        return re.search(whole, self._low) is not None
-
-    def _has_parts(self, value: TextValue) -> bool:
-        if value.kind != "date" or "/" not in value.words:
-            return False
-        return all(map(self._known.has, find_values(value.words.replace("/", " and "))))
-
-    def _has_day(self, value: TextValue, text: str) -> bool:
-        if value.kind in ("date", "month", "number"):
-            return not self._days.isdisjoint(value.forms) or (
-                value.kind == "number" and not value.has_unit and self._is_year_or_day(value)
-            )
-        if value.kind == "weekday":
-            adjacent = [
-                dated
-                for dated in find_values(text)
-                if dated.kind == "date"
-                and min(abs(dated.start - value.end), abs(value.start - dated.end)) <= 3
-            ]
-            days = {f"weekday {day.weekday()}" for day in self._spoken}
-            days |= {
-                f"weekday {day.weekday()}"
-                for dated in adjacent
-                for day in self._dates
-                if forms_of(day) & dated.forms
-            }
-            return not days.isdisjoint(value.forms)
-        return False
-
-    def _is_year_or_day(self, value: TextValue) -> bool:
-        numbers = {str(day.year) for day in self._dates}
-        if re.fullmatch(r"\d+(?:st|nd|rd|th)", value.words):
-            numbers |= {str(day.day) for day in self._dates}
-        return not numbers.isdisjoint(value.bare)
+    def _undated(self) -> list[date]:
+        """When the texts were observed that name no day, but may mean one by "next Tuesday"."""
+        pairs = zip(self._texts, self._observed_on, strict=True)
+        return [day for text, day in pairs if day is not None and not any(find_days(text))]
 
     @cached_property
-    def _spoken(self) -> set[date]:
-        return {
-            day
-            for text, observed in zip(self._texts, self._observed, strict=True)
-            if observed
-            for day in spoken_days(text, observed)
-        }
+    def _days(self) -> list[Day]:
+        """The days that the texts name, and those on which they were observed."""
+        named = [day for text in self._texts for day in find_days(text)]
+        return named + [Day(0, 0, day.year, day.month, day.day) for day in self._observed]
 
-    @cached_property
-    def _dates(self) -> set[date]:
-        sources = zip(self._texts, self._values, self._observed, strict=True)
-        relative = (relative_days(text, values, day) for text, values, day in sources if day)
-        return {day for day in self._observed if day}.union(*relative)
 
-    @cached_property
-    def _days(self) -> set[str]:
-        """The forms of all days that sources refer to without their date."""
-        forms = {form for day in self._dates for form in forms_of(day) if "month" not in form}
-        for values, observed in zip(self._values, self._observed, strict=True):
-            if observed:
-                forms.update(form for value in values for form in years_of(value, observed))
-        return forms
+def _spaced(words: Sequence[str]) -> str:
+    return f" {' '.join(words)} "
 
-    def _has_elsewhere(self, value: TextValue) -> bool:
-        """Whether a source has a value in another language."""
-        for form in value.forms:
-            if value.kind == "weekday":
-                return languages.has_weekday(self._low, int(form[-1]))
-            if found := re.fullmatch(r"(\d{4}-)?(?:month )?(0[1-9]|1[0-2])(?:-(\d\d))?", form):
-                if found[1] and found[1][:4] not in self._low:
-                    return False
-                return languages.has_month(self._low, int(found[2]), found[3])
-        return self._elsewhere.has(value)
 
-    @cached_property
-    def _elsewhere(self) -> KnownValues:
-        foreign = (text for text in self._texts if not languages.is_english(text))
-        readings = (read for text in foreign for read in languages.in_digits(text))
-        return KnownValues(value for read in readings for value in find_values(read))
+def _are_forms(word: str, known: str) -> bool:
+    shorter, longer = sorted((word, known), key=len)
+    return shorter == longer or (len(shorter) >= _MIN_STEM and longer.startswith(shorter))

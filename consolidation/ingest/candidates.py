@@ -14,12 +14,13 @@ from typing import Literal
 
 import numpy as np
 
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.model.objections import plain
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.text.invisible import find_invisible
+from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.consolidation.text.tokens import is_relative
 from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.intake import KeptMessage
 from slowwave.store.records import UNDATED
@@ -117,7 +118,7 @@ def with_day(text: str, moment: str | None) -> str:
 
     moment: None if unknown: no day is better than a wrong one.
     """
-    if moment is None or _DATE_MARK.match(text) or not read(text).deictic:
+    if moment is None or _DATE_MARK.match(text) or not is_relative(text):
         return text
     return f"[{moment[:10]}] {text}"
 
@@ -206,7 +207,7 @@ def _near_quotes(text: str, quotes: Sequence[str]) -> str:
     """Return a text; of a long one, the sentences around the quotes."""
     if len(text) <= _MAX_CHARACTERS:
         return text
-    sentences = read(text).sentences
+    sentences = split_sentences(text)
     words = list(map(plain, quotes))
     places = {
         place + step

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from slowwave.consolidation.comparison.normal_form import say_the_same
 from slowwave.consolidation.comparison.rivals import find_rivalry
-from slowwave.consolidation.facts.reading import Reading, read
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.text.tokens import is_relative
 from slowwave.consolidation.thresholds import NEAR_SIMILARITY, WIDE_SIMILARITY
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import Kept, TextVectors
@@ -32,17 +32,6 @@ class Relation:
     covered_by: Memory | None = None
     # The memories that it contradicts.
     corrects: tuple[Memory, ...] = ()
-
-
-def _is_rival(old_reading: Reading, new_reading: Reading) -> bool:
-    """Whether two texts disagree, or differ in half a word only: "left-hand", "right-hand"."""
-    if find_rivalry(old_reading, new_reading) is not None:
-        return True
-    words, rivals = old_reading.words - new_reading.words, new_reading.words - old_reading.words
-    if not len(words) == len(rivals) == 1:
-        return False
-    (word,), (rival,) = words, rivals
-    return not {*word.split("-")}.isdisjoint(rival.split("-"))
 
 
 class KnownMemories:
@@ -79,15 +68,16 @@ class KnownMemories:
         """Return the relation of a new text to known memories. Raises `EmbedderError`."""
         vector = self._embedder.encode([new.content])[0]
         neighbours = self._nearest(vector, NEAR_SIMILARITY, _NEAREST)
-        reading = read(new.content)
-        day = new.observed_at[:10]
+        day, depends_on_day = new.observed_at[:10], is_relative(new.content)
         comparable = [
-            memory for memory in neighbours if not reading.deictic or memory.observed_at[:10] == day
+            memory for memory in neighbours if not depends_on_day or memory.observed_at[:10] == day
         ]
         for memory in comparable:
             if say_the_same(memory.content, new.content):
                 return Relation(vector, memory)
-        rivals = (memory for memory in neighbours if _is_rival(read(memory.content), reading))
+        rivals = (
+            memory for memory in neighbours if find_rivalry(memory.content, new.content) is not None
+        )
         return Relation(vector, corrects=tuple(rivals))
 
     def add(self, memory: Memory, vector: NDArray[np.float32]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.intake import (

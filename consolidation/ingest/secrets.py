@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from slowwave.consolidation.text.tokens import is_content
+from slowwave.consolidation.text.tokens import stop_words
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.records import json_text
 
@@ -221,7 +221,7 @@ def _value_of(match: re.Match[str]) -> str | None:
 
     after = _WORD.search(match["gap"])
     # "The password manager is ..." is about something else.
-    if after and is_content(after[0].lower()):
+    if after and after[0].lower() not in stop_words():
         return None
     group = "quoted" if match["quoted"] else "value"
     value = match[group].strip(_AROUND)

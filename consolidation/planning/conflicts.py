@@ -9,7 +9,6 @@ from operator import attrgetter
 from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.rivals import Rivalry, find_rivalry
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import features_of
@@ -57,7 +56,7 @@ def find_conflicts(
     hashes = [[memory.content_hash for memory in pair] for pair in pairs]
 
     def compare(places: Sequence[int]) -> list[Rivalry | None]:
-        return [find_rivalry(*(read(memory.content) for memory in pairs[at])) for at in places]
+        return [find_rivalry(*(memory.content for memory in pairs[at])) for at in places]
 
     rivalries = cache.compute_unknown("rivalry", hashes, _RIVALRY, compare)
     for (earlier, later), texts, rivalry in zip(pairs, hashes, rivalries, strict=True):
@@ -87,10 +86,10 @@ def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory,
             continue
         found = memory, frozenset(features.matter)
         readable.append(found)
-        for stem in features.matter:
-            having[stem].append(found)
+        for word in features.matter:
+            having[word].append(found)
     for memory, words in readable:
-        rarest = min((having[stem] for stem in words), key=len, default=[])
+        rarest = min((having[word] for word in words), key=len, default=[])
         if not 1 < len(rarest) <= COMMON_WORD:
             continue
         for candidate, more in rarest:

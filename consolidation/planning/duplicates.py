@@ -64,12 +64,12 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     """
     merged = frozenset(edge.derived_id for edge in view.edges if edge.operation == "merge")
 
-    def rank(row: int) -> tuple[bool, float, bool, bool, bool, float, str]:
+    def rank(row: int) -> tuple[bool, float, bool, bool, float, str]:
         """Rank equal memories; the first stays.
 
         That is one that may not leave; of several the most trusted one; then a human's; then one
-        that others were merged into, so that lineage does not grow by a step a night; then one
-        without an introduction ("User said that"); then the newest.
+        that others were merged into, so that lineage does not grow by a step a night; then the
+        newest.
         """
         memory = view.memories[row]
         return (
@@ -77,7 +77,6 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
             -memory.trust,
             memory.origin != "human",
             memory.id not in merged,
-            view.features(memory).announced,
             -datetime.fromisoformat(memory.observed_at).timestamp(),
             memory.id,
         )
@@ -117,7 +116,7 @@ def _sameness(view: TenantView, memory: Memory) -> _Sameness:
     if memory.id in view.dense:
         return _Sameness(exact_form(memory.content), names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id
-    return _Sameness(text.form, names, day if text.deictic else "")
+    return _Sameness(text.form, names, day if text.is_relative else "")
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:

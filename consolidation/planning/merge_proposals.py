@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Draft, Proposal, Source, method_key, proposal_id
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.text.tokens import stem
-from slowwave.consolidation.thresholds import SHARED_TOPIC
 from slowwave.store.records import Claim
 
 from .duplicates import Merge
 
-# How many topics a proposal has.
-_MAX_TOPICS = 3
+# How many names a proposal has.
+_MAX_NAMES = 3
 
 
 def propose_merges(
@@ -63,7 +60,7 @@ def _proposal(view: TenantView, options: PlanOptions, merge: Merge, key: str) ->
         source_hashes=tuple(view.memory(source).content_hash for source in ids),
         leaving=tuple(sorted(memory.id for memory in leaving)),
         survivor=survivor.id,
-        entities=_shared_topics(view, rows),
+        entities=names_in(survivor.content)[:_MAX_NAMES],
         min_similarity=lowest,
         mean_similarity=mean,
         reason=f"{len(ids)} memories say the same",
@@ -79,35 +76,3 @@ def similarities(sources: Sequence[Source]) -> tuple[float, float]:
     vectors = np.stack([source.vector for source in sources])
     pairs = (vectors @ vectors.T)[np.triu_indices(len(sources), k=1)]
     return round(float(pairs.min()), 4), round(float(pairs.mean()), 4)
-
-
-def _shared_topics(view: TenantView, rows: Sequence[int]) -> tuple[str, ...]:
-    """Return the names, or else the words, that most of the rows share, most shared first."""
-    needed = SHARED_TOPIC * len(rows)
-    names = Counter(
-        name
-        for row in rows
-        for name in set(view.entities.get(view.memories[row].id, ()))
-        if read(view.memories[row].content).words.intersection(name.lower().split())
-    )
-    return _most_shared(names, needed) or _most_shared(_words(view, rows), needed)
-
-
-def _words(view: TenantView, rows: Sequence[int]) -> Counter[str]:
-    """Count the rows that have each content word, in its most frequent form."""
-    stems: Counter[str] = Counter()
-    forms: dict[str, Counter[str]] = {}
-    for row in rows:
-        reading = read(view.memories[row].content)
-        stems.update(reading.stem_set)
-        for word in (part for words in reading.words for part in words.split("-")):
-            forms.setdefault(stem(word), Counter())[word] += 1
-    words: Counter[str] = Counter()
-    for root, count in stems.items():
-        words[min(forms[root], key=lambda form: (-forms[root][form], form))] = count
-    return words
-
-
-def _most_shared(counts: Counter[str], needed: float) -> tuple[str, ...]:
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return tuple(name for name, count in ranked if count >= needed)[:_MAX_TOPICS]

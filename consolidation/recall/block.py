@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.tokens import stem, tokenise
+from slowwave.consolidation.text.tokens import words_in
 from slowwave.consolidation.thresholds import REPEATED_LINE, WORTH_SHARE, WORTHS
 from slowwave.store.records import Memory
 
@@ -106,10 +106,10 @@ def compose_block(
             for text in texts
         ),
     ]
-    asked_stems = {stem(word) for word in words_of(query.text)}
+    asked_words = set(words_of(query.text))
     worths = {**dict.fromkeys(block.fragments, WORTHS["working"]), **WORTHS, **block.worths}
     lines = [
-        replace(line, score=_score(line, asked_stems, worths), tokens=tokens_of(f"{line.text}\n"))
+        replace(line, score=_score(line, asked_words, worths), tokens=tokens_of(f"{line.text}\n"))
         for line in lines
     ]
     # Stable: of equal scores the better hit stays first.
@@ -175,7 +175,7 @@ def _line(
 
 
 def _score(line: BlockLine, asked: set[str], worths: Mapping[str, float]) -> float:
-    words = {stem(token.bare) for token in tokenise(line.content)}
+    words = set(words_in(line.content))
     share = len(asked & words) / len(asked) if asked else 0.0
     return WORTH_SHARE * worths[line.label] + (1.0 - WORTH_SHARE) * share
 
@@ -184,7 +184,7 @@ def _without_repeats(lines: Iterable[BlockLine]) -> Iterator[BlockLine]:
     """Yield the lines that do not repeat a better one."""
     kept_words: list[set[str]] = []
     for line in lines:
-        words = {token.bare for token in tokenise(line.content)}
+        words = set(words_in(line.content))
         if not any(
             len(words & better) > REPEATED_LINE * len(words | better) for better in kept_words
         ):

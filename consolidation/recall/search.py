@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slowwave.consolidation.errors import QueryTooLong
-from slowwave.consolidation.text.tokens import is_content, lemma, tokenise
+from slowwave.consolidation.text.tokens import stop_words, words_in
 from slowwave.consolidation.thresholds import (
     AS_RELEVANT,
     MIN_RELEVANCE,
@@ -202,8 +202,8 @@ def _rank(values: NDArray[np.float32], place: int) -> int:
 
 def words_of(text: str) -> list[str]:
     """Return the content words of a question; all words if it has none."""
-    words = [token.bare for token in tokenise(text)]
-    content = [word for word in words if is_content(word) and is_content(lemma(word))]
+    words = words_in(text)
+    content = [word for word in words if word not in stop_words() and not word.isdigit()]
     return list(dict.fromkeys(content or words))
 
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import combinations
 from typing import Literal
 
-from slowwave.consolidation.text.tokens import tokenise
+from slowwave.consolidation.text.tokens import words_in
 from slowwave.consolidation.thresholds import COMMON_WORD, MAX_NEAR, SHARED_WORDS
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_active_texts, read_memories
@@ -101,7 +101,7 @@ def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
 
 
 def _words(text: str) -> list[str]:
-    return list(dict.fromkeys(token.bare for token in tokenise(text)))
+    return list(dict.fromkeys(words_in(text)))
 
 
 def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
@@ -109,9 +109,8 @@ def _rivals(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     for memory in memories:
         # Imported late: it loads dictionaries.
         from slowwave.consolidation.comparison.rivals import find_rivalry
-        from slowwave.consolidation.facts.reading import read
 
-        rivalry = find_rivalry(read(memory.content), read(text))
+        rivalry = find_rivalry(memory.content, text)
         if rivalry is not None:
             values = " vs. ".join(rivalry.values)
             why = rivalry.why if text in values else f"{values}: {rivalry.why}"
@@ -122,7 +121,7 @@ def _duplicates(memories: Sequence[Memory], text: str) -> Iterator[Similar]:
     """Yield the memories that contain all of a text, or that it contains completely."""
     if not memories:
         return
-    from slowwave.consolidation.comparison.vetoes import has_all_of
+    from slowwave.consolidation.comparison.rivals import has_all_of
 
     for memory in memories:
         is_known = has_all_of(memory.content, text)

@@ -190,7 +190,7 @@ def _names_of(
     proposal: Proposal, sources: Sequence[Memory], entities: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Return the names in a draft: known names of these sources, and names found in it."""
-    from slowwave.consolidation.snapshot.entities import names_in
+    from slowwave.consolidation.facts.specifics import names_in
 
     text = proposal.draft.text
     source_names = {name for memory in sources for name in entities.get(memory.id, ())}

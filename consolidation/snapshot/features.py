@@ -10,13 +10,13 @@ from msgspec.json import Decoder
 
 from slowwave.consolidation.comparison.normal_form import normal_form
 from slowwave.consolidation.comparison.rivals import matter_of
-from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.text.density import Density, density_of
 from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.tokens import is_relative
 from slowwave.store.records import Memory
 
 from .cache import Cache
-from .entities import names_in
 
 # Bytes of the hash of a form.
 _FORM_BYTES = 12
@@ -34,10 +34,8 @@ class TextFeatures(Struct, frozen=True, array_like=True):
     # The hash of its normal form: texts with the same hash say the same.
     form: str
     # Whether its meaning depends on the day.
-    deictic: bool
-    # Whether it is introduced by "User said that" or the like.
-    announced: bool
-    # The stems of its topic words, without values.
+    is_relative: bool
+    # What it is about: its content words, without values.
     matter: tuple[str, ...]
 
 
@@ -58,13 +56,11 @@ def features_of(memories: Iterable[Memory], cache: Cache) -> dict[str, TextFeatu
 
 
 def _features(text: str) -> TextFeatures:
-    reading = read(text)
     return TextFeatures(
         names=names_in(text),
         orders=commands(text),
         density=density_of(text),
         form=blake2b(normal_form(text).encode(), digest_size=_FORM_BYTES).hexdigest(),
-        deictic=reading.deictic,
-        announced=reading.announced,
-        matter=tuple(sorted(matter_of(reading))),
+        is_relative=is_relative(text),
+        matter=tuple(sorted(matter_of(text))),
     )

@@ -196,7 +196,7 @@ class TenantView:
 
         A value may have changed and changed back between two equal memories, of which one stays.
         """
-        if memory.generation > 0 or self.features(memory).deictic:
+        if memory.generation > 0 or self.features(memory).is_relative:
             return memory.observed_at
         return self._last_stated[self.features(memory).form]
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from slowwave.consolidation.facts.lookup import find_missing, find_unsupported, names_of
+from slowwave.consolidation.facts.lookup import find_missing, find_unsupported
+from slowwave.consolidation.facts.specifics import find_specifics
 from slowwave.consolidation.proposals import Proposal, Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.thresholds import WIDE_SIMILARITY
@@ -146,7 +147,14 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
 
 def _are_connected(sources: Sequence[Source]) -> bool:
     """Whether common names or near vectors connect all sources."""
-    names = [set(names_of(source.text)) for source in sources]
+    names = [
+        {
+            specific.words.lower()
+            for specific in find_specifics(source.text)
+            if specific.kind != "number"
+        }
+        for source in sources
+    ]
     reached = {0}
     pairs = [
         (first, second)

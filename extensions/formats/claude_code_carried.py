@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from slowwave.consolidation.facts.reading import read
+from slowwave.consolidation.facts.lookup import has_specifics
+from slowwave.consolidation.facts.specifics import find_specifics
 from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.store.records import content_hash
 
@@ -168,7 +169,8 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
 
 def _is_outdated(text: str, old: str, new: str) -> bool:
     """Whether a text has a value that the new text has replaced, and does not mark it as such."""
-    before, now = read(old), read(new)
     return not text.startswith(_BEFORE) and any(
-        before.holds(value) and not now.holds(value) for value in read(text).values
+        has_specifics(old, specific.words) and not has_specifics(new, specific.words)
+        for specific in find_specifics(text)
+        if specific.kind not in ("name", "opening")
     )

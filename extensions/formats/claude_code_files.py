@@ -120,13 +120,10 @@ class File:
 
 def says(whole: str, text: str) -> bool:
     """Whether one text has each word, value and quotation of another."""
-    from slowwave.consolidation.facts.reading import read
+    from slowwave.consolidation.facts.lookup import has_specifics
+    from slowwave.consolidation.text.tokens import content_words
 
-    part, reading = read(text), read(whole)
-    has_literals = all(literal in whole for literal in part.literal_contents)
-    return (
-        has_literals and part.stem_set <= reading.stem_set and all(map(reading.holds, part.values))
-    )
+    return content_words(text) <= content_words(whole) and has_specifics(whole, text)
 
 
 def plain(text: str) -> str:

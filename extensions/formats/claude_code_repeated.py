@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.text.density import without_fences
+from slowwave.consolidation.text.tokens import content_words
 from slowwave.consolidation.thresholds import MIN_WORDS
 from slowwave.store.places import Repeated
 
@@ -67,7 +67,7 @@ def statements_of(text: str, file: str, is_instruction: bool = False) -> Iterato
             else:
                 parts.append(_MARK.sub("", line, count=1).strip())
         for part in parts:
-            if len(read(part).stem_set) >= MIN_WORDS:
+            if len(content_words(part)) >= MIN_WORDS:
                 yield Statement(part, file, heading, is_instruction)
 
 

@@ -5,7 +5,6 @@ Marks are underlined, bold and reversed letters: they are visible on a screen wi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,8 @@ from slowwave.cli.terminal.differences import Span, mark_differences
 from slowwave.cli.terminal.output import clean, shortened, with_file
 from slowwave.cli.terminal.wording import day_of
 from slowwave.cli.views.proposal import view_pending
-from slowwave.consolidation.facts.reading import Reading, read
-from slowwave.consolidation.facts.values import KnownValues
+from slowwave.consolidation.facts.lookup import has_specifics
+from slowwave.consolidation.facts.specifics import Specific, find_specifics
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
@@ -30,6 +29,8 @@ LEGEND = Text.assemble(
 _MAX_TEXT = 20_000
 _MAX_SOURCES = 200
 _MISSING = "(no longer in the file)"
+# Kinds of specifics that are not values.
+_NAMES = ("name", "opening")
 
 
 def sources_of(pending: PendingProposal) -> Text:
@@ -128,41 +129,27 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
 
     days: when the sources were observed; an update contains the day of its change.
     """
-    of_sources, of_draft = list(map(_read, sources)), [_read(draft)]
-    kept_values, lost_values = _split(of_sources, of_draft)
-    _, own_values = _split(of_draft, [*of_sources, *map(_read, days)])
+    read, noted = "\n".join(sources)[:_MAX_TEXT], "\n".join((*sources, *days))
+    of_sources = [value.words for value in _values_in(read)]
+    kept_values = [words for words in of_sources if has_specifics(draft, words)]
+    lost_values = [words for words in of_sources if words not in kept_values]
+    own_values = [
+        value.words for value in _values_in(draft) if not has_specifics(noted, value.words)
+    ]
     for heading, words in (
         ("Values kept  ", kept_values),
         ("Only in a source  ", lost_values),
         ("Only in the draft  ", own_values),
     ):
         if words:
-            yield Text.assemble((heading, HEADING), clean(", ".join(words)))
+            yield Text.assemble((heading, HEADING), clean(", ".join(dict.fromkeys(words))))
 
 
 def find_guarded(text: str) -> list[tuple[int, int]]:
-    """Return the start and the end of each value and negation in a text, in order."""
-    reading = _read(text)
-    words = {value.words for value in reading.values} | set(reading.negators)
-    if not words:
-        return []
-    longest_first = sorted(words, key=lambda word: (-len(word), word))
-    any_word = "|".join(map(re.escape, longest_first))
-    matches = re.finditer(rf"(?<!\w)(?:{any_word})(?!\w)", text, re.IGNORECASE)
-    return [match.span() for match in matches]
+    """Return the start and the end of each value in a text, in order."""
+    return [(value.start, value.end) for value in _values_in(text)]
 
 
-def _split(
-    readings: Sequence[Reading], known_readings: Sequence[Reading]
-) -> tuple[list[str], list[str]]:
-    """Return the values and negations that known readings have, and those that they lack."""
-    known = KnownValues(value for reading in known_readings for value in reading.values)
-    negations = {word.casefold() for reading in known_readings for word in reading.negators}
-    found = {value.words: known.has(value) for reading in readings for value in reading.values} | {
-        word: word.casefold() in negations for reading in readings for word in reading.negators
-    }
-    return [word for word in found if found[word]], [word for word in found if not found[word]]
-
-
-def _read(text: str) -> Reading:
-    return read(text[:_MAX_TEXT])
+def _values_in(text: str) -> list[Specific]:
+    """Return the numbers, identifiers, paths and URLs of a text."""
+    return [value for value in find_specifics(text[:_MAX_TEXT]) if value.kind not in _NAMES]

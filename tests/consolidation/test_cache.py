@@ -18,7 +18,7 @@ PACKAGE = Path(consolidation.__path__[0])
 LENGTH = Decoder(int)
 
 
-@pytest.mark.parametrize("module", ["thresholds.py", "text/tokens.py", "comparison/vetoes.py"])
+@pytest.mark.parametrize("module", ["thresholds.py", "text/tokens.py", "comparison/rivals.py"])
 def test_changed_code_changes_the_keys(module: str, tmp_path: Path) -> None:
     copy = copytree(PACKAGE, tmp_path / "package")
     assert code_version().endswith(hash_of_code(copy))

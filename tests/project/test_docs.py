@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from slowwave.consolidation.facts.numerals import NUMBER_WORDS
+from slowwave.consolidation.facts.calendars import in_digits
 from slowwave.consolidation.thresholds import (
     NARROW_EPS,
     NEAREST_FOR_A_MODEL,
@@ -35,7 +35,7 @@ def test_numbers_on_the_page_of_decisions_are_thresholds(promise: str, number: f
     found = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
     assert found is not None
     named = found[1].replace(",", "")
-    assert float(NUMBER_WORDS.get(named, named)) == pytest.approx(number)
+    assert float(next(in_digits(named), named)) == pytest.approx(number)
 
 
 def test_each_promise_of_reliability_md_names_a_long_test() -> None:

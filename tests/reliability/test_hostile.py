@@ -23,9 +23,8 @@ from model_server import Reply, Responder, approval, group, honest, model_server
 from nights import daily, execute, fill, night, of_one_thing, picture, rows
 from reliability.hostile import CODES, HALF, ORDERS, shapes
 
-from slowwave.consolidation.comparison.vetoes import find_veto
-from slowwave.consolidation.facts.reading import Reading
-from slowwave.consolidation.snapshot.entities import names_in
+from slowwave.consolidation.comparison.rivals import find_rivalry
+from slowwave.consolidation.facts.lookup import has_specifics
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.file import create_file
@@ -412,8 +411,8 @@ def test_no_text_takes_quadratic_time(rounds: Rounds, figures: Figures) -> None:
 
 def look_at(text: str) -> None:
     commands(text)
-    names_in(text)
-    find_veto(Reading(text), Reading(f"{text[:-2]}zz"))
+    find_rivalry(text, f"{text[:-2]}zz")
+    has_specifics(text, f"{text[:-2]}zz")
 
 
 @pytest.mark.parametrize("order", (ORDERS[0], ORDERS[28]))

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from slowwave.consolidation.comparison.normal_form import normal_form
-from slowwave.consolidation.facts.reading import read
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.reports.key_facts import key_facts
 from slowwave.consolidation.running.run_in_file import Verdict
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
+from slowwave.consolidation.text.sentences import split_sentences
 from slowwave.consolidation.thresholds import MAX_KEY_FACTS
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Claim, Memory, json_text
@@ -216,7 +216,7 @@ def _beginning_of(text: str) -> str | None:
     if len(line) <= MAX_KEPT:
         return line
     fitting = ""
-    for sentence in read(line).sentences:
+    for sentence in split_sentences(line):
         longer = f"{fitting} {sentence}".strip()
         if len(longer) > MAX_KEPT or longer not in line:
             break

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from datetime import datetime
 
+from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import RunRecord
-from slowwave.consolidation.snapshot.entities import names_in
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,7 @@ from texts import sources
 
 from fixtures.night import lines, load
 from slowwave.consolidation.clustering.neighbours import similar_pairs
-from slowwave.consolidation.comparison.rivals import find_rivalry
-from slowwave.consolidation.comparison.vetoes import find_veto
-from slowwave.consolidation.facts.reading import Reading
+from slowwave.consolidation.comparison.rivals import find_rivalry, has_all_of
 from slowwave.consolidation.snapshot.features import _features
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.draft_check import find_text_faults
@@ -33,9 +29,8 @@ LONG = {
 
 
 def compared(text: str) -> None:
-    first, second = Reading(text), Reading(f"{text} too")
-    find_veto(first, second)
-    find_rivalry(first, second)
+    find_rivalry(text, f"{text} too")
+    has_all_of(text, f"{text} too")
 
 
 def checked(text: str) -> None:
@@ -54,20 +49,6 @@ def test_comparison_and_checks_take_linear_work(work: Callable[[str], None], sha
     assert calls(lambda: work(LONG[shape](160))) < 8 * few
 
 
-def test_comparing_a_pair_compiles_no_pattern() -> None:
-    lines = [f"Backup job {number} took {number * 7} s on host db-{number}." for number in range(9)]
-    readings = [Reading(line) for line in lines]
-    for reading in readings:
-        find_veto(reading, readings[0])
-    re.purge()
-
-    def compare() -> None:
-        for first, second in combinations(readings, 2):
-            assert find_veto(first, second) is not None
-
-    assert calls(compare, of="_parser.py") == 0
-
-
 # The work of nights on 1,000 memories: it may only fall.
 FIRST = {"texts": 995, "searches": 1, "statements": 264}
 SMALL = {"texts": 5, "searches": 1, "statements": 198}
@@ -75,11 +56,10 @@ IDLE = {"statements": 72}
 
 
 def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) -> Counter[str]:
-    """Count the texts that a night reads, its comparisons, and its SQL statements."""
+    """Count the texts that a night reads, and its SQL statements."""
     return work_of(
         lambda: night(path, embedder, full=full),
         texts=_features,
-        vetoes=find_veto,
         searches=similar_pairs,
     )
 
