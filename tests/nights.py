@@ -38,13 +38,13 @@ NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
 # What a night must give back when it is undone: everything that agents see.
 AGENTS_TABLES = ("memories", "embeddings", "entities", "memory_entities", "synthesized_from")
 
-# One fact in several spellings, and two texts that each add something to it.
+# One fact in six layouts, and two texts that each add something to it.
 _ONE_THING = (
     "Oksana carries the database pager at weekends until 22:00.",
-    "Note: Oksana carries the database pager at weekends until 22:00.",
-    "User said that Oksana carries the database pager at weekends until 22:00.",
-    "- Oksana carries the database pager at weekends until 22:00",
-    "Oksana carries the database pager at weekends until 10 pm.",
+    "oksana carries the database pager at weekends until 22:00",
+    "Oksana carries the database pager at weekends until 22:00;",
+    "Oksana carries the database pager at weekends until 22:00",
+    "Oksana carries the database pager at weekends\u00a0until 22:00.",
     "Oksana answers the database pager at weekends until 22:00, on her second phone.",
     "At weekends Oksana carries the database pager until 22:00 and is paid extra for it.",
     "Oksana carries  the database pager at weekends until 22:00!",
@@ -221,9 +221,7 @@ SAID_TWICE = {
 def said_twice() -> list[dict[str, Any]]:
     """Return two memories of each of them, `backup-00`, `backup-01` ...: a merge each."""
     return [
-        memory
-        for name, text in SAID_TWICE.items()
-        for memory in daily([text, f"User said that {text}"], name)
+        memory for name, text in SAID_TWICE.items() for memory in daily([f"{text}!", text], name)
     ]
 
 

@@ -8,7 +8,7 @@ from cli_calls import Cli, Ended
 from model_nights import smoke_id
 from nights import rows
 
-MERGE = "46c1dc6d"
+MERGE = "ebc30bb9"
 SYNTHESIS, UPDATE = smoke_id("synthesize", 1, 2, 4, 9), smoke_id("update", 5, 6)
 # What says all that the three memories of the synthesis say, in one sentence.
 IN_ONE = (

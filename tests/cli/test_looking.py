@@ -165,7 +165,7 @@ def test_undo_since_follows_the_order_of_runs(memory_file: Path, cli: Cli) -> No
 
 def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:
     kept = "The log retention configured in Loki is"
-    reported = f"User said that {kept.replace('The', 'the')} 21 days."
+    reported = f"{kept} 21 days!"
     fill(memory_file, daily([f"{kept} 12 days.", f"{kept} 21 days.", reported], "loki"))
 
     def values() -> set[tuple[str, ...]]:

@@ -131,7 +131,7 @@ def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli)
 
 def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
     door = "The cellar door is painted green tomorrow."
-    fill(memory_file, daily([door, door, f"User said that {door}"], "pair"))
+    fill(memory_file, daily([door, door, f"{door}!"], "pair"))
     page = tmp_path / "night.html"
     ended = cli("maintain", memory_file, setting("report", page), "--json")
     text = page.read_text("utf-8")

@@ -109,7 +109,7 @@ def test_a_persons_correction_keeps_history(memory_file: Path, embedder: Sentenc
 
 @pytest.mark.parametrize("named", ["m-00", "m-01"])
 def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -> None:
-    texts = ["Ann has the pager.", "User said that Ann has the pager", "Ann has the pager, Bo not."]
+    texts = ["Ann has the pager.", "ann has  the pager", "Ann has the pager, Bo not."]
     fill(memory_file, [*daily(texts, "m"), *daily(["!!!", "User said: Bo has the pager."], "n")])
     with AgentMemory(memory_file) as memory:
         done = memory.correct(named, "Bo has the pager.")

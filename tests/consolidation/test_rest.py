@@ -51,7 +51,7 @@ def pool() -> list[str]:
         for group in list(dict.fromkeys(text.group for text in known if text.role == role))[:limit]
     }
     texts = [text.text for text in known if text.group.removeprefix("near:") in chosen]
-    return [*texts, *(f"Note: {text}" for text in texts[::9])]
+    return [*texts, *(f"{text}!" for text in texts[::9])]
 
 
 @cache

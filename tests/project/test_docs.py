@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from places import ROOT
 
-from slowwave.consolidation.facts.calendars import in_digits
+from slowwave.consolidation.facts.languages import in_digits
 from slowwave.consolidation.thresholds import (
     NARROW_EPS,
     NEAREST_FOR_A_MODEL,

@@ -260,7 +260,7 @@ def test_plans_do_not_change_after_a_purge(
     assert superseded(purged_file) == set()
     plans = []
     for path in (purged_file, whole_file):
-        fill(path, daily([*more_of_it(), f"Note: {more_of_it()[0]}"], "more", first_day=20))
+        fill(path, daily([*more_of_it(), f"{more_of_it()[0]}!"], "more", first_day=20))
         plans.append(night(path, embedder, dry_run=True, now=LATER).plan)
     assert plans[0].proposals
     assert plans[0] == plans[1]

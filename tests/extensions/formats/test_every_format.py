@@ -171,7 +171,7 @@ def test_a_file_that_is_replaced_during_a_question_is_left_alone(
     assert stored_in(path) == before
 
 
-_ALIKE = ("Billing listens on port 8080.", "User said that billing listens on port 8080.")
+_ALIKE = ("Billing listens on port 8080.", "billing listens on port 8080!")
 WITH_VECTORS = ("mcp-memory-service", "langgraph, vectors")
 _EDITED = "A heron nests at the weir."
 

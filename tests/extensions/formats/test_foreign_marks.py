@@ -88,7 +88,7 @@ def test_marks_return_night_by_night(tmp_path: Path, cli: Cli, latest_first: boo
         "- Billing listens on port 8080. <!-- importance: 7 --> <!-- trigger: billing -->\n"
         "- Billing listens on port 8080\n"
         "* Billing listens on port 8080! <!-- importance: 9 -->\n"
-        "- Note: Billing listens on port 8080. <!-- trigger: port -->\n"
+        "- billing listens on port 8080. <!-- trigger: port -->\n"
     )
     again = "- Billing listens on port 8080. <!-- importance: 10 --> <!-- trigger: listens -->\n"
     path.write_text(text)

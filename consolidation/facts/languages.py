@@ -1,6 +1,6 @@
-"""Dates and numbers as words, in the languages of Babel (CLDR) and text2num.
+"""Words, dates and numbers as words, in the languages of simplemma, Babel (CLDR) and text2num.
 
-Both are only imported to look up what a text has in another spelling than its sources.
+These are only imported to look up what a text has in another spelling than its sources.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from slowwave.store.records import UNDATED
 _CALENDARS = "en de fr es it nl pt sv da nb fi pl cs hu ro tr el ru uk"
 _NUMBERS = "en de fr es it nl pt"
 _ENGLISH = frozenset(map(str.lower, (*calendar.day_name, *calendar.month_name[1:])))
+# Longer strings are not words, and take long to look up.
+_MAX_WORD = 60
 # Days between the day of a memory and what its "next Tuesday" or "the 29th" may mean.
 _REACH = 31
 
@@ -45,6 +47,18 @@ class Day(NamedTuple):
 def is_calendar_word(word: str) -> bool:
     """Whether a word is the English name of a month or of a day of the week."""
     return word.lower().removesuffix("s") in _ENGLISH
+
+
+@cache
+def is_plain_word(word: str) -> bool:
+    """Whether a word is in a dictionary in lower case, and no name: "Kept", not "Tom"."""
+    import simplemma
+
+    return len(word) > _MAX_WORD or all(
+        any(simplemma.is_known(part.lower(), language) for language in _NUMBERS.split())
+        and str(simplemma.lemmatize(part.capitalize(), "en")).islower()
+        for part in re.findall(r"[^\W\d_]+", word)
+    )
 
 
 def observed_on(observed_at: str) -> date | None:
@@ -102,8 +116,8 @@ def _names(what: str) -> dict[str, int]:
     return {
         name.lower(): number
         for language, width in widths
-        for use in ("format", "stand-alone")
-        for number, name in getattr(Locale(language), what)[use][width].items()
+        for form in getattr(Locale(language), what).values()
+        for number, name in form[width].items()
     }
 
 
