@@ -49,10 +49,6 @@ LATER_EXAMPLES = {
 }
 # Keys that only old configurations have: `phase` replaces them.
 SUPERSEDED = {"all_phases", "consolidate", "decay", "expire", "purge"}
-# Commands that a person types: --help describes their keys.
-TYPED = {"add", "audit", "correct", "export", "list", "shared", "undo"}
-# An option of more commands than this is one of most commands.
-MANY = 4
 KEYS = frozenset(option.name or "" for option in settable_options(get_command(app)))
 # The memories that the README shows before and after a night: a schedule, a rule, a contradiction.
 SHOWN = tuple(f"retold-{number:02d}" for number in (1, 5, 6, 8, 12, 17, 19, 20, 21, 23, 25))
@@ -125,7 +121,7 @@ def commands() -> str:
             if isinstance(parameter, TyperArgument)
         ]
         does = (command.help or "").split("\n")[0]
-        table += f"| `slowwave {' '.join([name, *arguments])}` | {does} |\n"
+        table += f"| `{' '.join([name, *arguments])}` | {does} |\n"
     return table
 
 
@@ -156,32 +152,25 @@ def every_command() -> dict[str, TyperCommand]:
 
 
 def keys() -> str:
-    """Return the table of what slowwave.toml may hold."""
-    table = "| key | for | takes | by default | |\n|---|---|---|---|---|\n"
-    typed = []
+    """Return the table of the keys of `maintain`, and those of other commands."""
+    table = "| key | takes | by default | |\n|---|---|---|---|\n"
+    listed: dict[str, list[str]] = {}
     for key in sorted(KEYS - SUPERSEDED):
-        found = [
-            (name, option)
+        options = {
+            name: option
             for name, command in every_command().items()
             for option in command.params
             if isinstance(option, TyperOption) and option.name == key
-        ]
-        _, first = next((each for each in found if each[0] == "maintain"), found[0])
-        names = [f"`{name}`" for name, _ in found]
-        if {name for name, _ in found} <= TYPED:
-            typed.append(f"`{key}` ({', '.join(names)})")
+        }
+        if (option := options.get("maintain")) is None:
+            for name in options:
+                listed.setdefault(name, []).append(f"`{key}`")
             continue
-        shown = names if len(names) <= MANY else [*names[:2], f"{len(names) - 2} more"]
-        differing = [
-            f"{_default(option)} for `{name}`"
-            for name, option in found
-            if _default(first) and _default(option) not in ("", _default(first))
-        ]
-        default = ", ".join([_default(first), *differing])
-        mark = " \\*" if replacement_of(first) else ""
-        cells = (f"`{key}`{mark}", ", ".join(shown), _takes(first), default, first.help or "")
+        mark = " \\*" if replacement_of(option) else ""
+        cells = (f"`{key}`{mark}", _takes(option), _default(option), option.help or "")
         table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
-    return f"{table}\nAlso, as in `--help`: {', '.join(typed)}.\n"
+    lines = [f"- `{name}`: {', '.join(listed[name])}\n" for name in sorted(listed)]
+    return f"{table}\nOther keys, by command, as `--help` describes them:\n\n{''.join(lines)}"
 
 
 def _takes(option: TyperOption) -> str:
@@ -201,27 +190,14 @@ def _default(option: TyperOption) -> str:
 
 
 def tools() -> str:
-    """Return the table of the tools of the MCP server, with the arguments of each."""
+    """Return the table of the tools of the MCP server."""
     server = make_server(AgentMemory("memory.db"), Path("memory.db"), writes=True)
-    table = "| tool | what it does | arguments | only reads |\n|---|---|---|---|\n"
+    table = "| tool | what it does | only reads |\n|---|---|---|\n"
     for tool in anyio.run(server.list_tools):
         does, _, _ = (tool.description or "").partition(". ")
-        needed = tool.input_schema.get("required", ())
-        arguments = [
-            _argument(name, schema.get("default"), name in needed)
-            for name, schema in tool.input_schema["properties"].items()
-        ]
         reads = "yes" if tool.annotations and tool.annotations.read_only_hint else "no"
-        cells = (f"`{tool.name}`", f"{does.removesuffix('.')}.", ", ".join(arguments), reads)
-        table += "| " + " | ".join(each.replace("|", "\\|") for each in cells) + " |\n"
+        table += f"| `{tool.name}` | {does.removesuffix('.')}. | {reads} |\n"
     return table
-
-
-def _argument(name: str, default: object, needed: bool) -> str:
-    """Return an argument with its default, in brackets if it may be omitted."""
-    if needed:
-        return f"`{name}`"
-    return f"`[{name}]`" if default is None else f"`[{name}={json.dumps(default)}]`"
 
 
 def _fenced(language: str, text: str) -> str:

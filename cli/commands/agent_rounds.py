@@ -42,7 +42,7 @@ def questions(
     asked: AskedOptions,
     output: OutputOptions,
 ) -> None:
-    """Print the questions a run would ask now, one JSON object per line. Read-only.
+    """Print the questions a run would ask now, as JSON Lines.
 
     An agent answers them with 'slowwave answer'. 'messages' is the prompt, 'schema' the answer
     format. A question with a 'note' checks an earlier answer: answer it in a fresh context.

@@ -68,7 +68,7 @@ def audit(
     *,
     output: OutputOptions,
 ) -> None:
-    """List what needs cleaning up in the file, each with the command for it. Read-only.
+    """List what needs cleaning up in the file, each with the command for it.
 
     Reports memories that contain instructions, carry no information, are doubtful, unused, expired
     or near a limit; contradictions; and pending proposals. To verify the file itself, use 'slowwave

@@ -42,7 +42,7 @@ def correct(
         bool | None,
         per_call(
             "--pin/--unpin",
-            help="Whether it is protected from being superseded, expired or archived.",
+            help="Whether it is protected from being superseded or archived.",
         ),
     ] = None,
     retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,

@@ -58,7 +58,7 @@ def eval_(
     asking: RecordableModelOptions,
     output: OutputOptions,
 ) -> None:
-    """Measure recall before and after a run, on a copy: FILE is only read.
+    """Measure recall before and after a run, on a copy of FILE.
 
     Each line of QUESTIONS is {"id", "question", "evidence_ids"}, with optional "tenant", "type" and
     "stale_ids", the memories that contain an outdated value.

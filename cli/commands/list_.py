@@ -36,7 +36,7 @@ def list_(
     ] = 50,
     output: OutputOptions,
 ) -> None:
-    """List memories, newest first: id, date, layer, file (if it has its own) and text."""
+    """List memories, newest first."""
     filters = only.chosen()
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         if filters.tenants:

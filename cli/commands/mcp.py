@@ -69,7 +69,7 @@ def mcp(
     asking: ModelOptions,
     output: OutputOptions,
 ) -> None:
-    """Serve the memory file to an agent over the Model Context Protocol, on stdin and stdout.
+    """Serve the memory file to an agent by the Model Context Protocol.
 
     Without --allow-writes, all tools are read-only. Only consolidate_run and ingest call the model,
     within the limits of one run. The server ends when the agent closes the connection.

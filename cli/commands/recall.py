@@ -105,7 +105,7 @@ def recall(
     embedder: EmbedderOption = DEFAULT_MODEL,
     output: OutputOptions,
 ) -> None:
-    """Find the memories that answer a question, best first, with the reason for each.
+    """Find the memories that answer a question, best first.
 
     A match in a superseded text finds the memory that replaced it. Writes nothing.
     """

@@ -229,7 +229,7 @@ class Tools:
         return correction_as_json(correction) | mark(text)
 
     def pin(self, memory_id: MemoryId) -> dict[str, Any]:
-        """Pin a memory, so that no run supersedes, expires or archives it. undo reverts the run."""
+        """Pin a memory, so that no run supersedes or archives it. undo reverts the run."""
         return correction_as_json(self._memory.pin(memory_id))
 
     def retract(self, memory_id: MemoryId) -> dict[str, Any]:

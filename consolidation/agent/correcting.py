@@ -43,7 +43,7 @@ class Correcting(TenantFile):
             return self._corrector(file, by).correct([memory_id, *superseded_ids], text)
 
     def pin(self, memory_id: str, pinned: bool = True, *, by: By = "agent") -> Correction:
-        """Pin a memory, so that no run supersedes, expires or archives it, or unpin it."""
+        """Pin a memory, so that no run supersedes or archives it, or unpin it."""
         with self._locked() as file:
             return self._corrector(file, by).pin(memory_id, pinned)
 

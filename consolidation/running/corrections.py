@@ -105,7 +105,7 @@ class Corrector:
         return replace(correction, similar=similar)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
-        """Pin or unpin a memory: no run supersedes, expires or archives a pinned one."""
+        """Pin or unpin a memory: no run supersedes or archives a pinned one."""
         (memory,) = self._find([memory_id])
         way: Way = "pin" if pinned else "unpin"
         if memory.pinned == pinned:

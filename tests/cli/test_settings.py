@@ -231,8 +231,9 @@ def test_no_environment_variable_deletes(
 def test_the_configuration_page_is_complete_and_example_valid(memory_file: Path, cli: Cli) -> None:
     page = readme.CONFIGURATION.read_text("utf-8")
     table = readme.block(page, "keys")
-    named = re.findall(r"^\| `(\w+)`|`(\w+)` \(", table, re.MULTILINE)
-    assert {row or typed for row, typed in named} == KEYS - readme.SUPERSEDED
+    listed = " ".join(re.findall(r"^- `[\w ]+`: (.*)$", table, re.MULTILINE))
+    named = {*re.findall(r"^\| `(\w+)`", table, re.MULTILINE), *re.findall(r"`(\w+)`", listed)}
+    assert named == KEYS - readme.SUPERSEDED
     example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
     assert example is not None
     memory_file.with_name("slowwave.toml").write_text(example[1].replace("enabled = true", ""))

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import plistlib
 import re
 import shlex
-import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from cli_calls import Ended, in_a_process
 from mcp import Client
 from mcp_client import in_this_process
-from nights import TWINS, daily, fill
 from places import ROOT
 from readme import every_command
 
@@ -33,26 +28,6 @@ def commands_in(page: str) -> list[list[str]]:
     examples = "\n".join(re.findall(r"```\w+\n(.*?)```", page, re.DOTALL))
     found = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
     return [shlex.split(each, comments=True) for each in found]
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Path:
-    """Provide a folder with slowwave in it, and a mail that keeps what it is given."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for name, line in {
-        "slowwave": f'exec {sys.executable} -m slowwave.cli "$@"',
-        "mail": f'echo "$2" > {tmp_path}/subject; cat > {tmp_path}/mail',
-        "hostname": "echo here",
-    }.items():
-        (folder / name).write_text(f"#!/bin/sh\n{line}\n")
-        (folder / name).chmod(0o755)
-    return folder
-
-
-def shell(script: str, folder: Path, programs: Path) -> Ended:
-    path = f"{programs}:{os.environ['PATH']}"
-    return in_a_process("/bin/sh", "-c", script, cwd=folder, env={**os.environ, "PATH": path})
 
 
 def test_every_option_of_a_recipe_is_known() -> None:
@@ -74,31 +49,6 @@ def test_the_property_list_of_launchd_is_valid() -> None:
     assert job["StartCalendarInterval"] == {"Hour": 3, "Minute": 40}
 
 
-def test_the_check_for_ci_succeeds(tmp_path: Path, programs: Path) -> None:
-    script = next(each for each in blocks(PAGE, "sh") if "smoke.jsonl" in each)
-    (tmp_path / "fixtures").mkdir()
-    shutil.copy(ROOT / "fixtures" / "smoke.jsonl", tmp_path / "fixtures")
-    shell(script, tmp_path, programs).ends(0)
-    assert len(json.loads((tmp_path / "night.json").read_text())["proposals"]) == 1
-
-
-@pytest.mark.parametrize(
-    ("there", "subject"),
-    [(True, "Memory of here: exit code 0"), (False, "Memory of here: exit code 10")],
-)
-def test_mail_has_the_result(there: bool, subject: str, memory_file: Path, programs: Path) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    if not there:
-        memory_file.unlink()
-    script = next(each for each in blocks(PAGE, "sh") if "mail -s" in each)
-    script = script.replace("/var/lib/agent/memory.db", str(memory_file))
-    ended = shell(script, memory_file.parent, programs)
-    assert str(ended.code) == subject.split()[-1]
-    assert memory_file.with_name("subject").read_text().strip() == subject
-    message = memory_file.with_name("mail").read_text()
-    assert ("slowwave undo" if there else "There is no file") in message
-
-
 @pytest.mark.parametrize("config", blocks(MCP, "json"))
 def test_a_configured_client_has_the_tools_of_the_page(config: str, tmp_path: Path) -> None:
     (server,) = json.loads(config)["mcpServers"].values()
@@ -114,11 +64,3 @@ def test_a_configured_client_has_the_tools_of_the_page(config: str, tmp_path: Pa
         ]
 
     assert in_this_process(conversation, tmp_path / Path(path).name, *options) == tools
-
-
-def test_the_program_of_the_page_runs(memory_file: Path, programs: Path) -> None:
-    fill(memory_file, ["Oksana has the pager."])
-    (program,) = blocks(MCP, "python")
-    memory_file.with_name("program.py").write_text(f"{program}\n\nimport anyio\nanyio.run(main)\n")
-    ended = shell(f"{sys.executable} program.py", memory_file.parent, programs)
-    ended.ends(0).says("Oksana has the pager.")

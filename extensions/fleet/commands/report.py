@@ -65,7 +65,7 @@ def fleet_report(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Summarize the last run of a fleet from its receipts: totals, failures, the largest files.
+    """Summarize the last run of a fleet from its receipts.
 
     Shards are added up; missing ones are reported.
     """

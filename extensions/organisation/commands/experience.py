@@ -109,7 +109,7 @@ def experience(
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Add traces of tasks (prompt, steps, output, feedback), and compress them to lessons.
+    """Add traces of tasks, and compress them to lessons.
 
     Traces are archived for audit, and never part of a context block. A lesson is a memory with
     links to its traces; 'slowwave undo' removes it.
