@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from .entities import keep_entities, read_memory_entities
 from .errors import InvalidLine, StoreError
@@ -22,20 +21,13 @@ from .records import Memory, content_hash, json_text, timestamp
 from .shared_tenant import refuse_unpublished
 from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
 
-# How many lines are written by one statement.
-_BATCH = 1_000
+# How many lines are read between two reports of progress.
+_BETWEEN_REPORTS = 1_000
 _HISTORY_LEFT_OUT = "run history can only be imported into a new file; the memories were imported"
 
 
 class _Forgotten(ValueError):
     """The memory of a line, or one that it is derived from, was forgotten: it never comes back."""
-
-
-class _Parsed(NamedTuple):
-    memory: Memory
-    entities: list[str]
-    blobs: dict[str, bytes]
-    edges: list[dict[str, Any]]
 
 
 # The memories that are not superseded, or whose successors lead to one that is not.
@@ -109,23 +101,21 @@ def import_lines(
             ) from error
         skipped.append(Skipped(number, reason))
 
-    numbered = enumerate(lines, start=1)
     with file.transaction():
-        while batch := list(islice(numbered, _BATCH)):
-            for number, line in batch:
-                try:
-                    # Some editors add a byte order mark.
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                    if (row := parse_history(line)) is not None:
-                        added += reader.write()
-                        history.add(number, row)
-                    elif line.strip():
-                        reader.parse(number, line)
-                        history.memory_follows()
-                except (ValueError, RecursionError) as error:
-                    refuse(number, error)
-            added += reader.write()
-            progress(batch[-1][0])
+        for number, line in enumerate(lines, start=1):
+            try:
+                # Some editors add a byte order mark.
+                line = line.removeprefix(codecs.BOM_UTF8)
+                if (row := parse_history(line)) is not None:
+                    history.add(number, row)
+                elif line.strip():
+                    reader.add(number, line)
+                    history.memory_follows()
+                    added += 1
+            except (ValueError, RecursionError) as error:
+                refuse(number, error)
+            if number % _BETWEEN_REPORTS == 0:
+                progress(number)
         for number, reason in reader.leave_out_orphans():
             refuse(number, reason)
             added -= 1
@@ -146,19 +136,17 @@ def export_lines(file: MemoryFile, everything: bool, with_vectors: bool = True) 
 
 
 class _LineReader:
-    """Parses lines, and checks them against earlier lines and the file."""
+    """Adds the memories of lines, unless they contradict the file."""
 
     def __init__(self, file: MemoryFile, now: str) -> None:
         self._file = file
         self._now = now
         self._dimensions = read_dimensions(file)
         self._forgotten = read_forgotten(file)
-        # Parsed lines that are not in the file yet, by id.
-        self._unwritten: dict[str, _Parsed] = {}
         self._successors: list[tuple[int, str, str]] = []
 
-    def parse(self, number: int, text: bytes) -> None:
-        """Parse a line. Raises ValueError with the reason."""
+    def add(self, number: int, text: bytes) -> None:
+        """Add the memory of a line. Raises ValueError with the reason, and adds nothing."""
         line = parse_line(text)
         if line.updated_at is None:  # not written by an export
             try:
@@ -166,10 +154,11 @@ class _LineReader:
             except StoreError as error:
                 raise ValueError(error.message) from error
             refuse_unusable_text(line.content)
-        memory = line.memory(self._now)
-        if memory.id in self._unwritten or _knows(self._file, memory.id):
+        file, memory = self._file, line.memory(self._now)
+        if file.value("SELECT 1 FROM memories WHERE id = ?", [memory.id]) is not None:
             raise ValueError(f"a memory with the id {memory.id} already exists")
-        for source in (memory.id, *(edge["source_id"] for edge in line.edges(memory.id))):
+        edges = line.edges(memory.id)
+        for source in (memory.id, *(edge["source_id"] for edge in edges)):
             if source in self._forgotten:
                 day = self._forgotten[source][:10]
                 raise _Forgotten(f"memory {source} was forgotten on {day}")
@@ -184,16 +173,13 @@ class _LineReader:
         blobs = {model: to_blob(vector) for model, vector in vectors.items()}
         # The line is valid: later lines must have the same dimensions.
         self._dimensions |= {model: len(vector) for model, vector in vectors.items()}
-        self._unwritten[memory.id] = _Parsed(memory, line.entities, blobs, line.edges(memory.id))
+        add_memories(file, [memory])
+        for model, blob in blobs.items():
+            keep_vectors(file, model, [(memory.id, memory.content_hash, blob)], run_id=None)
+        keep_entities(file, memory.tenant, [(memory.id, line.entities)], run_id=None)
+        add_edges(file, edges)
         if memory.superseded_by is not None:
             self._successors.append((number, memory.id, memory.superseded_by))
-
-    def write(self) -> int:
-        """Write the lines parsed since the last call, and return their number."""
-        _write(self._file, list(self._unwritten.values()))
-        written = len(self._unwritten)
-        self._unwritten.clear()
-        return written
 
     def leave_out_orphans(self) -> Iterator[tuple[int, ValueError]]:
         """Delete memories without an end to their successors, and yield (line number, error)."""
@@ -203,26 +189,6 @@ class _LineReader:
             self._file.conn.execute("DELETE FROM memories WHERE id = ?", [memory_id])
             why = f"it is superseded by {successor}, which is missing, left out or superseded by it"
             yield number, ValueError(why)
-
-
-def _knows(file: MemoryFile, memory_id: str) -> bool:
-    return file.value("SELECT 1 FROM memories WHERE id = ?", [memory_id]) is not None
-
-
-def _write(file: MemoryFile, parsed: list[_Parsed]) -> None:
-    add_memories(file, (line.memory for line in parsed))
-    by_model: dict[str, list[tuple[str, str, bytes]]] = {}
-    by_tenant: dict[str, list[tuple[str, list[str]]]] = {}
-    for line in parsed:
-        for model, blob in line.blobs.items():
-            by_model.setdefault(model, []).append((line.memory.id, line.memory.content_hash, blob))
-        if line.entities:
-            by_tenant.setdefault(line.memory.tenant, []).append((line.memory.id, line.entities))
-    for model, vectors in by_model.items():
-        keep_vectors(file, model, vectors, run_id=None)
-    for tenant, mentions in by_tenant.items():
-        keep_entities(file, tenant, mentions, run_id=None)
-    add_edges(file, (edge for line in parsed for edge in line.edges))
 
 
 def _exported(

@@ -32,6 +32,12 @@ class Feedback:
     # Why not all of them could be undone.
     why_not: str | None = None
 
+    @property
+    def requires_undo(self) -> bool:
+        """Whether it is a derived memory with too little trust left."""
+        is_derived = self.memory.generation > 0 and self.memory.status == "active"
+        return is_derived and self.trust < MIN_TRUST
+
 
 def record_feedback(file: MemoryFile, memory_id: str, helpful: bool, now: str) -> Feedback:
     """Change the trust in the memory whose id is, or starts with, `memory_id`.
@@ -48,13 +54,6 @@ def record_feedback(file: MemoryFile, memory_id: str, helpful: bool, now: str) -
         return Feedback(
             memory, trust, () if helpful else tuple(read_active_derived(file, memory.id))
         )
-
-
-def must_be_undone(judged: Feedback) -> bool:
-    """Whether a derived memory has too little trust left, and must be undone."""
-    memory = judged.memory
-    is_made = memory.generation > 0 and memory.status == "active"
-    return is_made and judged.trust < MIN_TRUST
 
 
 def undo_derived(file: MemoryFile, memory_id: str, now: str) -> tuple[tuple[str, ...], str | None]:

@@ -61,8 +61,9 @@ class Tries:
     """How often a model failed to read a queued part."""
 
     count: int
-    last_at: str
-    # The reason of the last failure.
+    # None if no model was asked about it yet.
+    last_at: str | None
+    # The reason of the last failure, or why it is queued.
     why: str
 
 

@@ -37,7 +37,7 @@ from slowwave.store.shared_tenant import refuse_unpublished
 
 from .ingest_queue import drop as drop_queued
 from .ingest_queue import show_queued
-from .ingest_run import ConversationFiles, IngestRun
+from .ingest_run import IngestRun
 
 _DAYS = ", ".join(f"{kind}={days}" for kind, days in DEFAULT_DAYS.items())
 _NEEDS = (("ask", ASKING), ("ask", ("dry_run",)))
@@ -201,8 +201,6 @@ def ingest(
         refuse_unwritable_wiki(wiki, file)
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
-    said_at = moment_of(date, "--date", time.min)
-    files = ConversationFiles(from_format, said_at, skip_invalid, output)
     recordings = asking.recordings(dry_run and not ask)
     writer_of = partial(asking.writer, recordings)
     options = IngestOptions(
@@ -227,13 +225,15 @@ def ingest(
         writer_of,
         recordings,
         dry_run,
-        None if dry_run else wiki,
-        files,
-        output,
+        wiki=None if dry_run else wiki,
+        format=from_format,
+        said_at=moment_of(date, "--date", time.min),
+        skips_invalid=skip_invalid,
+        output=output,
     )
     if watch is not None:
         run.watch(watch, interval)
-    raise typer.Exit(run.read(files.read_all(conversations or [])))
+    raise typer.Exit(run.read(conversations or []))
 
 
 def _refuse_contradictions(context: typer.Context, has_conversations: bool) -> None:

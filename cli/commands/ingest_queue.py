@@ -53,7 +53,7 @@ def drop(
         dry_run=dry_run,
         run=dropped.run_id,
         dropped=list(map(_as_json, dropped.parts)),
-        waiting=dropped.left,
+        waiting=dropped.remaining,
     )
     output.show("\n".join(map(clean, _report(dropped, file, dry_run))))
 
@@ -68,7 +68,7 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
         yield from _lines(part)
     count = counted(len(dropped.parts), "part")
     verb, when = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
-    yield f"{verb} {count}; only --again reads them. {_queued(dropped.left)}{when}."
+    yield f"{verb} {count}; only --again reads them. {_queued(dropped.remaining)}{when}."
     if dropped.run_id is not None:
         yield f"Undo: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
 
@@ -84,12 +84,12 @@ def _lines(part: QueuedPart) -> Iterator[str]:
     since = day_of(row.queued_at)
     yield f"{row.id[:_MAX_ID]}  {row.conversation}{places}{tenant}, since {since}"
     if unread:
-        yield f"    {shortened(unread[0].message.text, _MAX_SHOWN)}"
-    if tries is None:
-        yield f"    not read yet: {row.why}"
-    else:
+        yield f"    {shortened(unread[0].text, _MAX_SHOWN)}"
+    so_far = "not read yet"
+    if tries.last_at is not None:
         count = counted(tries.count, "try", "tries")
-        yield f"    {count}, the last on {day_of(tries.last_at)}: {tries.why}"
+        so_far = f"{count}, the last on {day_of(tries.last_at)}"
+    yield f"    {so_far}: {tries.why}"
 
 
 def _as_json(part: QueuedPart) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def _as_json(part: QueuedPart) -> dict[str, Any]:
         "format": part.part.format,
         "session": part.part.session,
         "messages": [message.place for message in messages],
-        "begins": messages[0].message.text[:_MAX_SHOWN] if messages else "",
+        "begins": messages[0].text[:_MAX_SHOWN] if messages else "",
         "since": row.queued_at,
-        "tries": 0 if tries is None else tries.count,
-        "last_tried_at": None if tries is None else tries.last_at,
-        "why": row.why if tries is None else tries.why,
+        "tries": tries.count,
+        "last_tried_at": tries.last_at,
+        "why": tries.why,
     }

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.model.recording import Recordings
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.consolidation.writing.writer import Writer
-    from slowwave.store.conversations.conversation_formats import SkippedLine
-    from slowwave.store.conversations.messages import Conversation
+    from slowwave.store.conversations.messages import Conversation, SkippedLine
 
 _ENDINGS = frozenset({".jsonl", ".json", ".txt", ".md", ".log"})
 # The state of a file: its size, its time of change, and its inode.
@@ -52,11 +51,22 @@ class IngestRun:
     dry_run: bool
     # Where the wiki of the file is updated afterwards.
     wiki: Path | None
-    files: ConversationFiles
+    # The format of the conversations; None detects it.
+    format: str | None
+    # When messages without a time were said; None takes the time of the file.
+    said_at: str | None
+    skips_invalid: bool
     output: Output
+    skipped: list[SkippedLine] = field(default_factory=list)
 
-    def read(self, conversations: Sequence[Conversation]) -> int:
-        """Read conversations, report the outcome, and return the exit code."""
+    def read(self, paths: Sequence[Path]) -> int:
+        """Read the conversations in files, report the outcome, and return the exit code."""
+        conversations = []
+        for path in paths:
+            found = self._conversations_in(path)
+            if not found:
+                self.output.note(f"{path} contains no message of a user or an assistant.")
+            conversations += found
         writer = self.writer()
         return self._report(self._run(conversations, writer), writer)
 
@@ -83,7 +93,7 @@ class IngestRun:
     def _is_read(self, path: Path) -> bool:
         """Read a log, and report what is new; return whether it can wait until it changes."""
         try:
-            conversations = self.files.read(path)
+            conversations = self._conversations_in(path)
         except StoreError as error:
             self.output.note(f"{path} is skipped: {error.message}")
             return True
@@ -97,6 +107,21 @@ class IngestRun:
             self.output.note(f"{error.message} Retrying.")
             return False
         return True
+
+    def _conversations_in(self, path: Path) -> list[Conversation]:
+        """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
+        from slowwave.store.conversations.conversation_formats import read_conversations
+
+        raw, saved_at = _content_of(path)
+        name = "stdin" if saved_at is None else path.name
+        skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
+        conversations = read_conversations(
+            raw, name, self.format, said_at=self.said_at, saved_at=saved_at, skipped=skipped
+        )
+        for line in skipped or ():
+            self.output.note(f"Skipped line {line.line} of {line.file}: {line.reason}.")
+            self.skipped.append(line)
+        return conversations
 
     def _run(self, conversations: Sequence[Conversation], writer: Writer) -> IngestOutcome:
         from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
@@ -117,7 +142,7 @@ class IngestRun:
             file=str(self.file),
             dry_run=self.dry_run,
             **as_json(outcome, writer),
-            skipped=list(map(asdict, self.files.skipped)),
+            skipped=list(map(asdict, self.skipped)),
             **pages.as_json(),
         )
         self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
@@ -131,43 +156,6 @@ class IngestRun:
         broken_off = outcome.broken_off
         code = report_problems(self.output, code, writer, self.recordings, broken_off, summary)
         return pages.report(self.output, code)
-
-
-@dataclass
-class ConversationFiles:
-    """How files are read into conversations, and which of their lines are not."""
-
-    # None detects it.
-    format: str | None
-    # When messages without a time were said; None takes the time of the file.
-    said_at: str | None
-    skips_invalid: bool
-    output: Output
-    skipped: list[SkippedLine] = field(default_factory=list)
-
-    def read_all(self, paths: Sequence[Path]) -> list[Conversation]:
-        """Return the conversations in files; note each file without any. Raises `StoreError`."""
-        all_conversations = []
-        for path in paths:
-            conversations = self.read(path)
-            if not conversations:
-                self.output.note(f"{path} contains no message of a user or an assistant.")
-            all_conversations += conversations
-        return all_conversations
-
-    def read(self, path: Path) -> list[Conversation]:
-        """Return the conversations in a file; "-" is stdin. Raises `StoreError`."""
-        from slowwave.store.conversations.conversation_formats import Dates, read_conversations
-
-        raw, saved_at = _content_of(path)
-        name = "stdin" if saved_at is None else path.name
-        skipped: list[SkippedLine] | None = [] if self.skips_invalid else None
-        dates = Dates(self.said_at, saved_at)
-        conversations = read_conversations(raw, name, self.format, dates, skipped)
-        for line in skipped or ():
-            self.output.note(f"Skipped line {line.line} of {line.file}: {line.reason}.")
-        self.skipped += skipped or ()
-        return conversations
 
 
 def _content_of(path: Path) -> tuple[bytes, str | None]:

@@ -64,8 +64,8 @@ def conversation_as_json(cut: Cut) -> dict[str, Any]:
         "format": cut.conversation.format,
         "session": cut.conversation.session,
         "messages": len(cut.conversation.messages),
-        "known": cut.known,
-        "left_unread": cut.left,
+        "known": cut.known_count,
+        "left_unread": cut.unread_count,
         "commanding": [message.place for message in cut.commanding],
         "masked": [{"message": place, "kinds": list(kinds)} for place, kinds in cut.masked.items()],
         "parts": len(cut.parts),
@@ -192,10 +192,10 @@ def _conversation(cut: Cut, unread: Set[str]) -> str:
     parts = [f"{len(new_chains - unread)} read"]
     if new_chains & unread:
         parts.append(f"{len(new_chains & unread)} not read yet")
-    if cut.known:
-        parts.append(f"{cut.known} known")
-    if cut.left:
-        parts.append(f"{cut.left} earlier not read (--whole reads them)")
+    if cut.known_count:
+        parts.append(f"{cut.known_count} known")
+    if cut.unread_count:
+        parts.append(f"{cut.unread_count} earlier not read (--whole reads them)")
     if cut.commanding:
         places = ", ".join(str(message.place) for message in cut.commanding)
         parts.append(f"skipped, with instructions to the reader: message {places}")

@@ -11,7 +11,12 @@ from typing import Any, Self
 
 from slowwave.consolidation.ingest.ingest import IngestInputs, ingest
 from slowwave.consolidation.ingest.ingest_outcome import IngestOutcome
-from slowwave.consolidation.ingest.open_conversations import Kept, close, conversation_of, keep
+from slowwave.consolidation.ingest.open_conversations import (
+    StoredMessages,
+    close,
+    conversation_of,
+    keep,
+)
 from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.secrets import mask_known, mask_name
 from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
@@ -100,7 +105,9 @@ class AgentConversation:
         outcomes = [*(reading.result() for reading in readings), self.read()]
         return [outcome for outcome in outcomes if outcome is not None]
 
-    def keep(self, messages: Sequence[Mapping[str, Any]], can_repeat: bool = False) -> Kept:
+    def keep(
+        self, messages: Sequence[Mapping[str, Any]], can_repeat: bool = False
+    ) -> StoredMessages:
         """Store the next messages, and read nothing. Raises `StoreError` if nothing was stored.
 
         can_repeat: skip those that the conversation ends with.
@@ -108,9 +115,9 @@ class AgentConversation:
         path, now = self._memory._path, self._memory._clock()
         return keep(path, self._name, messages, self._options, now, can_repeat, self._secrets)
 
-    def is_due(self, kept: Kept) -> bool:
+    def is_due(self, stored: StoredMessages) -> bool:
         """Whether the conversation must be read after these messages."""
-        return kept.turns // self._every > kept.turns_before // self._every
+        return stored.turns // self._every > stored.turns_before // self._every
 
     def read(self, progress: Progress | None = None) -> IngestOutcome | None:
         """Read the new messages now, and return the outcome.

@@ -28,7 +28,7 @@ from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, S
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.errors import InvalidLine, StoreError
 from slowwave.store.exchange import memory_from_text
-from slowwave.store.feedback import Feedback, must_be_undone, record_feedback, undo_derived
+from slowwave.store.feedback import Feedback, record_feedback, undo_derived
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.intake import has_conversations
 from slowwave.store.ledger import Decision, Run, decide_pending, read_decisions, read_last_run
@@ -250,7 +250,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         now = timestamp(self._clock())
         with open_writing(self._path) as file:
             judged = record_feedback(file, find_id(file, memory_id, self._tenant), helpful, now)
-        if helpful or not must_be_undone(judged):
+        if helpful or not judged.requires_undo:
             return judged
         try:
             with self._locked() as file:

@@ -41,11 +41,10 @@ _BLANKS = re.compile(r"\s+")
 _MAX_TAGS = 5
 
 
-@dataclass(frozen=True)
-class Citation:
+@dataclass(frozen=True, kw_only=True)
+class CitedMessage(PlacedMessage):
     """A message, and the quotes of it that support a memory."""
 
-    source: PlacedMessage
     quotes: tuple[str, ...] = ()
 
 
@@ -57,7 +56,7 @@ class Candidate:
     kind: str
     importance: int
     tags: tuple[str, ...] = ()
-    citations: tuple[Citation, ...] = ()
+    cited: tuple[CitedMessage, ...] = ()
     subject: str = ""
     # Why it is not remembered; None if it is.
     why: str | None = None
@@ -66,7 +65,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class PartRead:
+class PartReading:
     """A part of a conversation, and what to remember of it."""
 
     part: Part
@@ -84,36 +83,33 @@ class PartRead:
 
 
 def messages_behind(
-    citations: Iterable[Citation], part: Part, model: str | None
+    cited: Iterable[CitedMessage], conversation: str, model: str | None
 ) -> tuple[KeptMessage, ...]:
     """Return the cited messages as the file keeps them, each once."""
     # A long message may be cited in several pieces.
-    by_message = groupby(citations, key=lambda citation: citation.source.chain)
-    return tuple(_kept(list(pieces), part, model) for _, pieces in by_message)
-
-
-def _kept(pieces: Sequence[Citation], part: Part, model: str | None) -> KeptMessage:
-    placed = pieces[0].source
-    return KeptMessage(
-        placed.chain,
-        part.conversation,
-        placed.place,
-        placed.message.role,
-        placed.message.speaker,
-        placed.message.said_at,
-        "\n[...]\n".join(dict.fromkeys(piece.source.message.text for piece in pieces)),
-        tuple(dict.fromkeys(quote for piece in pieces for quote in piece.quotes)),
-        model,
+    by_message = (list(pieces) for _, pieces in groupby(cited, key=lambda piece: piece.chain))
+    return tuple(
+        KeptMessage(
+            chain=pieces[0].chain,
+            conversation=conversation,
+            place=pieces[0].place,
+            role=pieces[0].role,
+            speaker=pieces[0].speaker,
+            said_at=pieces[0].said_at,
+            content="\n[...]\n".join(dict.fromkeys(piece.text for piece in pieces)),
+            quotes=tuple(dict.fromkeys(quote for piece in pieces for quote in piece.quotes)),
+            model=model,
+        )
+        for pieces in by_message
     )
 
 
-def latest_moment(citations: Iterable[Citation]) -> str | None:
+def latest_moment(messages: Iterable[PlacedMessage]) -> str | None:
     """Return the time of the last message; None if none has one."""
-    times = (citation.source.message.said_at for citation in citations)
-    return max((time for time in times if time is not None), default=None)
+    return max(filter(None, (message.said_at for message in messages)), default=None)
 
 
-def with_day(text: str, moment: str | None) -> str:
+def _with_day(text: str, moment: str | None) -> str:
     """Return a text with its day in front if its meaning depends on the day.
 
     moment: None if unknown: no day is better than a wrong one.
@@ -148,14 +144,14 @@ def within_limits(
 
 def check_stated(stated: StatedMemory, part: Part) -> Candidate:
     """Return a stated memory as a candidate, with its faults or what a model must confirm."""
-    citations = tuple(_cited(stated.quotes, part))
-    content = with_day(_BLANKS.sub(" ", stated.content.strip()), latest_moment(citations))
+    cited = tuple(_cited(stated.quotes, part))
+    content = _with_day(_BLANKS.sub(" ", stated.content.strip()), latest_moment(cited))
     tags = tuple(filter(None, dict.fromkeys(tag.strip() for tag in stated.tags)))[:_MAX_TAGS]
     subject = stated.subject.strip()
-    candidate = Candidate(content, stated.kind, stated.importance, tags, citations, subject)
+    candidate = Candidate(content, stated.kind, stated.importance, tags, cited, subject)
     if fault := _fault_of_form(stated, candidate):
         return replace(candidate, why=fault)
-    sources = [_source(number, citation) for number, citation in enumerate(citations)]
+    sources = [_source(number, message) for number, message in enumerate(cited)]
     if faults := find_text_faults(content, sources):
         return replace(candidate, why="; ".join(faults))
     if any(plain(content).strip(".") in plain(source.text) for source in sources):
@@ -169,24 +165,23 @@ def _fault_of_form(stated: StatedMemory, candidate: Candidate) -> str | None:
         return f"it has {length} characters, not {MIN_LENGTH} to {MAX_LENGTH}"
     if not 1 <= stated.importance <= 5:
         return f"its importance is {stated.importance}, not 1 to 5"
-    if not candidate.citations:
+    if not candidate.cited:
         return "it quotes no message"
     # All text of it that is kept.
     text = "\n".join([_BLANKS.sub(" ", stated.content), stated.subject, *stated.tags])
-    cited = [citation.source.message.text for citation in candidate.citations]
-    if hidden := find_invisible(text, cited):
+    if hidden := find_invisible(text, [message.text for message in candidate.cited]):
         return f"it has an invisible character: {hidden}"
     return None
 
 
-def _cited(quotes: Sequence[str], part: Part) -> Iterator[Citation]:
+def _cited(quotes: Sequence[str], part: Part) -> Iterator[CitedMessage]:
     """Yield the messages that contain a quote."""
     quoted = {quote: words for quote in quotes if (words := plain(quote).strip(" .\"'"))}
-    for placed in part.new:
-        text = plain(placed.message.text)
+    for message in part.new:
+        text = plain(message.text)
         own = tuple(quote for quote, words in quoted.items() if _is_quoted(words, text))
         if own:
-            yield Citation(placed, own)
+            yield CitedMessage(**vars(message), quotes=own)
 
 
 def _is_quoted(words: str, text: str) -> bool:
@@ -195,12 +190,11 @@ def _is_quoted(words: str, text: str) -> bool:
     return re.search(rf"(?<![a-z0-9]){re.escape(words)}(?![a-z0-9])", text) is not None
 
 
-def _source(number: int, citation: Citation) -> Source:
+def _source(number: int, message: CitedMessage) -> Source:
     """Return a message as a source, with its speaker, and without a vector."""
-    placed = citation.source
-    text = f"{placed.speaker}: {_near_quotes(placed.message.text, citation.quotes)}"
+    text = f"{message.sender}: {_near_quotes(message.text, message.quotes)}"
     vector = np.zeros(1, dtype=np.float32)
-    return Source(f"q{number}", text, placed.message.said_at or UNDATED, vector)
+    return Source(f"q{number}", text, message.said_at or UNDATED, vector)
 
 
 def _near_quotes(text: str, quotes: Sequence[str]) -> str:

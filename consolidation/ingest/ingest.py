@@ -30,12 +30,12 @@ from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
-from .candidates import PartRead
+from .candidates import PartReading
 from .ingest_outcome import IngestOutcome, IngestResult
 from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
-from .parts import Cut, Part, chains_of, cut
+from .parts import Cut, chains_of, cut
 from .queued_parts import read_parts_to_read
 from .reading import Asker, estimate_tokens, read_parts
 from .secrets import mask_answer, mask_secrets
@@ -79,39 +79,26 @@ def ingest(
         return ingest_while_locked(inputs, preflight, interruption or Interruption())
 
 
-@dataclass(frozen=True)
-class _Intake:
-    """The parts to read, the known memories, and the outcome before the first part."""
-
-    parts: tuple[Part, ...]
-    known_memories: KnownMemories
-    writer: MemoryWriter
-    outcome: IngestOutcome
-
-
 def preview(inputs: IngestInputs) -> IngestOutcome:
     """Return the outcome to expect; a model is only asked with the option `ask`."""
     model = inputs.model
     with open_reading(inputs.path) as file:
-        intake = _prepare(file, inputs, compares=True)
-        outcome = intake.outcome
+        writer, outcome = _prepare(file, inputs, compares=True)
         if model is None or not inputs.options.ask:
             is_checked = model is None or model.checker is not None
+            memories = writer.known_memories
             outcome.unread = [
-                PartRead(
-                    part, "planned", tokens=estimate_tokens(part, intake.known_memories, is_checked)
-                )
-                for part in intake.parts
+                PartReading(part, "planned", tokens=estimate_tokens(part, memories, is_checked))
+                for part in outcome.parts
             ]
             return outcome
         answers = AnswerStore(file, None, mask_answer)
-        for read in read_parts(intake.parts, model, intake.known_memories, answers):
-            outcome.add_reading(read)
-            if read.state == "read":
-                outcome.remembered += intake.writer.take(file, read, None)
-            else:
-                outcome.unread.append(read)
-    outcome.after = _expected_counts(outcome)
+        for reading in read_parts(outcome.parts, model, writer.known_memories, answers):
+            outcome.add(reading, writer.write(file, reading, None))
+    before = outcome.before
+    stored = [result.content for result in outcome.of("stored")]
+    layers = before.layers | {"working": before.layers["working"] + len(stored)}
+    outcome.after = changed_counts(before, layers, before.superseded, [], stored)
     return outcome
 
 
@@ -124,15 +111,14 @@ def ingest_while_locked(
     """
     began = time.monotonic()
     with open_reading(inputs.path) as file:
-        intake = _prepare(file, inputs, compares=inputs.model is not None)
-    outcome = intake.outcome
-    if not intake.parts:
+        writer, outcome = _prepare(file, inputs, compares=inputs.model is not None)
+    if not outcome.parts:
         return outcome
     names = [cut.conversation.name for cut in outcome.cuts] or [
-        part.conversation for part in intake.parts
+        part.conversation for part in outcome.parts
     ]
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
-    if any(part.queued_id for part in intake.parts):
+    if any(part.queued_id for part in outcome.parts):
         recorded["taken_up"] = True
     run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, recorded, preflight)
     if inputs.model is not None:
@@ -140,7 +126,7 @@ def ingest_while_locked(
     # The last results: after an interruption they may be stored without being in the outcome.
     last: list[IngestResult] = []
     try:
-        _read_all(inputs, intake, run, last)
+        _read_all(inputs, writer, outcome, run, last)
         interruption.close()
     except KeyboardInterrupt:
         interruption.close()
@@ -165,36 +151,38 @@ def ingest_while_locked(
 
 
 def _read_all(
-    inputs: IngestInputs, intake: _Intake, run: RunInFile, last: list[IngestResult]
+    inputs: IngestInputs,
+    writer: MemoryWriter,
+    outcome: IngestOutcome,
+    run: RunInFile,
+    last: list[IngestResult],
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
-    outcome, run_id = intake.outcome, run.record.run_id
-    if intake.known_memories.computed:
-        run.keep_vectors(intake.known_memories.computed)
+    memories, run_id = writer.known_memories, run.record.run_id
+    if memories.computed:
+        run.keep_vectors(memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
-        readings: Iterator[PartRead] = (
-            (PartRead(part, "queued", why="no model was specified") for part in intake.parts)
+        readings: Iterator[PartReading] = (
+            (PartReading(part, "queued", why="no model was specified") for part in outcome.parts)
             if inputs.model is None
-            else read_parts(intake.parts, inputs.model, intake.known_memories, answers)
+            else read_parts(outcome.parts, inputs.model, memories, answers)
         )
-        for number, read in enumerate(readings, start=1):
-            outcome.add_reading(read)
-            if read.state == "read":
-                with file.transaction():
-                    last += intake.writer.take(file, read, run_id)
-                outcome.remembered += last
-                last.clear()
-                outcome.taken_up += read.part.queued_id is not None
-            else:
-                with file.transaction():
-                    intake.writer.keep_unread(file, run_id, read)
-                outcome.unread.append(read)
-            inputs.progress.stage("reading", number, len(intake.parts))
+        for number, reading in enumerate(readings, start=1):
+            with file.transaction():
+                last += writer.write(file, reading, run_id)
+            outcome.add(reading, last)
+            last.clear()
+            inputs.progress.stage("reading", number, len(outcome.parts))
 
 
-def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
-    """Cut the unread messages into parts. compares: read the memories to compare them with."""
+def _prepare(
+    file: MemoryFile, inputs: IngestInputs, compares: bool
+) -> tuple[MemoryWriter, IngestOutcome]:
+    """Return an outcome with the parts to read, and what writes their memories.
+
+    compares: read the memories to compare them with.
+    """
     options, embedder = inputs.options, inputs.embedder
     tenant, now = options.tenant, timestamp(inputs.now)
     # An agent's answers take time: they would never fit a conversation that goes on meanwhile.
@@ -225,20 +213,11 @@ def _prepare(file: MemoryFile, inputs: IngestInputs, compares: bool) -> _Intake:
         inputs.progress,
     )
     before = inputs.count(file)
-    return _Intake(
-        tuple(parts),
-        memories,
+    return (
         MemoryWriter(memories, tenant, embedder.name, inputs.writer.model, inputs.now),
-        IngestOutcome(tuple(cuts), before, before, parts=len(parts), waiting=waiting),
+        IngestOutcome(tuple(cuts), tuple(parts), before, before, waiting=waiting),
     )
 
 
 def _count_queued(file: MemoryFile, tenant: str) -> int:
     return count_queued(file, [tenant]).get(tenant, 0)
-
-
-def _expected_counts(outcome: IngestOutcome) -> Counts:
-    before = outcome.before
-    stored = [result.content for result in outcome.of("stored")]
-    layers = before.layers | {"working": before.layers["working"] + len(stored)}
-    return changed_counts(before, layers, before.superseded, [], stored)

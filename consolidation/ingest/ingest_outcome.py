@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -11,8 +12,8 @@ from slowwave.store.errors import StoreError
 from slowwave.store.intake import UNREAD, KeptMessage
 from slowwave.store.memories import Counts
 
-from .candidates import PartRead
-from .parts import Cut
+from .candidates import PartReading
+from .parts import Cut, Part
 
 
 @dataclass(frozen=True)
@@ -42,17 +43,17 @@ class IngestOutcome:
     """What an ingest did so far; in a dry run, what it would do."""
 
     cuts: tuple[Cut, ...]
+    # What is read, or queued for a model.
+    parts: tuple[Part, ...]
     before: Counts
     after: Counts
     remembered: list[IngestResult] = field(default_factory=list)
-    unread: list[PartRead] = field(default_factory=list)
+    unread: list[PartReading] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
     # Why a model chose what it did, by part: with `conversation`, `messages` and `reasoning`.
     reasons: list[dict[str, Any]] = field(default_factory=list)
     # How long it took; in a dry run 0.
     seconds: float = 0.0
-    # The number of parts to read.
-    parts: int = 0
     # The number of waiting parts that were read.
     taken_up: int = 0
     # The number of parts that still wait.
@@ -67,17 +68,22 @@ class IngestOutcome:
         return [result for result in self.remembered if result.state == state]
 
     @property
-    def failed(self) -> list[PartRead]:
+    def failed(self) -> list[PartReading]:
         """The parts that a model was to read, and did not."""
-        return [read for read in self.unread if read.state in ("failed", "skipped")]
+        return [reading for reading in self.unread if reading.state in ("failed", "skipped")]
 
-    def add_reading(self, read: PartRead) -> None:
-        """Add what a part cost, and why its memories were chosen."""
-        self.usage += read.usage
-        if read.reasoning:
-            places = sorted({message.place for message in read.part.new})
-            entry = {"conversation": read.part.conversation, "messages": places}
-            self.reasons.append(entry | {"reasoning": read.reasoning})
+    def add(self, reading: PartReading, results: Sequence[IngestResult]) -> None:
+        """Add a part, what it cost, its results, and why they were chosen."""
+        self.usage += reading.usage
+        self.remembered += results
+        if reading.state != "read":
+            self.unread.append(reading)
+        elif reading.part.queued_id is not None:
+            self.taken_up += 1
+        if reading.reasoning:
+            places = sorted({message.place for message in reading.part.new})
+            entry = {"conversation": reading.part.conversation, "messages": places}
+            self.reasons.append(entry | {"reasoning": reading.reasoning})
 
     @property
     def report(self) -> dict[str, Any]:
@@ -85,7 +91,8 @@ class IngestOutcome:
         states = (result.state for result in self.remembered)
         report = run_report(self.before, self.after, states, self.usage)
         unread = [
-            {"id": read.part.row_id, "state": read.state, "why": read.why} for read in self.unread
+            {"id": reading.part.row_id, "state": reading.state, "why": reading.why}
+            for reading in self.unread
         ]
         masked = [
             {"conversation": cut.conversation.name, "message": place, "kinds": list(kinds)}

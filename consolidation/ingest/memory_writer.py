@@ -27,7 +27,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, json_text, next_moment, timestamp
 from slowwave.store.vectors import to_blob
 
-from .candidates import Candidate, Citation, PartRead, latest_moment, messages_behind
+from .candidates import Candidate, CitedMessage, PartReading, latest_moment, messages_behind
 from .ingest_outcome import IngestResult
 from .known import KnownMemories
 from .parts import Part
@@ -49,21 +49,27 @@ class MemoryWriter:
     model: str | None
     now: datetime
 
-    def take(self, file: MemoryFile, read: PartRead, run_id: str | None) -> list[IngestResult]:
+    def write(
+        self, file: MemoryFile, reading: PartReading, run_id: str | None
+    ) -> list[IngestResult]:
         """Return the results of a part, and write them; new memories are known from then on.
 
-        run_id: None in a dry run, which writes nothing.
+        An unread part is queued for a model. run_id: None in a dry run, which writes nothing.
         """
-        part = read.part
-        accepted = [candidate for candidate in read.candidates if candidate.why is None]
+        part = reading.part
+        if reading.state != "read":
+            if run_id is not None:
+                self._queue(file, run_id, part, reading.why or "")
+            return []
+        accepted = [candidate for candidate in reading.candidates if candidate.why is None]
         results = [self._remember(file, candidate, part, run_id) for candidate in accepted]
         results += [
             IngestResult("rejected", candidate.content, part.conversation, why=candidate.why)
-            for candidate in read.candidates
+            for candidate in reading.candidates
             if candidate.why is not None
         ]
-        if read.raw is not None:
-            results.append(self._keep_raw(file, read, read.raw, run_id))
+        if reading.raw is not None:
+            results.append(self._keep_raw(file, part, reading.raw, reading.why, run_id))
         if run_id is None:
             return results
         mark_as_read(file, run_id, self.tenant, part.chains)
@@ -76,21 +82,19 @@ class MemoryWriter:
             keep_decision(file, self._decision(run_id, result))
         return written
 
-    def keep_unread(self, file: MemoryFile, run_id: str, read: PartRead) -> None:
-        """Queue an unread part for a model."""
-        part, why, now = read.part, read.why or "", timestamp(self.now)
-        content = as_queued(part)
-        row = PartRow(part.row_id, self.tenant, part.conversation, content, why, queued_at=now)
+    def _queue(self, file: MemoryFile, run_id: str, part: Part, why: str) -> None:
+        queued_at = timestamp(self.now)
+        row = PartRow(
+            part.row_id, self.tenant, part.conversation, as_queued(part), why, queued_at=queued_at
+        )
         queue_part(file, run_id, row)
 
     def _remember(
         self, file: MemoryFile, candidate: Candidate, part: Part, run_id: str | None
     ) -> IngestResult:
         """Store a candidate as a new memory, or reinforce the one that says it already."""
-        said_at = latest_moment(candidate.citations)
-        memory = self._new_memory(
-            candidate, part, said_at or self._assumed_moment(candidate.citations, part)
-        )
+        said_at = latest_moment(candidate.cited)
+        memory = self._new_memory(candidate, part)
         relation = self.known_memories.relation_of(memory)
         restated = relation.covered_by
         if restated is not None and run_id is not None:
@@ -98,7 +102,7 @@ class MemoryWriter:
             now = next(iter(read_memories(file, [restated.id])), None)
             is_same = now is not None and (now.content, now.status) == (restated.content, "active")
             restated = now if is_same else None
-        messages = messages_behind(candidate.citations, part, self.model)
+        messages = messages_behind(candidate.cited, part.conversation, self.model)
         if restated is not None:
             return self._reinforce(file, memory, restated, messages, part, run_id)
         corrects = tuple(rival.id for rival in relation.corrects)
@@ -156,37 +160,35 @@ class MemoryWriter:
         return result
 
     def _keep_raw(
-        self, file: MemoryFile, read: PartRead, answer: str, run_id: str | None
+        self, file: MemoryFile, part: Part, answer: str, why: str | None, run_id: str | None
     ) -> IngestResult:
         """Store an unreadable answer, archived, so that no agent recalls it."""
-        part = read.part
-        citations = [Citation(message) for message in part.new]
-        messages = messages_behind(citations, part, self.model)
+        cited = tuple(CitedMessage(**vars(message)) for message in part.new)
+        messages = messages_behind(cited, part.conversation, self.model)
         tags = (RAW_TAG,)
         result = IngestResult(
-            "raw", answer, part.conversation, tags=tags, why=read.why, messages=messages
+            "raw", answer, part.conversation, tags=tags, why=why, messages=messages
         )
         if run_id is None:
             return result
-        observed = latest_moment(citations) or self._assumed_moment(citations, part)
-        memory = self._new_memory(Candidate(answer, "context", 1, tags), part, observed)
+        memory = self._new_memory(Candidate(answer, "context", 1, tags, cited), part)
         memory = replace(memory, status="archived", expires_at=None)
         changes = self._changes(file, run_id, result)
         changes.add_memory(memory)
         keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return replace(result, memory=memory.id)
 
-    def _assumed_moment(self, citations: Sequence[Citation], part: Part) -> str:
+    def _assumed_moment(self, cited: Sequence[CitedMessage], part: Part) -> str:
         """Return the time of messages without one: of those near them, of their file, or now.
 
         Microseconds keep their order.
         """
-        times = [placed.message.said_at for placed in part.messages]
-        moment = max(filter(None, times), default=part.saved_at or timestamp(self.now))
-        last = max((citation.source.place for citation in citations), default=0)
+        moment = latest_moment(part.messages) or part.saved_at or timestamp(self.now)
+        last = max((message.place for message in cited), default=0)
         return timestamp(datetime.fromisoformat(moment) + timedelta(microseconds=last))
 
-    def _new_memory(self, candidate: Candidate, part: Part, observed_at: str) -> Memory:
+    def _new_memory(self, candidate: Candidate, part: Part) -> Memory:
+        cited = candidate.cited
         days = part.options.days.get(candidate.kind)
         ends = None if days is None else timestamp(self.now + timedelta(days=days))
         fields = {
@@ -198,7 +200,7 @@ class MemoryWriter:
             "session": part.session or part.conversation,
             "tags": candidate.tags,
             "metadata": {"subject": candidate.subject} if candidate.subject else {},
-            "observed_at": observed_at,
+            "observed_at": latest_moment(cited) or self._assumed_moment(cited, part),
             "expires_at": ends,
         }
         return new_memory(fields, self.now)

@@ -37,7 +37,7 @@ _Role = Literal[
 ]
 
 
-class _Given(msgspec.Struct):
+class _PassedMessage(msgspec.Struct):
     """A message as a program passes it, as far as its form must be right."""
 
     role: _Role
@@ -47,8 +47,8 @@ class _Given(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The messages that were kept, and how many complete turns are unread."""
+class StoredMessages:
+    """The messages that were stored, and how many complete turns are unread."""
 
     cut: Cut
     turns_before: int
@@ -58,7 +58,7 @@ class Kept:
 def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Conversation:
     """Return messages as a conversation. Raises `StoreError` if one is not a message."""
     try:
-        checked = msgspec.convert(messages, list[_Given])
+        checked = msgspec.convert(messages, list[_PassedMessage])
         texts = tuple(messages_of(messages))
     except msgspec.ValidationError as error:
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
@@ -78,7 +78,7 @@ def keep(
     now: datetime,
     can_repeat: bool,
     secrets: dict[str, str] | None = None,
-) -> Kept:
+) -> StoredMessages:
     """Keep the next messages of a conversation, in a transaction.
 
     Those with a known id are skipped. can_repeat: skip those that the conversation ends with, too,
@@ -86,17 +86,15 @@ def keep(
     `StoreError` if nothing was kept.
     """
     conversation_of(messages, name)
-    # Only the time of the call is known of a message without a time.
-    keyed = [
-        (
-            None if passed.get("id") is None else str(passed["id"]),
-            replace(message, said_at=message.said_at or timestamp(now)),
-        )
-        for passed in messages
-        for message in conversation_of([passed], name).messages
-    ]
-    keys = [key for key, _ in keyed]
-    conversation = Conversation(name, tuple(message for _, message in keyed), name, FORMAT)
+    keys: list[str | None] = []
+    texts: list[Message] = []
+    for passed in messages:
+        key = passed.get("id")
+        for message in messages_of([passed]):
+            keys.append(None if key is None else str(key))
+            # Only the time of the call is known of a message without a time.
+            texts.append(replace(message, said_at=message.said_at or timestamp(now)))
+    conversation = Conversation(name, tuple(texts), name, FORMAT)
     secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
     # Also those in messages that are skipped below, and before agents wait for the file.
     if not options.allow_secrets:
@@ -115,22 +113,19 @@ def keep(
                 if key is not None:
                     known_ids.add(key)
                     ids.append(key)
-        passed = [conversation.messages[place - 1] for place in new_places]
-        repeated = _count_repeated(passed, chains) if can_repeat else 0
-        conversation = replace(conversation, messages=tuple(passed[repeated:]))
-        places = enumerate(new_places[repeated:], start=1)
+        new = [conversation.messages[place - 1] for place in new_places]
+        repeated_count = _count_repeated(new, chains) if can_repeat else 0
+        conversation = replace(conversation, messages=tuple(new[repeated_count:]))
+        places = enumerate(new_places[repeated_count:], start=1)
         masked = {number: kinds[place] for number, place in places if place in kinds}
         whole_options = replace(options, whole=True)
         new_cut = cut(conversation, frozenset(), whole_options, before=chains, masked=masked)
-        marks = {
-            "chains": chains_of(conversation.messages, *chains[-1:]),
-            "ids": ids,
-        }
+        marks = {"chains": chains_of(conversation.messages, *chains[-1:]), "ids": ids}
         turns_before = _count_turns(file, options.tenant, rows)
         for row in _grown(rows[-1] if rows else None, new_cut, options, marks, timestamp(now)):
             write_part(file, row)
         turns = _count_turns(file, options.tenant, _rows(file, options.tenant, name))
-    return Kept(new_cut, turns_before, turns)
+    return StoredMessages(new_cut, turns_before, turns)
 
 
 def close(path: Path, name: str, tenant: str) -> None:
@@ -179,7 +174,14 @@ def _grown(
     row_marks = {mark: [*(last.content[mark] if last else ()), *marks[mark]] for mark in marks}
     for messages in pack([*unread, *new_messages], [*earlier, *new_messages]):
         row = last or PartRow(new_id(), options.tenant, name, {}, _WHY, now)
-        part = Part(name, FORMAT, name, options.tenant, messages, options, row.id)
+        part = Part(
+            conversation=name,
+            format=FORMAT,
+            session=name,
+            tenant=options.tenant,
+            messages=messages,
+            options=options,
+        )
         yield replace(row, content=as_queued(part) | row_marks | {GROWING: True})
         last, row_marks = None, {mark: [] for mark in row_marks}
 
@@ -187,7 +189,7 @@ def _grown(
 def _count_turns(file: MemoryFile, tenant: str, rows: Sequence[PartRow]) -> int:
     """Return how many turns are unread, without one that has no answer yet."""
     roles = {
-        message.chain: message.message.role
+        message.chain: message.role
         for row in rows
         if row.state == "waiting"
         for message in part_from_row(row).new

@@ -23,35 +23,29 @@ CONTEXT_MESSAGES = 2
 MAX_CHARACTERS = 6_000
 
 
-@dataclass(frozen=True)
-class PlacedMessage:
+@dataclass(frozen=True, kw_only=True)
+class PlacedMessage(Message):
     """A message, or a piece of a long one, at its place in a conversation."""
 
     # From 1 on.
     place: int
     # The hash of the conversation up to this message.
     chain: str
-    message: Message
     # Whether to take memories from it; else it is context.
     is_new: bool = True
 
-    @property
-    def speaker(self) -> str:
-        """The speaker's name, or the role."""
-        return self.message.speaker or self.message.role
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Part:
     """Messages that are read together."""
 
     conversation: str
-    format: str
-    session: str | None
+    format: str = ""
+    session: str | None = None
     tenant: str
     messages: tuple[PlacedMessage, ...]
     # A queued part has those of its first ingest.
-    options: ReadingOptions
+    options: ReadingOptions = field(default_factory=ReadingOptions)
     # The id of its queued row; None if it was not queued.
     queued_id: str | None = None
     # When its conversation was saved, for messages without a time; None if unknown.
@@ -84,8 +78,8 @@ class Cut:
     conversation: Conversation
     parts: tuple[Part, ...]
     # Numbers of messages that were read before, and that are too far back to be read.
-    known: int
-    left: int
+    known_count: int
+    unread_count: int
     # Messages that contain instructions to their reader; they are not read.
     commanding: tuple[PlacedMessage, ...]
     # The kinds of secret that were masked in the messages to read, by the number of the message.
@@ -124,7 +118,7 @@ def cut(
     """
     chains = chains_of(conversation.messages, *before[-1:])
     messages = [
-        PlacedMessage(place, chain, message)
+        PlacedMessage(**vars(message), place=place, chain=chain)
         for place, (chain, message) in enumerate(
             zip(chains, conversation.messages, strict=True), start=len(before) + 1
         )
@@ -133,22 +127,22 @@ def cut(
         message.chain for message in messages if message.chain in read_before and not options.again
     }
     start = _start(messages, seen, options)
-    commanding = {message.place for message in messages if commands(message.message.text)}
+    commanding = {message.place for message in messages if commands(message.text)}
     plain = [message for message in messages if message.place not in commanding]
     unread = [message for message in plain if message.chain not in seen]
     to_read = [message for message in unread if message.place > start]
     parts = tuple(
         Part(
-            conversation.name,
-            conversation.format,
-            conversation.session,
-            options.tenant,
-            part,
-            options,
+            conversation=conversation.name,
+            format=conversation.format,
+            session=conversation.session,
+            tenant=options.tenant,
+            messages=part_messages,
+            options=options,
             saved_at=conversation.saved_at,
             number=number,
         )
-        for part in pack(to_read, plain)
+        for part_messages in pack(to_read, plain)
     )
     omitted = tuple(
         message
@@ -181,8 +175,8 @@ def pack(
         context = [pieces_of(message)[-1] for message in before[-CONTEXT_MESSAGES:]]
         return (*(replace(message, is_new=False) for message in context), *part)
 
-    for piece in (piece for placed in to_read for piece in pieces_of(placed)):
-        size = count_tokens(piece.message.text)
+    for piece in (piece for message in to_read for piece in pieces_of(message)):
+        size = count_tokens(piece.text)
         if part and (tokens + size > PART_TOKENS or len(part) >= PART_MESSAGES):
             yield with_context()
             part, tokens = [], 0
@@ -192,12 +186,12 @@ def pack(
         yield with_context()
 
 
-def pieces_of(placed: PlacedMessage) -> list[PlacedMessage]:
+def pieces_of(message: PlacedMessage) -> list[PlacedMessage]:
     """Split a long message at line or word boundaries."""
-    pieces, tail = [], placed.message.text
+    pieces, tail = [], message.text
     while len(tail) > MAX_CHARACTERS:
         places = (tail.rfind(mark, MAX_CHARACTERS // 2, MAX_CHARACTERS) for mark in "\n ")
         end = next((place for place in places if place > 0), MAX_CHARACTERS)
         pieces.append(tail[:end])
         tail = tail[end:].lstrip()
-    return [replace(placed, message=replace(placed.message, text=text)) for text in (*pieces, tail)]
+    return [replace(message, text=text) for text in (*pieces, tail)]

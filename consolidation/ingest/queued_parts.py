@@ -30,7 +30,7 @@ from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import new_id
 
 from .options import ReadingOptions
-from .parts import Part, PlacedMessage
+from .parts import Part
 
 # The key in a row's content of a part that gets the next messages of its conversation.
 GROWING = "growing"
@@ -42,17 +42,6 @@ EVERYTHING = "all"
 _KEPT_OPTIONS = tuple(option.name for option in fields(ReadingOptions))
 
 
-class _KeptPart(msgspec.Struct, kw_only=True):
-    """The contents of a queued row; older rows have no options."""
-
-    # Each has the fields of a `PlacedMessage` and of its `Message`.
-    messages: list[dict[str, Any]] = msgspec.field(name="said")
-    format: str = ""
-    session: str | None = None
-    saved_at: str | None = None
-    options: ReadingOptions = msgspec.field(default_factory=ReadingOptions)
-
-
 def as_queued(part: Part) -> dict[str, Any]:
     """Return the contents of a queued row: the messages of a part, and its options."""
     options = asdict(part.options)
@@ -60,36 +49,27 @@ def as_queued(part: Part) -> dict[str, Any]:
         "format": part.format,
         "session": part.session,
         "saved_at": part.saved_at,
-        "said": [
-            {"place": placed.place, "chain": placed.chain, "is_new": placed.is_new}
-            | asdict(placed.message)
-            for placed in part.messages
-        ],
+        "said": list(map(asdict, part.messages)),
         "options": {name: options[name] for name in _KEPT_OPTIONS},
     }
 
 
 def part_from_row(row: PartRow) -> Part:
-    """Return a queued row as a part. Raises `UnusableFile`."""
+    """Return a queued row as a part; older rows have no options. Raises `UnusableFile`."""
+    fields_of_row = {
+        "conversation": row.conversation,
+        "tenant": row.tenant,
+        "queued_id": row.id,
+        "messages": row.content.get("said"),
+        "saved_at": row.content.get("saved_at") or row.queued_at,
+    }
     try:
-        content = msgspec.convert(row.content, _KeptPart)
-        rows = [message | {"message": message} for message in content.messages]
-        messages = msgspec.convert(rows, tuple[PlacedMessage, ...])
+        return msgspec.convert(row.content | fields_of_row, Part)
     except msgspec.ValidationError as error:
         raise UnusableFile(
             f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
             f"It is in waiting_messages, id {row.id}.",
         ) from error
-    return Part(
-        row.conversation,
-        content.format,
-        content.session,
-        row.tenant,
-        messages,
-        content.options,
-        row.id,
-        content.saved_at or row.queued_at,
-    )
 
 
 def read_parts_to_read(
@@ -127,7 +107,7 @@ def grows(row: PartRow, now: datetime) -> bool:
     """Whether the conversation of a queued part goes on, so that it may get more messages."""
     if row.content.get(GROWING) is not True:
         return False
-    times = (placed.message.said_at for placed in part_from_row(row).messages)
+    times = (message.said_at for message in part_from_row(row).messages)
     last = max(filter(None, times), default=row.queued_at)
     return datetime.fromisoformat(last) > now - _QUIET
 
@@ -138,8 +118,7 @@ class QueuedPart:
 
     row: PartRow
     part: Part
-    # None if no model was asked about it yet.
-    tries: Tries | None
+    tries: Tries
 
 
 @dataclass(frozen=True)
@@ -147,8 +126,8 @@ class Dropped:
     """The parts that were dropped, or would be."""
 
     parts: tuple[QueuedPart, ...]
-    # How many still wait.
-    left: int
+    # The number of parts that are still queued.
+    remaining: int
     # None in a dry run.
     run_id: str | None = None
 
@@ -157,7 +136,10 @@ def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
     """Return the queued parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
     tries = read_tries(file)
     rows = read_queued_rows(file, tenants)
-    return [QueuedPart(row, part_from_row(row), tries.get(row.id)) for row in rows]
+    return [
+        QueuedPart(row, part_from_row(row), tries.get(row.id) or Tries(0, None, row.why))
+        for row in rows
+    ]
 
 
 def drop_queued(

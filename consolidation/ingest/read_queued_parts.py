@@ -30,9 +30,10 @@ def ask_about_queued_parts(night: NightInputs) -> int:
 
     with open_reading(night.path) as file:
         queued = count_queued(file, night.options.tenants)
-    return sum(
-        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))).parts for tenant in queued
+    previews = (
+        preview(_inputs(night, IngestOptions(tenant=tenant, ask=True))) for tenant in queued
     )
+    return sum(len(outcome.parts) for outcome in previews)
 
 
 def read_queued_parts(
@@ -63,22 +64,19 @@ def read_queued_parts(
         options = IngestOptions(tenant=tenant, counted=tuple(counted), shown=night.options.shown)
         try:
             outcomes.append(ingest_while_locked(_inputs(night, options), preflight, interruption))
-            interrupted, broken_off = outcomes[-1].interrupted, outcomes[-1].broken_off
-        except StoreError as error:
+            broken_off = outcomes[-1].broken_off
+        except (StoreError, KeyboardInterrupt) as error:
             if not outcomes:
                 raise
-            broken_off = error
-        except KeyboardInterrupt:
-            if not outcomes:
-                raise
-            interrupted = True
-        interrupted |= interruption.asked
+            broken_off = error if isinstance(error, StoreError) else None
+            interrupted = broken_off is None
+        interrupted = interrupted or outcomes[-1].interrupted or interruption.asked
         if interrupted or broken_off:
             break
         interruption.open()
     with interruption.limited(), open_reading(night.path) as file:
         backlog = read_backlog(file, chosen)
-    unread = [read for outcome in outcomes for read in outcome.unread]
+    unread = [reading for outcome in outcomes for reading in outcome.unread]
     states = Counter(result.state for outcome in outcomes for result in outcome.remembered)
     return QueuedPartsResult(
         backlog,
@@ -87,7 +85,7 @@ def read_queued_parts(
         unread=len(unread),
         has_failed=any(part.state == "failed" for part in unread),
         states=dict(sorted(states.items())),
-        why=next((read.why for read in unread if read.why), None),
+        why=next((reading.why for reading in unread if reading.why), None),
         usage=sum((outcome.usage for outcome in outcomes), start=Usage()),
         before=outcomes[0].before,
         interrupted=interrupted,

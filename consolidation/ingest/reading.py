@@ -7,10 +7,10 @@ cache them.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from slowwave.consolidation.model.agent_writer import AgentWriter
 from slowwave.consolidation.model.answer_forms import MEMORIES
@@ -23,7 +23,7 @@ from slowwave.consolidation.planning.estimates import Estimate, estimate_check
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.writing.writer import AnswerStore
 
-from .candidates import PartRead, check_stated, within_limits
+from .candidates import PartReading, check_stated, within_limits
 from .known import KnownMemories
 from .parts import Part, PlacedMessage
 
@@ -39,14 +39,24 @@ _TOKENS_AROUND = 300
 
 def read_parts(
     parts: Sequence[Part], model: Asker, memories: KnownMemories, answers: AnswerStore
-) -> Iterator[PartRead]:
+) -> Iterator[PartReading]:
     """Yield what to remember of the parts, in order. Raises `ModelError`.
 
     memories: the memories that a model is shown with a part.
     """
     batches = model.ask((_dialogue(part, model, memories) for part in parts), answers)
-    read = _in_order(parts, (result for batch in batches for result in batch))
-    yield from _distilled(read, parts)
+    # The parts that are yielded together: those of a distilled conversation share their limits.
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for part in parts:
+        is_distilled = part.options.distill
+        key = is_distilled, part.number if is_distilled else id(part)
+        groups.setdefault(key, []).append(id(part))
+    # In order, so that runs are reproducible.
+    due, early = deque(groups.values()), dict[int, PartReading]()
+    for reading in chain.from_iterable(batches):
+        early[id(reading.part)] = reading
+        while due and early.keys() >= set(due[0]):
+            yield from _limited([early.pop(key) for key in due.popleft()])
 
 
 def estimate_tokens(part: Part, memories: KnownMemories, is_checked: bool) -> int:
@@ -62,7 +72,7 @@ def _asked(part: Part, memories: KnownMemories) -> tuple[Messages, Estimate]:
     """Return the messages that ask what to remember of a part, and their estimate."""
     limit = part.options.max_facts
     lines = [f"At most {limit} memories."]
-    about = " ".join(message.message.text for message in part.new)[:_ABOUT]
+    about = " ".join(message.text for message in part.new)[:_ABOUT]
     if near_texts := memories.near(about):
         lines.append(fenced("memories", list(map(json_line, near_texts))))
     lines.append(fenced("conversation", list(map(_line, part.messages))))
@@ -77,13 +87,13 @@ def _asked(part: Part, memories: KnownMemories) -> tuple[Messages, Estimate]:
     return messages, Estimate(tokens, answer)
 
 
-def _line(placed: PlacedMessage) -> str:
-    marks = ["" if placed.is_new else "earlier", (placed.message.said_at or "")[:10]]
+def _line(message: PlacedMessage) -> str:
+    marks = ["" if message.is_new else "earlier", (message.said_at or "")[:10]]
     # A name may contain anything, so it is within the JSON.
-    return " ".join([*filter(None, marks), json_line({placed.speaker: placed.message.text})])
+    return " ".join([*filter(None, marks), json_line({message.sender: message.text})])
 
 
-def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartRead]:
+def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[PartReading]:
     """Yield the questions about a part, then the part with its candidates.
 
     An answer that is unreadable twice is kept raw. A memory may omit anything, so lost words are
@@ -95,10 +105,10 @@ def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[Par
         answer = yield from ask(question, bill)
     except UnreadableAnswer as error:
         why = f"the model's answer cannot be read: {error}"
-        yield PartRead(part, raw=error.text, why=why, usage=bill.total)
+        yield PartReading(part, raw=error.text, why=why, usage=bill.total)
         return
     except Unanswered as error:
-        yield PartRead(part, error.state, why=str(error), usage=bill.total)
+        yield PartReading(part, error.state, why=str(error), usage=bill.total)
         return
     stated = [check_stated(memory, part) for memory in answer.memories]
     checked = list(within_limits(stated, part.options))
@@ -114,40 +124,19 @@ def _dialogue(part: Part, model: Asker, memories: KnownMemories) -> Dialogue[Par
             objections = yield from check_drafts(model.checker, list(drafts.values()), bill)
         except Unanswered as error:
             # The first answer is kept, and not paid for again.
-            yield PartRead(part, error.state, why=str(error), usage=bill.total)
+            yield PartReading(part, error.state, why=str(error), usage=bill.total)
             return
         for place, faults in zip(drafts, objections, strict=True):
             checked[place] = replace(checked[place], why="; ".join(faults.reasons) or None)
-    yield PartRead(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
+    yield PartReading(part, candidates=tuple(checked), reasoning=reasoning, usage=bill.total)
 
 
-def _in_order(parts: Sequence[Part], readings: Iterator[PartRead]) -> Iterator[PartRead]:
-    """Yield results in the order of the parts, so that runs are reproducible."""
-    early: dict[int, PartRead] = {}
-    due = deque(map(id, parts))
-    for result in readings:
-        early[id(result.part)] = result
-        while due and due[0] in early:
-            yield early.pop(due.popleft())
-
-
-def _distilled(readings: Iterator[PartRead], parts: Sequence[Part]) -> Iterator[PartRead]:
-    """Limit each distilled conversation to the best candidates of all its parts."""
-    unread_count = Counter(part.number for part in parts)
-    readings_so_far: dict[int, list[PartRead]] = {}
-    for result in readings:
-        part = result.part
-        if not part.options.distill:
-            yield result
-            continue
-        unread_count[part.number] -= 1
-        readings_so_far.setdefault(part.number, []).append(result)
-        if not unread_count[part.number]:
-            yield from _best_of(readings_so_far.pop(part.number))
-
-
-def _best_of(results: Sequence[PartRead]) -> Iterator[PartRead]:
-    candidates = [candidate for result in results for candidate in result.candidates]
-    limited = iter(within_limits(candidates, results[0].part.options))
-    for result in results:
-        yield replace(result, candidates=tuple(islice(limited, len(result.candidates))))
+def _limited(readings: Sequence[PartReading]) -> Iterator[PartReading]:
+    """Limit the parts of a distilled conversation to the best candidates of all of them."""
+    if len(readings) == 1:
+        yield from readings
+        return
+    candidates = [candidate for reading in readings for candidate in reading.candidates]
+    limited = iter(within_limits(candidates, readings[0].part.options))
+    for reading in readings:
+        yield replace(reading, candidates=tuple(islice(limited, len(reading.candidates))))

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from slowwave.store.errors import NotFound
-from slowwave.store.records import read_json
 
 from .exports import CHATGPT, CLAUDE
 from .messages import (
     Conversation,
     ConversationFormat,
     InvalidContent,
+    RecordedFile,
+    SkippedLine,
     UnreadableConversation,
     replace_half_pairs,
 )
@@ -25,47 +26,30 @@ FORMATS = (CHATGPT, CLAUDE, CLAUDE_CODE, CODEX, OPENAI, TEXT)
 _NAMES = ", ".join(format.name for format in FORMATS)
 
 
-@dataclass(frozen=True)
-class Dates:
-    """The times of a conversation whose messages have none. ISO 8601 in UTC."""
-
-    # When they were said, according to the user.
-    said_at: str | None = None
-    # When their file was last changed.
-    saved_at: str | None = None
-
-
-@dataclass(frozen=True)
-class SkippedLine:
-    """A line that is not read, and the reason."""
-
-    file: str
-    line: int
-    reason: str
-
-
 def read_conversations(
     raw: bytes,
     name: str,
     format: str | None = None,
-    dates: Dates = Dates(),
+    *,
+    said_at: str | None = None,
+    saved_at: str | None = None,
     skipped: list[SkippedLine] | None = None,
 ) -> list[Conversation]:
     """Return the conversations in a file, detecting its format unless `format` names it.
 
-    Conversations without messages are omitted. dates: for messages without a time. skipped: takes
-    the invalid lines of JSON Lines; None refuses them. Raises `UnreadableConversation`, and
-    `NotFound` for an unknown format.
+    Conversations without messages are omitted. said_at: when messages without a time were said,
+    according to the user. saved_at: when the file was last changed. skipped: takes the invalid
+    lines of JSON Lines; None refuses them. Raises `UnreadableConversation`, and `NotFound` for an
+    unknown format.
     """
     try:
         text = raw.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError:
         raise UnreadableConversation(f"{name} is not UTF-8.") from None
-    if skipped is not None:
-        text = _valid_lines(text, name, _named(format) if format else None, skipped)
-    chosen = _named(format) if format else _detect(text, name)
+    file = RecordedFile(name, text, skipped)
+    chosen = _named(format) if format else _detect(file)
     try:
-        conversations = chosen.read(text, name)
+        conversations = chosen.read(file)
     except InvalidContent as error:
         raise UnreadableConversation(
             f"A message of {name} has {error} where its text should be.",
@@ -73,7 +57,17 @@ def read_conversations(
             "--skip-invalid skips invalid lines of JSON Lines.",
         ) from None
     return [
-        _clean(conversation, chosen.name, dates)
+        replace(
+            conversation,
+            name=replace_half_pairs(conversation.name),
+            messages=tuple(
+                replace(message, said_at=message.said_at or said_at)
+                for message in conversation.messages
+            ),
+            session=conversation.session and replace_half_pairs(conversation.session),
+            format=chosen.name,
+            saved_at=saved_at,
+        )
         for conversation in conversations
         if conversation.messages
     ]
@@ -86,65 +80,14 @@ def _named(name: str) -> ConversationFormat:
     raise NotFound(f"Unknown conversation format '{name}'.", f"Available: {_NAMES}.")
 
 
-def _detect(text: str, name: str) -> ConversationFormat:
-    if not text.strip():
-        raise UnreadableConversation(f"{name} is empty.")
+def _detect(file: RecordedFile) -> ConversationFormat:
+    if not file.text.strip():
+        raise UnreadableConversation(f"{file.name} is empty.")
     for format in FORMATS:
-        if format.recognises(text):
+        if format.recognises(file):
             return format
     raise UnreadableConversation(
-        f"{name} is not a conversation in a known format.",
+        f"{file.name} is not a conversation in a known format.",
         f"Specify its format with --from: {_NAMES}. "
         "If there is only one speaker, or each speaks only once, use --from text.",
-    )
-
-
-def _valid_lines(
-    text: str, name: str, format: ConversationFormat | None, skipped: list[SkippedLine]
-) -> str:
-    """Return JSON Lines without the invalid ones; any other text unchanged."""
-    lines = text.split("\n")
-    values = [read_json(line) if line.strip() else {} for line in lines]
-    is_json_lines = read_json(text) is None and any(
-        line.strip() and isinstance(value, dict) for line, value in zip(lines, values, strict=True)
-    )
-    if not is_json_lines or format is TEXT:
-        return text
-    valid = [line for line, value in zip(lines, values, strict=True) if value is not None]
-    chosen = format or _detect("\n".join(valid), name)
-    readable = []
-    for number, (line, value) in enumerate(zip(lines, values, strict=True), start=1):
-        reason = "it is not valid JSON" if value is None else _fault_of(line, name, chosen)
-        if reason is None:
-            readable.append(line)
-        else:
-            skipped.append(SkippedLine(name, number, reason))
-    return "\n".join(readable)
-
-
-def _fault_of(line: str, name: str, format: ConversationFormat) -> str | None:
-    try:
-        format.read(line, name)
-    except InvalidContent as error:
-        return f"it has {error} where a message's text should be"
-    except UnreadableConversation:
-        pass  # such as an event of the program
-    return None
-
-
-def _clean(conversation: Conversation, format: str, dates: Dates) -> Conversation:
-    messages = tuple(
-        replace(
-            message,
-            said_at=message.said_at or dates.said_at,
-        )
-        for message in conversation.messages
-    )
-    return replace(
-        conversation,
-        name=replace_half_pairs(conversation.name),
-        messages=messages,
-        session=conversation.session and replace_half_pairs(conversation.session),
-        format=format,
-        saved_at=dates.saved_at,
     )

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from slowwave.store.records import read_json
-
 from .messages import (
     Conversation,
     ConversationFormat,
     Message,
+    RecordedFile,
     UnreadableConversation,
     to_message,
 )
@@ -36,28 +35,27 @@ def _export_format(
     title and of its id.
     """
 
-    def conversations_in(text: str) -> list[dict[str, Any]]:
-        value = read_json(text) if f'"{key}"' in text else None
+    def conversations_in(file: RecordedFile) -> list[dict[str, Any]]:
         return [
             conversation
-            for conversation in (value if isinstance(value, list) else [value])
+            for conversation in (file.json if isinstance(file.json, list) else [file.json])
             if isinstance(conversation, dict) and isinstance(conversation.get(key), shape)
         ]
 
-    def read(text: str, file: str) -> list[Conversation]:
-        values = conversations_in(text)
+    def read(file: RecordedFile) -> list[Conversation]:
+        values = conversations_in(file)
         if not values:
-            raise UnreadableConversation(f"{file} is not a {program} export.")
+            raise UnreadableConversation(f"{file.name} is not a {program} export.")
         return [
             Conversation(
-                f"{file}#{value.get(title) or number}",
+                f"{file.name}#{value.get(title) or number}",
                 tuple(messages_of(value)),
                 next((value[key] for key in ids if isinstance(value.get(key), str)), None),
             )
             for number, value in enumerate(values, start=1)
         ]
 
-    return ConversationFormat(name, lambda text: bool(conversations_in(text)), read)
+    return ConversationFormat(name, lambda file: bool(conversations_in(file)), read)
 
 
 def _messages_of_chatgpt(value: dict[str, Any]) -> Iterator[Message]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from math import inf
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from slowwave.store.errors import StoreError
 from slowwave.store.records import read_json
@@ -19,6 +19,7 @@ from .inserted import without_inserted
 # Half a surrogate pair, which JSON can spell but UTF-8 cannot encode.
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 Role = Literal["user", "assistant"]
+Made = TypeVar("Made")
 # The roles by the names that programs have for them; those of systems and tools are missing.
 _ROLES: dict[str, Role] = {
     **dict.fromkeys(("user", "human"), "user"),
@@ -56,6 +57,11 @@ class Message:
     # The speaker's name, if the file has more than a role.
     speaker: str | None = None
 
+    @property
+    def sender(self) -> str:
+        """The speaker's name, or the role."""
+        return self.speaker or self.role
+
 
 @dataclass(frozen=True)
 class Conversation:
@@ -72,46 +78,79 @@ class Conversation:
 
 
 @dataclass(frozen=True)
+class SkippedLine:
+    """A line that is not read, and the reason."""
+
+    file: str
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class RecordedFile:
+    """A file in which a program recorded conversations."""
+
+    name: str
+    text: str
+    # Takes the invalid lines of JSON Lines; None refuses them.
+    skipped: list[SkippedLine] | None = None
+
+    @cached_property
+    def json(self) -> Any:
+        """The value of its JSON; None if it is not JSON."""
+        return read_json(self.text)
+
+    @cached_property
+    def lines(self) -> list[tuple[int, Any]]:
+        """The values of its lines by their numbers, from 1; None for a line that is not JSON."""
+        numbered = enumerate(self.text.split("\n"), start=1)
+        return [(number, read_json(line)) for number, line in numbered if line.strip()]
+
+    @cached_property
+    def objects(self) -> list[dict[str, Any]]:
+        """The objects of JSON Lines, without invalid lines; none if it begins as another text."""
+        if self.skipped is None and not self.text.lstrip().startswith("{"):
+            return []
+        return [value for _, value in self.lines if isinstance(value, dict)]
+
+    def read_objects(self, read: Callable[[dict[str, Any]], Made | None]) -> list[Made]:
+        """Return what `read` makes of the objects of JSON Lines.
+
+        Skips an incomplete last line, which its program is still writing. Raises
+        `UnreadableConversation` for any other invalid line, and `InvalidContent` as `read` does.
+        """
+        results = []
+        for number, value in self.lines:
+            try:
+                if value is None and number <= self.text.count("\n"):
+                    raise UnreadableConversation(f"Line {number} of {self.name} is not valid JSON.")
+                result = read(value) if isinstance(value, dict) else None
+            except (UnreadableConversation, InvalidContent) as error:
+                if self.skipped is None:
+                    raise
+                reason = "it is not valid JSON"
+                if isinstance(error, InvalidContent):
+                    reason = f"it has {error} where a message's text should be"
+                self.skipped.append(SkippedLine(self.name, number, reason))
+            else:
+                if result is not None:
+                    results.append(result)
+        return results
+
+
+@dataclass(frozen=True)
 class ConversationFormat:
     """How a program records conversations."""
 
     name: str
-    # Whether a text looks like this format.
-    recognises: Callable[[str], bool]
-    # Returns the conversations in a text, named after its file. Raises `UnreadableConversation`.
-    read: Callable[[str, str], list[Conversation]]
-
-
-def json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects of JSON Lines.
-
-    Skips an incomplete last line, which its program is still writing. Raises
-    `UnreadableConversation` with the number of any other invalid line.
-    """
-    lines = text.split("\n")
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            if number == len(lines):
-                return
-            raise UnreadableConversation(f"Line {number} of {name} is not valid JSON.") from None
-        if isinstance(value, dict):
-            yield value
+    recognises: Callable[[RecordedFile], bool]
+    # Names conversations after the file. Raises `UnreadableConversation` and `InvalidContent`.
+    read: Callable[[RecordedFile], list[Conversation]]
 
 
 def replace_half_pairs(text: str) -> str:
     """Replace half surrogate pairs by the replacement character."""
     return _HALF_PAIR.sub("\ufffd", text)
-
-
-def first_objects(text: str, limit: int = 20) -> list[dict[str, Any]]:
-    """Return the JSON objects among the first lines, at most `limit`."""
-    lines = text.split("\n", 2 * limit)[: 2 * limit]
-    values = (read_json(line) for line in lines if line.lstrip().startswith("{"))
-    return [value for value in values if isinstance(value, dict)][:limit]
 
 
 def _text_of(content: Any, kinds: tuple[str, ...]) -> str:

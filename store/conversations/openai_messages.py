@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from typing import Any
-
-from slowwave.store.records import read_json
 
 from .messages import (
     Conversation,
     ConversationFormat,
     Message,
-    UnreadableConversation,
-    first_objects,
-    json_lines,
+    RecordedFile,
     parse_time,
     replace_half_pairs,
     to_message,
@@ -28,40 +25,35 @@ _TEXTS = ("text", "input_text", "output_text")
 _TIMES = ("timestamp", "created_at", "createdAt", "create_time", "time", "date", "ts", "at")
 
 
-def _recognises(text: str) -> bool:
-    head = text.lstrip()[:1]
-    if head == "[":
-        value = read_json(text)
-        return isinstance(value, list) and any(_is_message(item) for item in value[:3])
-    if head != "{":
-        return False
-    lines = first_objects(text, 3)
-    if any(_is_message(item) or _has_messages(item) for item in lines):
-        return True
-    return _has_messages(read_json(text))
+def _recognises(file: RecordedFile) -> bool:
+    values = file.json[:3] if isinstance(file.json, list) else [file.json, *file.objects[:3]]
+    return any(_is_message(value) or _has_messages(value) for value in values)
 
 
-def _read(text: str, name: str) -> list[Conversation]:
-    value = read_json(text)
-    if isinstance(value, dict):
-        return [_conversation({"messages": [value]} if _is_message(value) else value, name)]
-    values = list(json_lines(text, name)) if value is None else value
-    conversations = list(filter(_has_messages, values)) if isinstance(values, list) else []
-    if len(conversations) < 2:
-        return [_conversation((conversations or [{"messages": values}])[0], name)]
+def _read(file: RecordedFile) -> list[Conversation]:
+    if file.json is None:
+        objects = file.read_objects(_with_messages)
+    else:
+        values = file.json if isinstance(file.json, list) else [file.json]
+        objects = [_with_messages(value) for value in values if isinstance(value, dict)]
+    conversations = [
+        Conversation(file.name, messages, None if value.get("id") is None else str(value["id"]))
+        for value, messages in objects
+        if _has_messages(value)
+    ]
+    if not conversations:
+        return [Conversation(file.name, tuple(chain(*(messages for _, messages in objects))))]
+    if len(conversations) == 1:
+        return conversations
     return [
-        _conversation(conversation, f"{name}#{number}")
+        replace(conversation, name=f"{file.name}#{number}")
         for number, conversation in enumerate(conversations, start=1)
     ]
 
 
-def _conversation(value: dict[str, Any], name: str) -> Conversation:
-    messages, session = value.get("messages"), value.get("id")
-    if not isinstance(messages, list):
-        raise UnreadableConversation(f"The messages of {name} are not a list.")
-    return Conversation(
-        name, tuple(messages_of(messages)), None if session is None else str(session)
-    )
+def _with_messages(value: dict[str, Any]) -> tuple[dict[str, Any], tuple[Message, ...]]:
+    """Return an object with the messages of its conversation, or with the message that it is."""
+    return value, tuple(messages_of(value["messages"] if _has_messages(value) else [value]))
 
 
 def messages_of(values: Iterable[Any]) -> Iterable[Message]:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from .inserted import without_inserted
 from .messages import (
     Conversation,
     ConversationFormat,
     Message,
+    RecordedFile,
     Role,
     UnreadableConversation,
     parse_time,
@@ -48,81 +51,76 @@ _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
 _MIN_PLAIN_WORDS = 3
 
 
-def _read(text: str, name: str) -> list[Conversation]:
+class _Line(NamedTuple):
+    """A line of a text, and how it begins a turn if its name is a speaker's."""
+
+    text: str
+    turn: re.Match[str] | None
+    follows_blank: bool
+
+    @property
+    def name(self) -> str | None:
+        """The name before its colon, in lower case; None for a word that is never a speaker."""
+        name = self.turn["speaker"].lower() if self.turn else None
+        return None if name is None or name.split()[0] in _NOBODY else name
+
+
+def _read(file: RecordedFile) -> list[Conversation]:
+    lines = _lines_of(file.text)
     # The user may have forced this format: then every name is a speaker.
-    speakers = _speakers(text) or _names(text)
+    speakers = _speakers(lines) or {line.name for line in lines if line.name}
     if not speakers:
         raise UnreadableConversation(
-            f"{name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
+            f"{file.name} has no speakers.", "Start each message with its speaker: 'Marta: ...'."
         )
     turns: list[tuple[re.Match[str], list[str]]] = []
-    for line in text.splitlines():
-        turn = _TURN.match(line)
-        if turn is not None and turn["speaker"].lower() in speakers:
-            turns.append((turn, [turn["text"]]))
+    for line in lines:
+        if line.turn is not None and line.name in speakers:
+            turns.append((line.turn, [line.turn["text"]]))
         elif turns:
-            turns[-1][1].append(line)
-    messages = (_message(turn, without_inserted("\n".join(lines))) for turn, lines in turns)
-    return [Conversation(name, tuple(message for message in messages if message.text))]
+            turns[-1][1].append(line.text)
+    messages = (_message(turn, without_inserted("\n".join(texts))) for turn, texts in turns)
+    return [Conversation(file.name, tuple(message for message in messages if message.text))]
 
 
-def _speakers(text: str) -> set[str]:
+def _lines_of(text: str) -> list[_Line]:
+    texts = text.splitlines()
+    return [
+        _Line(line, _TURN.match(line), not before.strip())
+        for before, line in zip(["", *texts], texts, strict=False)
+    ]
+
+
+def _speakers(lines: Sequence[_Line]) -> set[str]:
     """Return the speakers' names in lower case."""
-    counts = _names(text)
+    counts = Counter(line.name for line in lines if line.name)
     roles = {name for name in counts if name in _ASSISTANTS or name in _USERS}
     frequent = {name for name, count in counts.items() if count >= _MIN_TURNS or len(roles) == 1}
     speakers = roles | frequent
     if len(speakers) < 2:
         return set()
-    speakers |= _timed_or_first_person(text)
-    # A conversation of a user and an assistant has no further speakers.
-    return speakers if len(roles) > 1 else speakers | _names_in_same_layout(text, speakers)
-
-
-def _timed_or_first_person(text: str) -> set[str]:
-    """Return the names before lines that have a time or are in the first person."""
-    names = (
-        turn["speaker"].lower()
-        for turn in map(_TURN.match, text.splitlines())
-        if turn is not None
-        and turn["speaker"][0].isupper()
-        and (turn["time"] or _FIRST_PERSON.search(turn["text"]))
-    )
-    return {name for name in names if name.split()[0] not in _NOBODY}
-
-
-def _names_in_same_layout(text: str, speakers: set[str]) -> set[str]:
-    """Return the names before sentences that are laid out like the known speakers' turns.
-
-    Either every line of the text is a turn, or every turn follows a blank line.
-    """
-    lines = [(line, _TURN.match(line)) for line in text.splitlines()]
-    matches = [
-        (turn, number == 0 or not lines[number - 1][0].strip())
-        for number, (_, turn) in enumerate(lines)
-        if turn is not None
+    capitalized = [
+        (line, line.name, line.turn)
+        for line in lines
+        if line.turn and line.name and line.turn["speaker"][0].isupper()
     ]
-    turns = [blank for turn, blank in matches if turn["speaker"].lower() in speakers]
-    one_line_each = len(matches) == sum(bool(line.strip()) for line, _ in lines)
-    after_blanks = all(turns)
-    alike = (
-        turn["speaker"]
-        for turn, blank in matches
-        if (one_line_each or (after_blanks and blank))
-        and len(_PLAIN_WORD.findall(turn["text"])) >= _MIN_PLAIN_WORDS
-    )
-    return {
-        name.lower()
-        for name in alike
-        if name[0].isupper() and name.lower().split()[0] not in _NOBODY
+    # Those before lines that have a time or are in the first person.
+    speakers |= {
+        name for _, name, turn in capitalized if turn["time"] or _FIRST_PERSON.search(turn["text"])
     }
-
-
-def _names(text: str) -> Counter[str]:
-    """Count how often each name precedes a colon, in lower case."""
-    turns = (_TURN.match(line) for line in text.splitlines())
-    names = (turn["speaker"].lower() for turn in turns if turn is not None)
-    return Counter(name for name in names if name.split()[0] not in _NOBODY)
+    # A conversation of a user and an assistant has no further speakers.
+    if len(roles) > 1:
+        return speakers
+    # Those before sentences that are laid out like the known speakers' turns: either every line
+    # of the text is a turn, or every turn follows a blank line.
+    are_all_turns = all(line.turn for line in lines if line.text.strip())
+    are_apart = all(line.follows_blank for line in lines if line.name in speakers)
+    return speakers | {
+        name
+        for line, name, turn in capitalized
+        if (are_all_turns or (are_apart and line.follows_blank))
+        and len(_PLAIN_WORD.findall(turn["text"])) >= _MIN_PLAIN_WORDS
+    }
 
 
 def _message(turn: re.Match[str], text: str) -> Message:
@@ -138,4 +136,4 @@ def _time_of(turn: re.Match[str]) -> str | None:
     return parse_time(_GAP.sub(lambda gap: f"T{gap[1]:0>2}:", time or ""))
 
 
-TEXT = ConversationFormat("text", lambda text: bool(_speakers(text)), _read)
+TEXT = ConversationFormat("text", lambda file: bool(_speakers(_lines_of(file.text))), _read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,18 @@ def test_the_first_example_works(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
         assert program == "slowwave"
         ended = cli(*arguments)
         assert (ended.code, ended.err) == (0, ""), command
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+def test_the_first_example_leaves_no_untracked_file(tmp_path: Path, cli: Cli) -> None:
+    shutil.copy(ROOT / ".gitignore", tmp_path)
+    cli("import", tmp_path / "memory.db", SMOKE).ends(0)
+    cli("maintain", tmp_path / "memory.db", "--backup").ends(0)
+    git = ("git", "-C", tmp_path)
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    status = [*git, "status", "--porcelain", "--untracked-files=all"]
+    found = subprocess.run(status, check=True, capture_output=True, text=True)
+    assert found.stdout == "?? .gitignore\n"
 
 
 @pytest.mark.parametrize("name", readme.LATER_EXAMPLES)

@@ -301,7 +301,6 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "bad kind": (a_line(kind="rule"), "kind: input should be 'fact', 'preference'"),
     "trust too high": (a_line(trust=1.01), "trust: input should be less than or equal to 1"),
     "trust text": (a_line(trust="0.5"), "trust: input should be a valid number"),
-    "trust NaN": (b'{"content": "x", "trust": NaN}', "trust: input should be a finite number"),
     "importance 0": (a_line(importance=0), "importance"),
     "pinned number": (a_line(pinned=1), "pinned: input should be a valid boolean"),
     "tag number": (a_line(tags=["a", 1]), "tags.1: input should be a valid string"),
@@ -309,7 +308,6 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     "naive time": (a_line(observed_at="2026-03-01T10:00:00"), "observed_at: should be an ISO 8601"),
     "no such day": (a_line(expires_at="2026-02-30T10:00:00Z"), "expires_at: should be"),
     "before all time": (a_line(observed_at="0001-01-01T00:00:00+05:00"), "observed_at: should be"),
-    "after all time": (a_line(observed_at="9999-12-31T23:00:00-05:00"), "observed_at: should be"),
     "empty name": (a_line(entities=["Ada", ""]), "entities.1: string should have"),
     "access_count": (a_line(access_count=2**63), "access_count"),
     "embedding alone": (a_line(embedding=[1.0]), "embedding_model must be given together"),
@@ -340,7 +338,6 @@ BAD_LINES: dict[str, tuple[bytes, str]] = {
     ),
     "edge without a source": (a_line(synthesized_from=[EDGE | {"source_id": ""}]), "source_id"),
     "edge of no operation": (a_line(synthesized_from=[EDGE | {"operation": "copy"}]), "operation"),
-    "edge with an unknown field": (a_line(synthesized_from=[EDGE | {"more": 1}]), "more"),
 }
 
 
@@ -408,12 +405,6 @@ def test_a_skipped_line_reserves_neither_id_nor_dimensions(memory_file: Path) ->
         skip_invalid=True,
     )
     assert (added, [skip.line for skip in skipped]) == (1, [1])
-
-
-def test_a_duplicate_id_is_found_thousands_of_lines_later(memory_file: Path) -> None:
-    lines = [a_line(id=f"m-{number % 2_999}") for number in range(3_000)]
-    with pytest.raises(InvalidLine, match="Line 3000 is not valid: a memory with the id m-0"):
-        take_in(memory_file, *lines)
 
 
 def test_a_repeated_edge_is_imported_once(memory_file: Path) -> None:

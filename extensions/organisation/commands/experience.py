@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from slowwave.cli.arguments.model_options import (
-    ApiBaseOption,
-    AskOption,
-    ConcurrencyOption,
-    MaxCallsOption,
-    MaxCostOption,
-    MaxTimeOption,
-    MaxTokensOption,
-    ModelOption,
-    ModelOptions,
-    RecordOption,
-    ReplayOption,
-    make_recordings,
-)
+from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.option_rules import (
     ABOUT_ASKING,
     ASKING,
@@ -30,13 +18,7 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import (
-    ConfigOption,
-    EmbedderOption,
-    FileArgument,
-    JsonOption,
-    QuietOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
@@ -79,6 +61,7 @@ def experience(
             readable=False,
         ),
     ] = None,
+    *,
     tenant: Annotated[
         str, typer.Option(metavar="NAME", help="Tenant of the traces and lessons.")
     ] = "default",
@@ -94,20 +77,10 @@ def experience(
         bool, typer.Option("--dry-run", help="With compress: show the result without writing it.")
     ] = False,
     ask: AskOption = False,
-    model: ModelOption = None,
-    api_base: ApiBaseOption = None,
-    record: RecordOption = None,
-    replay: ReplayOption = None,
-    concurrency: ConcurrencyOption = 4,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
-    max_cost: MaxCostOption = None,
-    max_time: MaxTimeOption = None,
+    asking: RecordableModelOptions,
     embedder: EmbedderOption = DEFAULT_MODEL,
     wiki: WikiOption = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Add traces of tasks, and compress them to lessons.
 
@@ -121,7 +94,6 @@ def experience(
     if action == "add" and dry_run and is_on_command_line(context, "dry_run"):
         raise typer.BadParameter("--dry-run is only for compress.")
     refuse_missing(context, _NEEDS)
-    output = Output(json, quiet)
     for text in without_effect(context, given_in(context), ABOUT_ASKING):
         output.note(text)
     if action == "add" and source is not None:
@@ -134,16 +106,15 @@ def experience(
         compress_experiences,
     )
 
-    recordings = make_recordings(record, replay, dry_run and not ask)
-    limits = (max_calls, max_tokens, max_time)
-    writer = ModelOptions(model, max_cost, api_base, None, concurrency, *limits).writer(recordings)
+    recordings = asking.recordings(dry_run and not ask)
+    writer = asking.writer(recordings)
     shown = {"tenant": [tenant], "embedder": embedder, "model": writer.model}
     signals = signals_of_this_command()
     signals.open()
-    with shown_progress(quiet) as progress:
-        done = compress_experiences(
+    with shown_progress(output.quiet) as progress:
+        outcome = compress_experiences(
             file,
-            ExperienceOptions(tenant, min_ratio, ask and dry_run, shown),
+            ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
             SentenceEmbedder(embedder),
             writer,
             datetime.now(UTC),
@@ -153,11 +124,13 @@ def experience(
         )
     signals.close()
     pages = write_after_run(None if dry_run else wiki, file, file)
-    _tell(file, done, dry_run, output, pages)
-    code: int = signals.code or OF_VERDICT[done.verdict]
-    wrong = sum(task.state in ("failed", "skipped") for task in done.tasks)
-    in_short = clean(f"{file}: the traces of {counted(wrong, 'task', 'tasks')} require a model.")
-    code = report_problems(output, code, writer, recordings, done.broken_off, in_short)
+    _report(file, outcome, dry_run, output, pages)
+    code: int = signals.code or OF_VERDICT[outcome.verdict]
+    unfinished = sum(task.state in ("failed", "skipped") for task in outcome.tasks)
+    summary = clean(
+        f"{file}: the traces of {counted(unfinished, 'task', 'tasks')} require a model."
+    )
+    code = report_problems(output, code, writer, recordings, outcome.broken_off, summary)
     raise typer.Exit(pages.report(output, code))
 
 
@@ -180,38 +153,38 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             known_ids = {memory.id for memory in read_memories(opened, list(memories))}
             new = [memory for key, memory in memories.items() if key not in known_ids]
             add_memories(opened, new)
-    known_before = len(traces) - len(new)
+    known_count = len(traces) - len(new)
     added = [memory.id for memory in new]
     texts = "\n".join(memory.content for memory in new)
     secrets = list(kinds_of_secrets(texts))
-    result = {"action": "add", "added": added, "known": known_before, "secrets": secrets}
+    result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
     output.result("experience", file=str(file), **result)
     if secrets:
         output.note(secrets_as_text(secrets))
-    added_traces = counted(len(new), "trace", "traces")
-    output.show(clean(f"{file}: {added_traces} added, {known_before} already known."))
+    added_traces = counted(len(new), "trace")
+    output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
 
 
-def _tell(file: Path, done: Compression, dry_run: bool, output: Output, pages: WikiOfRun) -> None:
-    from dataclasses import asdict
-
+def _report(
+    file: Path, outcome: Compression, dry_run: bool, output: Output, pages: WikiOfRun
+) -> None:
     output.result(
         "experience",
         file=str(file),
         action="compress",
         dry_run=dry_run,
-        run=done.run_id,
-        tasks=[_as_json(task) for task in done.tasks],
-        unreadable=done.unreadable,
-        model=asdict(done.usage),
+        run=outcome.run_id,
+        tasks=[_as_json(task) for task in outcome.tasks],
+        unreadable=outcome.unreadable,
+        model=asdict(outcome.usage),
         **pages.as_json(),
     )
-    lines = [line for compressed in done.tasks for line in _lines(compressed)]
-    if done.run_id is not None:
-        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {done.run_id}")
+    lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
+    if outcome.run_id is not None:
+        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
     output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
-    if done.unreadable:
-        output.note(f"Skipped, because they are not valid traces: {', '.join(done.unreadable)}")
+    if outcome.unreadable:
+        output.note(f"Skipped, because they are not valid traces: {', '.join(outcome.unreadable)}")
 
 
 def _as_json(compressed: Compressed) -> dict[str, Any]:
@@ -231,7 +204,7 @@ def _as_json(compressed: Compressed) -> dict[str, Any]:
 
 
 def _lines(compressed: Compressed) -> list[str]:
-    traces = counted(len(compressed.task.attempts), "trace", "traces")
+    traces = counted(len(compressed.task.attempts), "trace")
     learned = compressed.learned
     ratio = f", {learned.ratio:g} times shorter" if learned and learned.has_decisions else ""
     lines = [

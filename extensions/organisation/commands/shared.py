@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from slowwave.cli.arguments.durations import moment_of
-from slowwave.cli.arguments.options import ConfigOption, FileArgument, JsonOption, QuietOption
+from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.terminal.output import Output, clean
 
@@ -43,52 +43,38 @@ def shared(
         str | None, typer.Option(metavar="NAME", help="Author of the change.")
     ] = None,
     reason: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", allow_from_autoenv=False, help="Reason, stored in the log."),
+        str | None, per_call(metavar="TEXT", help="Reason, stored in the log.")
     ] = None,
-    human: Annotated[
-        bool,
-        typer.Option(
-            "--human", allow_from_autoenv=False, help="With admit: the author is a human."
-        ),
-    ] = False,
+    human: Annotated[bool, per_call("--human", help="With admit: the author is a human.")] = False,
     seniority: Annotated[
         int | None,
-        typer.Option(
+        per_call(
             metavar="1..9",
             min=1,
             max=9,
-            allow_from_autoenv=False,
-            help=(
-                "With admit: the author is an agent of this seniority; it may change facts of "
-                "less senior agents."
-            ),
+            help="With admit: the author is an agent of this seniority; it may change facts of "
+            "less senior agents.",
         ),
     ] = None,
     # Not `tag`, which is a setting of `add`.
     tags: Annotated[
         list[str] | None,
-        typer.Option(
+        per_call(
             "--tag",
             metavar="WORD",
-            allow_from_autoenv=False,
-            help=(
-                "With publish: an extra tag. The part of NAME before the last / is always a tag. "
-                "Repeatable."
-            ),
+            help="With publish: an extra tag. The part of NAME before the last / is always a tag. "
+            "Repeatable.",
         ),
     ] = None,
     as_of: Annotated[
         str | None,
-        typer.Option(
+        per_call(
             metavar="DAY",
-            allow_from_autoenv=False,
             help="With list, log and authors: show the state at the end of this day.",
         ),
     ] = None,
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    *,
+    output: OutputOptions,
 ) -> None:
     """Show and change the facts that an organization shares: the tenant 'shared'.
 
@@ -121,17 +107,39 @@ def shared(
     ):
         if is_wrong:
             raise typer.BadParameter(why)
-    output = Output(json, quiet)
     if not is_named:
         _show(file, action, name, as_of, output)
-    else:
-        _change(file, action, str(name), text, str(author), reason, human, seniority, tags, output)
+        return
+    from slowwave.extensions.organisation.store import shared_facts
+    from slowwave.store.check import refuse_damaged
+    from slowwave.store.file import open_writing
+    from slowwave.store.records import timestamp
+
+    request = shared_facts.WriteRequest(str(author), timestamp(datetime.now(UTC)), reason)
+    subject, changed = str(name), True
+    with open_writing(file) as opened:
+        refuse_damaged(opened)
+        if action == "publish":
+            entry, changed = shared_facts.publish(opened, request, subject, str(text), tags or ())
+        elif action == "retract":
+            entry = shared_facts.retract(opened, request, subject)
+        elif action == "admit":
+            kind: Literal["human", "agent"] = "human" if human else "agent"
+            entry, changed = shared_facts.admit(opened, request, subject, kind, seniority)
+        else:
+            entry = shared_facts.dismiss(opened, request, subject)
+    head = {"file": str(file), "action": action}
+    output.result("shared", **head, changed=changed, entry=_as_json(entry))
+    output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
 
 
 def _show(file: Path, action: Action, name: str | None, day: str | None, output: Output) -> None:
-    from slowwave.extensions.organisation.store.shared_facts import entries_until, snapshot
+    from slowwave.extensions.organisation.store.shared_facts import (
+        authors_of,
+        entries_until,
+        snapshot,
+    )
     from slowwave.extensions.organisation.store.shared_log import read_log
-    from slowwave.extensions.organisation.store.shared_rules import authors_of
     from slowwave.store.file import open_reading
 
     as_of = moment_of(day, "--as-of", time.max)
@@ -159,53 +167,13 @@ def _none(action: Action, name: str | None, day: str | None) -> str:
     return what if day is None else f"{what} as of {day}"
 
 
-def _change(
-    file: Path,
-    action: Action,
-    name: str,
-    text: str | None,
-    author: str,
-    reason: str | None,
-    human: bool,
-    seniority: int | None,
-    tags: list[str] | None,
-    output: Output,
-) -> None:
-    from slowwave.extensions.organisation.store.shared_facts import (
-        WriteRequest,
-        admit,
-        dismiss,
-        publish,
-        retract,
-    )
-    from slowwave.store.check import refuse_damaged
-    from slowwave.store.file import open_writing
-    from slowwave.store.records import timestamp
-
-    request = WriteRequest(author, timestamp(datetime.now(UTC)), reason)
-    with open_writing(file) as opened:
-        refuse_damaged(opened)
-        if action == "publish":
-            entry, changed = publish(opened, request, name, str(text), tags or ())
-        elif action == "retract":
-            entry, changed = retract(opened, request, name), True
-        elif action == "admit":
-            kind: Literal["human", "agent"] = "human" if human else "agent"
-            entry, changed = admit(opened, request, name, kind, seniority)
-        else:
-            entry, changed = dismiss(opened, request, name), True
-    head = {"file": str(file), "action": action}
-    output.result("shared", **head, changed=changed, entry=_as_json(entry))
-    output.show(clean(_line(entry) if changed else f"{name}: unchanged."))
-
-
 def _as_json(entry: SharedEntry) -> dict[str, Any]:
     fields = asdict(entry)
     return {"fact" if entry.of_a_fact else "name": fields.pop("subject"), **fields}
 
 
 def _line(entry: SharedEntry) -> str:
-    from slowwave.extensions.organisation.store.shared_rules import authors_of
+    from slowwave.extensions.organisation.store.shared_facts import authors_of
 
     content = f": {entry.content}" if entry.operation == "publish" else ""
     if entry.operation == "admit":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -15,7 +15,7 @@ from slowwave.consolidation.model.answer_forms import AnswerForm
 from slowwave.consolidation.model.interface import Models
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.prompts import DraftToCheck, Messages, fenced
-from slowwave.consolidation.model.question import Asking, Bill, Dialogue, Question, ask
+from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Source
@@ -24,8 +24,7 @@ from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.records import Claim
 
-from .compression import Attempt, Compressed, Learned, Lesson, Task, facts_of, first_of, prose_of
-from .traces import Worked
+from .compression import Compressed, Learned, Lesson, Task, facts_of, first_of, prose_of
 
 
 class StatedClaim(BaseModel):
@@ -75,64 +74,40 @@ def experience_question(
 def experience_dialogue(
     models: Models, task: Task, shown: Sequence[Source]
 ) -> Dialogue[Compressed]:
-    """Yield the questions about the traces of a task, then the lessons learned from them."""
+    """Yield the questions about the traces of a task, then the lessons learned from them.
+
+    A checking model is asked about what is not quoted. Lost words are not an objection: they stay
+    in the trace.
+    """
     bill = Bill()
     try:
-        stated = yield from ask(experience_question(models.writer, task, shown), bill)
-        learned = _learned(stated, task, shown, models.writer)
-        unchecked = [claim for _, claim in learned.lessons if claim.written_by is not None]
+        answer = yield from ask(experience_question(models.writer, task, shown), bill)
+        stated = list(_stated_lessons(answer, shown, models.writer))
+        faults = [_fault(lesson, shown, task) for lesson in stated]
+        judgments = list(zip(stated, faults, strict=True))
+        turned_down = [f"{claim.text}: {fault}" for (_, claim), fault in judgments if fault]
+        lessons = first_of([lesson for lesson, fault in judgments if fault is None])
+        unchecked = [claim for _, claim in lessons if claim.written_by is not None]
         if unchecked and models.checker is not None:
-            refused = yield from _unsupported(unchecked, shown, models.checker, bill)
-            learned = _without(learned, refused, models.checker)
+            drafts = [
+                DraftToCheck("synthesize", _cited(claim, shown), claim.text) for claim in unchecked
+            ]
+            objections = yield from check_drafts(models.checker, drafts, bill)
+            pairs = zip(unchecked, objections, strict=True)
+            refused = {claim: found.reasons for claim, found in pairs if found.reasons}
+            turned_down += (f"{claim.text}: {'; '.join(why)}" for claim, why in refused.items())
+            checker = models.checker
+            lessons = tuple(
+                Lesson(outcome, replace(claim, checked_by=claim.written_by and checker))
+                for outcome, claim in lessons
+                if claim not in refused
+            )
     except Unanswered as error:
         # The answers so far are kept.
         yield Compressed(task, error.state, str(error), usage=bill.total)
-    else:
-        yield Compressed(task, "planned", learned=learned, usage=bill.total)
-
-
-def _unsupported(
-    claims: Sequence[Claim], shown: Sequence[Source], checker: str, bill: Bill
-) -> Asking[dict[Claim, str]]:
-    """Ask whether the traces say what a model wrote in its own words; return why not.
-
-    Lost words are not an objection: they stay in the trace.
-    """
-    drafts = [
-        DraftToCheck(
-            "synthesize", [source for source in shown if source.id in claim.sources], claim.text
-        )
-        for claim in claims
-    ]
-    objections = yield from check_drafts(checker, drafts, bill)
-    return {
-        claim: "; ".join(found.reasons)
-        for claim, found in zip(claims, objections, strict=True)
-        if found.reasons
-    }
-
-
-def _without(learned: Learned, refused: Mapping[Claim, str], checker: str) -> Learned:
-    supported = (lesson for lesson in learned.lessons if lesson.claim not in refused)
-    turned_down = (f"{claim.text}: {why}" for claim, why in refused.items())
-    return replace(
-        learned,
-        lessons=tuple(
-            Lesson(outcome, replace(claim, checked_by=checker) if claim.written_by else claim)
-            for outcome, claim in supported
-        ),
-        turned_down=(*learned.turned_down, *turned_down),
-    )
-
-
-def _learned(stated: ExperienceAnswer, task: Task, shown: Sequence[Source], model: str) -> Learned:
-    ids = {f"t{number}": source.id for number, source in enumerate(shown, start=1)}
-    lessons = [
-        *(Lesson(decision.outcome, _claim(decision, ids)) for decision in stated.decisions),
-        *(Lesson(None, _claim(context, ids)) for context in stated.contexts),
-    ]
-    sound, turned_down = _sound(lessons, shown, task, model)
-    return Learned(task, first_of(sound), facts_of(task), model, tuple(turned_down))
+        return
+    learned = Learned(task, lessons, facts_of(task), models.writer, tuple(turned_down))
+    yield Compressed(task, "planned", learned=learned, usage=bill.total)
 
 
 def shown_to_a_model(task: Task) -> list[Source]:
@@ -152,46 +127,37 @@ def shown_to_a_model(task: Task) -> list[Source]:
     return shown[::-1]
 
 
-def _claim(stated: StatedClaim, ids: Mapping[str, str]) -> Claim:
-    return Claim(
-        " ".join(stated.text.split()),
-        tuple(ids[source] for source in stated.sources if source in ids),
-    )
+def _stated_lessons(
+    answer: ExperienceAnswer, shown: Sequence[Source], model: str
+) -> Iterator[Lesson]:
+    """Yield the decisions and contexts of an answer, marked unless they quote a cited trace."""
+    sources = {f"t{number}": source for number, source in enumerate(shown, start=1)}
+    for stated in (*answer.decisions, *answer.contexts):
+        text = " ".join(stated.text.split())
+        cited = [sources[short] for short in stated.sources if short in sources]
+        claim = Claim(text, tuple(source.id for source in cited))
+        if not any(text in source.text for source in cited):
+            claim = replace(claim, written_by=model)
+        yield Lesson(stated.outcome if isinstance(stated, StatedDecision) else None, claim)
 
 
-def _sound(
-    lessons: Sequence[Lesson], sources: Sequence[Source], task: Task, model: str
-) -> tuple[list[Lesson], list[str]]:
-    """Return the lessons that the traces support, and why the others are omitted."""
-    attempts = {attempt.memory.id: attempt for attempt in task.attempts}
-    text_of = {source.id: source.text for source in sources}
-    sound: list[Lesson] = []
-    turned_down: list[str] = []
-    for outcome, claim in lessons:
-        why = _fault(outcome, claim, sources, attempts)
-        if why is not None:
-            turned_down.append(f"{claim.text}: {why}")
-            continue
-        is_quoted = any(claim.text in text_of[trace] for trace in claim.sources)
-        sound.append(Lesson(outcome, claim if is_quoted else replace(claim, written_by=model)))
-    return sound, turned_down
+def _cited(claim: Claim, shown: Sequence[Source]) -> list[Source]:
+    return [source for source in shown if source.id in claim.sources]
 
 
-def _fault(
-    outcome: Worked | None, claim: Claim, sources: Sequence[Source], attempts: Mapping[str, Attempt]
-) -> str | None:
+def _fault(lesson: Lesson, shown: Sequence[Source], task: Task) -> str | None:
+    """Return why the traces that a lesson cites do not support it; None if they do."""
+    outcome, claim = lesson
     if not claim.sources:
         return "it does not cite a trace that was shown"
     if not claim.text:
         return "it is empty"
-    cited_traces = (attempts[source].trace for source in claim.sources)
+    traces = (attempt.trace for attempt in task.attempts if attempt.memory.id in claim.sources)
     if outcome is not None and not any(
-        outcome in (trace.outcome, *(step.outcome for step in trace.steps))
-        for trace in cited_traces
+        outcome in (trace.outcome, *(step.outcome for step in trace.steps)) for trace in traces
     ):
         return f"no trace that it cites contains something that {outcome}"
-    cited = [source for source in sources if source.id in claim.sources]
-    return next(iter(find_text_faults(claim.text, cited)), None)
+    return next(iter(find_text_faults(claim.text, _cited(claim, shown))), None)
 
 
 @cache

@@ -51,16 +51,16 @@ class Task:
     attempts: tuple[Attempt, ...]
 
     @property
-    def key(self) -> str:
-        """The key of a decision about these traces by this compressor."""
-        hashes = sorted(attempt.memory.content_hash for attempt in self.attempts)
-        parts = [COMPRESSOR, self.tenant, self.name, hashes]
-        return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
+    def memories(self) -> list[Memory]:
+        """The memories that keep its traces."""
+        return [attempt.memory for attempt in self.attempts]
 
     @property
-    def characters(self) -> int:
-        """The length of its traces."""
-        return sum(len(attempt.memory.content) for attempt in self.attempts)
+    def key(self) -> str:
+        """The key of a decision about these traces by this compressor."""
+        hashes = sorted(memory.content_hash for memory in self.memories)
+        parts = [COMPRESSOR, self.tenant, self.name, hashes]
+        return hashlib.sha256(json_text(parts).encode()).hexdigest()[:32]
 
 
 class Lesson(NamedTuple):
@@ -103,7 +103,8 @@ class Learned:
     @property
     def ratio(self) -> float:
         """How many times longer the traces are."""
-        return round(self.task.characters / len(self.text), 2)
+        characters = sum(len(memory.content) for memory in self.task.memories)
+        return round(characters / len(self.text), 2)
 
 
 @dataclass(frozen=True)
@@ -152,24 +153,24 @@ class Compression:
         return "failed" if self.run_id is None else "partial"
 
 
-def judged(tried: Compressed, min_ratio: float) -> Compressed:
+def judged(result: Compressed, min_ratio: float) -> Compressed:
     """Discard lessons without the outcome of a decision, or hardly shorter than the traces."""
-    learned = tried.learned
-    if tried.state != "planned" or learned is None:
-        return tried
+    learned = result.learned
+    if result.state != "planned" or learned is None:
+        return result
     if not learned.has_decisions:
         why = "; ".join(learned.turned_down) or "no trace contains the outcome of a decision"
-        return replace(tried, state="discarded", why=why)
+        return replace(result, state="discarded", why=why)
     if learned.ratio < min_ratio:
         why = f"it would be only {learned.ratio:g} times shorter, and the minimum is {min_ratio:g}"
-        return replace(tried, state="discarded", why=why)
-    return tried
+        return replace(result, state="discarded", why=why)
+    return result
 
 
 def tasks_of(attempts: Sequence[Attempt], tenant: str) -> list[Task]:
     """Return the attempts of a tenant, grouped by task."""
     by_name: dict[str, list[Attempt]] = {}
-    for attempt in sorted(attempts, key=lambda at: (at.memory.observed_at, at.memory.id)):
+    for attempt in sorted(attempts, key=lambda each: (each.memory.observed_at, each.memory.id)):
         by_name.setdefault(attempt.trace.name, []).append(attempt)
     return [Task(tenant, name, tuple(own)) for name, own in sorted(by_name.items())]
 
@@ -188,7 +189,12 @@ def compress(task: Task) -> Learned:
     ]
     lessons = _united(outcomes)
     # Contexts stay in their order.
-    lessons.sort(key=lambda at: (-len(at.claim.sources) * bool(at.outcome), at.outcome != "failed"))
+    lessons.sort(
+        key=lambda lesson: (
+            -len(lesson.claim.sources) * bool(lesson.outcome),
+            lesson.outcome != "failed",
+        )
+    )
     return Learned(task, first_of(lessons), facts_of(task))
 
 
@@ -229,10 +235,10 @@ def _is_prose(text: str) -> bool:
     return not density_of(text).is_dense and not commands(text)
 
 
-def _united(found: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
+def _united(outcomes: Sequence[tuple[Worked | None, str, str]]) -> list[Lesson]:
     """Return each lesson once, in its first wording, with all traces that say it."""
     united: dict[tuple[Worked | None, str], tuple[str, dict[str, None]]] = {}
-    for outcome, text, memory_id in found:
+    for outcome, text, memory_id in outcomes:
         united.setdefault((outcome, normal_form(text)), (text, {}))[1][memory_id] = None
     return [Lesson(key[0], Claim(text, tuple(ids))) for key, (text, ids) in united.items()]
 

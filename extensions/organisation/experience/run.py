@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from slowwave.store.memories import (
     tenants,
 )
 from slowwave.store.records import Memory
-from slowwave.store.vectors import to_blob
 
 from .by_model import experience_dialogue, experience_question, shown_to_a_model
 from .compression import (
@@ -57,8 +56,8 @@ class ExperienceOptions:
     tenant: str
     # Lessons that are not this many times shorter than their traces are discarded.
     min_ratio: float
-    # Whether a dry run calls the model.
-    ask: bool
+    # Whether to call the model, if there is one.
+    asks: bool
     # The options as specified, for the record of the run.
     shown: Mapping[str, Any]
 
@@ -91,7 +90,12 @@ def compress_experiences(
     try:
         if dry_run:
             with open_reading(path) as file:
-                return _rehearsed(file, options, writer, progress)
+                due = _due(file, options.tenant)
+                results = {
+                    result.task.key: result
+                    for result in _tried(due, options, writer, AnswerStore(file), progress)
+                }
+            return Compression(tuple(results[task.key] for task in due.tasks), due.unreadable)
         with maintenance_lock(path):
             preflight = Preflight(path, None, now)
             preflight.migrate()
@@ -102,10 +106,65 @@ def compress_experiences(
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
             run = RunInFile(path, embedder, writer, now, shown, preflight)
-            return _CompressionRun(run, options, due, progress, interruption).run_tasks()
+            return _compress_due(run, options, due, progress, interruption)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly from None
+
+
+def _compress_due(
+    run: RunInFile,
+    options: ExperienceOptions,
+    due: _Due,
+    progress: Progress,
+    interruption: Interruption,
+) -> Compression:
+    """Compress the tasks, store the lessons of each at once, and record the end of the run."""
+    before = _count(run.path, options.tenant)
+    # By the keys of the tasks; planned until the lessons are stored.
+    results: dict[str, Compressed] = {}
+    interrupted = False
+    broken_off: StoreError | None = None
+    try:
+        with open_writing(run.path) as file:
+            answers = AnswerStore(file, run.record.now)
+            for result in _tried(due, options, run.writer, answers, progress):
+                results[result.task.key] = result
+                if result.state == "planned" and result.learned is not None:
+                    memory = store(run, result.learned, due.earlier.get(result.task.name))
+                    results[result.task.key] = replace(result, state="applied", memory=memory)
+        interruption.close()
+    except KeyboardInterrupt:
+        interruption.close()
+        interrupted = True
+        # The last lessons may have been stored just before.
+        with interruption.limited():
+            planned = [key for key, result in results.items() if result.state == "planned"]
+            for key, decision in run.find_decisions(planned).items():
+                results[key] = replace(results[key], state="applied", memory=decision.derived)
+    except StoreError as error:
+        interruption.close()
+        if run.run_id is None:
+            raise
+        broken_off = error
+    except Exception:
+        interruption.close()
+        run.end("failed", None, {})
+        raise
+    settled = {key: result for key, result in results.items() if result.state != "planned"}
+    outcome = Compression(
+        tuple(settled[task.key] for task in due.tasks if task.key in settled),
+        due.unreadable,
+        run.run_id,
+        interrupted,
+        broken_off,
+    )
+    # Stored lessons stay.
+    with suppress(OutOfTime, StoreError), interruption.limited():
+        applied = [task.state for task in outcome.tasks if task.state == "applied"]
+        report = run_report(before, _count(run.path, options.tenant), applied, outcome.usage)
+        run.end(outcome.verdict, None, report)
+    return outcome
 
 
 def _due(file: MemoryFile, chosen: str) -> _Due:
@@ -135,7 +194,7 @@ def _due(file: MemoryFile, chosen: str) -> _Due:
         task
         for task in tasks_of(attempts, chosen)
         if compressed.get(task.name)
-        != (frozenset(attempt.memory.id for attempt in task.attempts), COMPRESSOR)
+        != (frozenset(memory.id for memory in task.memories), COMPRESSOR)
         and task.key not in remembered
     )
     return _Due(tuple(due), earlier, tuple(unreadable))
@@ -146,130 +205,40 @@ def _chosen(file: MemoryFile, tenant: str) -> list[str]:
     return select_consolidated_tenants(file, [tenant]) if tenants(file) else []
 
 
-def _rehearsed(
-    file: MemoryFile, options: ExperienceOptions, writer: Writer, progress: Progress
-) -> Compression:
-    due = _due(file, options.tenant)
-    if isinstance(writer, ModelWriter) and not options.ask:
-        tried: Iterator[Compressed] = (_to_be_asked(task, writer) for task in due.tasks)
-    else:
-        tried = _tried(due.tasks, writer, AnswerStore(file), progress)
-    results = {result.task.key: judged(result, options.min_ratio) for result in tried}
-    return Compression(tuple(results[task.key] for task in due.tasks), due.unreadable)
-
-
-def _to_be_asked(task: Task, writer: ModelWriter) -> Compressed:
-    shown = shown_to_a_model(task)
-    if not shown:
-        return _without_a_model(task)
-    question = experience_question(writer.models.writer, task, shown)
-    return Compressed(task, "planned", tokens=question.estimate.total)
-
-
-def _without_a_model(task: Task) -> Compressed:
-    return Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
+def _count(path: Path, tenant: str) -> Counts:
+    with open_reading(path) as file:
+        return count_memories(file, _chosen(file, tenant), count_tokens)
 
 
 def _tried(
-    tasks: Sequence[Task], writer: Writer, answers: AnswerStore, progress: Progress
+    due: _Due,
+    options: ExperienceOptions,
+    writer: Writer,
+    answers: AnswerStore,
+    progress: Progress,
 ) -> Iterator[Compressed]:
     """Yield the result of each task; with a model, in the order of its answers."""
-    done = 0
-    for portion in _portions(tasks, writer, answers):
-        for compressed in portion:
-            yield compressed
-            done += 1
-            progress.stage("compressing", done, len(tasks))
+    for number, result in enumerate(_untested(due.tasks, options, writer, answers), start=1):
+        yield judged(result, options.min_ratio)
+        progress.stage("compressing", number, len(due.tasks))
 
 
-def _portions(
-    tasks: Sequence[Task], writer: Writer, answers: AnswerStore
-) -> Iterator[Sequence[Compressed]]:
+def _untested(
+    tasks: Sequence[Task], options: ExperienceOptions, writer: Writer, answers: AnswerStore
+) -> Iterator[Compressed]:
     if not isinstance(writer, ModelWriter):
-        yield from ([Compressed(task, "planned", learned=compress(task))] for task in tasks)
+        yield from (Compressed(task, "planned", learned=compress(task)) for task in tasks)
         return
-    shown = [(task, shown_to_a_model(task)) for task in tasks]
-    yield [_without_a_model(task) for task, sources in shown if not sources]
-    dialogues = (
-        experience_dialogue(writer.models, task, sources) for task, sources in shown if sources
-    )
-    yield from writer.ask(dialogues, answers)
-
-
-@dataclass
-class _CompressionRun:
-    """Compresses the tasks that are due, and writes the lessons of each at once."""
-
-    _run: RunInFile
-    _options: ExperienceOptions
-    _due: _Due
-    _progress: Progress
-    _interruption: Interruption
-    _done: dict[str, Compressed] = field(default_factory=dict)
-    # Lessons that may be in the file, and are not in `_done` yet.
-    _last: Compressed | None = None
-
-    def run_tasks(self) -> Compression:
-        """Compress the tasks, and record the end, also of an interrupted run."""
-        run, now = self._run, self._run.record.now
-        before = self._count()
-        interrupted = False
-        broken_off: StoreError | None = None
-        try:
-            with open_writing(run.path) as file:
-                answers = AnswerStore(file, now)
-                tasks = self._due.tasks
-                for compressed in _tried(tasks, run.writer, answers, self._progress):
-                    self._settle(judged(compressed, self._options.min_ratio))
-            self._interruption.close()
-        except KeyboardInterrupt:
-            self._interruption.close()
-            interrupted = True
-            with self._interruption.limited():
-                self._find_applied()
-        except StoreError as error:
-            self._interruption.close()
-            if run.run_id is None:
-                raise
-            broken_off = error
-        except Exception:
-            self._interruption.close()
-            run.end("failed", None, {})
-            raise
-        outcome = Compression(
-            tuple(self._done[task.key] for task in self._due.tasks if task.key in self._done),
-            self._due.unreadable,
-            run.run_id,
-            interrupted,
-            broken_off,
-        )
-        # Stored lessons stay.
-        with suppress(OutOfTime, StoreError), self._interruption.limited():
-            applied = [task.state for task in outcome.tasks if task.state == "applied"]
-            report = run_report(before, self._count(), applied, outcome.usage)
-            run.end(outcome.verdict, None, report)
-        return outcome
-
-    def _settle(self, compressed: Compressed) -> None:
-        if compressed.state == "planned" and compressed.learned is not None:
-            run, task = self._run, compressed.task
-            vector = to_blob(run.embedder.encode([compressed.learned.text])[0])
-            self._last = compressed
-            last = self._due.earlier.get(task.name)
-            with run.writing() as file:
-                memory = store(
-                    file, run.record, compressed.learned, run.embedder.name, vector, last
-                )
-            compressed = replace(compressed, state="applied", memory=memory)
-            self._last = None
-        self._done[compressed.task.key] = compressed
-
-    def _find_applied(self) -> None:
-        """Add lessons that were stored just before the interruption to `_done`."""
-        last = {} if self._last is None else {self._last.task.key: self._last}
-        for key, decision in self._run.find_decisions(last).items():
-            self._done[key] = replace(last[key], state="applied", memory=decision.derived)
-
-    def _count(self) -> Counts:
-        with open_reading(self._run.path) as file:
-            return count_memories(file, _chosen(file, self._options.tenant), count_tokens)
+    dialogues = []
+    for task in tasks:
+        shown = shown_to_a_model(task)
+        if not shown:
+            yield Compressed(task, "planned", learned=Learned(task, (), facts_of(task)))
+        elif options.asks:
+            dialogues.append(experience_dialogue(writer.models, task, shown))
+        else:
+            question = experience_question(writer.models.writer, task, shown)
+            yield Compressed(task, "planned", tokens=question.tokens)
+    if dialogues:
+        for results in writer.ask(iter(dialogues), answers):
+            yield from results

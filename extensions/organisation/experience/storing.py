@@ -3,80 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import datetime
 
 from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
-from slowwave.consolidation.running.run_in_file import RunRecord
+from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.store.exchange import new_memory
-from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, keep_decision
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, json_text, timestamp
+from slowwave.store.vectors import to_blob
 
 from .compression import COMPRESSOR, Learned
 
 
-def store(
-    file: MemoryFile,
-    run: RunRecord,
-    learned: Learned,
-    model: str,
-    vector: bytes,
-    last: Memory | None,
-) -> str:
+def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
     """Write lessons in one transaction, and return the id of the memory.
 
-    model: the name of the embedding model that computed the vector. last: the earlier lessons of
-    the task, which are superseded unless they are protected.
+    last: the earlier lessons of the task, which are superseded unless they are protected.
     """
-    memory, key = _memory(learned, run.now), learned.task.key
-    sources = [attempt.memory for attempt in learned.task.attempts]
-    reason = f"{len(sources)} traces of one task, {learned.ratio:g} times longer than this"
-    with file.transaction():
-        changes = ProposalChanges(file, run.run_id, key, timestamp(run.now))
-        changes.insert_memory(memory, model, vector, sorted(names_in(memory.content)))
-        changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None and not last.protected:
-            changes.supersede([last], memory.id)
-        changes.add_derivation(
-            memory.id,
-            {
-                "operation": "synthesize",
-                "writer": "extractive" if learned.model is None else "model",
-                "model": learned.model,
-                "prompt_hash": content_hash(COMPRESSOR),
-                "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
-                "claims": json_text([asdict(claim) for _, claim in learned.lessons]),
-                "prompt_tokens": 0,
-                "completion_tokens": 0,
-                "cost_usd": None if learned.model else 0.0,
-            },
-        )
-        keep_decision(
-            file,
-            Decision(
-                run_id=run.run_id,
-                key=key,
-                operation="synthesize",
-                tenant=memory.tenant,
-                sources=tuple(source.id for source in sources),
-                survivor=None,
-                derived=memory.id,
-                state="applied",
-                draft=memory.content,
-                reason=reason,
-                why="; ".join(learned.turned_down) or None,
-                numbers={"ratio": learned.ratio},
-                decided_at=memory.created_at,
-            ),
-        )
-    return memory.id
-
-
-def _memory(learned: Learned, now: datetime) -> Memory:
-    task = learned.task
-    sources = [attempt.memory for attempt in task.attempts]
+    task, sources, now = learned.task, learned.task.memories, run.record.now
     outcomes = [attempt.trace.outcome for attempt in task.attempts]
     experience = {
         "task": task.name,
@@ -86,7 +31,7 @@ def _memory(learned: Learned, now: datetime) -> Memory:
         "failed": outcomes.count("failed"),
         "traces": [source.id for source in sources],
     }
-    return new_memory(
+    memory = new_memory(
         {
             "tenant": task.tenant,
             "content": learned.text,
@@ -103,3 +48,40 @@ def _memory(learned: Learned, now: datetime) -> Memory:
         },
         now,
     )
+    derivation = {
+        "operation": "synthesize",
+        "writer": "extractive" if learned.model is None else "model",
+        "model": learned.model,
+        "prompt_hash": content_hash(COMPRESSOR),
+        "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
+        "claims": json_text([asdict(claim) for _, claim in learned.lessons]),
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "cost_usd": None if learned.model else 0.0,
+    }
+    decision = Decision(
+        run_id=run.record.run_id,
+        key=task.key,
+        operation="synthesize",
+        tenant=memory.tenant,
+        sources=tuple(source.id for source in sources),
+        survivor=None,
+        derived=memory.id,
+        state="applied",
+        draft=memory.content,
+        reason=f"{len(sources)} traces of one task, {learned.ratio:g} times longer than this",
+        why="; ".join(learned.turned_down) or None,
+        numbers={"ratio": learned.ratio},
+        decided_at=memory.created_at,
+    )
+    vector = to_blob(run.embedder.encode([memory.content])[0])
+    with run.writing() as file, file.transaction():
+        changes = ProposalChanges(file, run.record.run_id, task.key, timestamp(now))
+        names = sorted(names_in(memory.content))
+        changes.insert_memory(memory, run.embedder.name, vector, names)
+        changes.add_lineage(memory.id, sources, "synthesize")
+        if last is not None and not last.protected:
+            changes.supersede([last], memory.id)
+        changes.add_derivation(memory.id, derivation)
+        keep_decision(file, decision)
+    return memory.id

@@ -7,11 +7,11 @@ from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
-from slowwave.store.jsonl import Moment
+from slowwave.store.jsonl import Moment, describe_error
 from slowwave.store.memories import RAW_EXPERIENCE
 from slowwave.store.records import Memory, json_text
 
@@ -71,22 +71,16 @@ def parse_trace(line: bytes, number: int) -> TaskTrace:
     """Return the trace in a line of JSON. Raises `InvalidLine` with its number and the reason."""
     try:
         trace = TaskTrace.model_validate_json(line.removeprefix(BOM_UTF8))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        why = f"{where + ': ' if where else ''}{first['msg']}"
-    else:
         # Only of new traces: stored ones are read as they are.
-        if all(
-            text.strip()
-            for text in (trace.name, trace.prompt, *(step.text for step in trace.steps))
-        ):
-            return trace
-        why = "its prompt, its task or a step is blank"
-    raise InvalidLine(
-        f"Line {number} is not a trace: {why}.",
-        "Nothing was added. docs/organisation.md shows the form of a trace.",
-    )
+        texts = (trace.name, trace.prompt, *(step.text for step in trace.steps))
+        if not all(map(str.strip, texts)):
+            raise ValueError("its prompt, its task or a step is blank")
+    except ValueError as error:
+        raise InvalidLine(
+            f"Line {number} is not a trace: {describe_error(error)}.",
+            "Nothing was added. docs/organisation.md shows the form of a trace.",
+        ) from error
+    return trace
 
 
 def as_memory(trace: TaskTrace, tenant: str, now: Any) -> Memory:

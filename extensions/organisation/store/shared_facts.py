@@ -1,30 +1,39 @@
-"""Publish and retract shared facts, and return those that were current at a time."""
+"""Publish and retract shared facts, admit authors, and find what was current at a time.
+
+What an author is not explicitly allowed to change is refused. Names are not verified: they separate
+authors who mean well, and do not stop a program that writes to the file by other means.
+"""
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from slowwave.store.errors import NotFound, StoreError
+from slowwave.store.errors import NotFound, StoreError, UnusableFile
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import add_memories, read_memory
 from slowwave.store.records import json_text, new_id
 from slowwave.store.shared_tenant import SHARED_TENANT
 
-from .shared_log import AuthorKind, SharedEntry, SharedOperation, append, latest, read_log
-from .shared_rules import (
-    Author,
-    allowed,
-    authors_of,
-    refuse_authors,
-    refuse_fact,
-    refuse_to_leave_none,
+from .shared_log import (
+    SAVE_WITHOUT_LOG,
+    AuthorKind,
+    SharedEntry,
+    SharedOperation,
+    append,
+    latest,
+    read_log,
 )
 
 _MAX_NAME = 200
 _MAX_FACT = 10_000
+# The seniority of agents; humans rank above all of them.
+MIN_SENIORITY, MAX_SENIORITY = 1, 9
+_ASK = "'slowwave shared FILE authors' shows the authors; a human can admit more."
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,40 @@ class WriteRequest:
     author: str
     now: str
     reason: str | None = None
+
+
+class NotAllowed(StoreError):
+    """The rules of shared facts do not allow this author to do it."""
+
+
+@dataclass(frozen=True)
+class Author:
+    """An author of shared facts."""
+
+    name: str
+    kind: AuthorKind
+    # The seniority of an agent.
+    seniority: int | None
+
+    @property
+    def rank(self) -> int:
+        """Its place in the order of authors."""
+        return MAX_SENIORITY + 1 if self.seniority is None else self.seniority
+
+    def described(self) -> str:
+        """Return what kind of author it is, for a message."""
+        return "a human" if self.kind == "human" else f"an agent of seniority {self.seniority}"
+
+
+def authors_of(entries: Iterable[SharedEntry]) -> dict[str, Author]:
+    """Return the admitted authors, by name. Raises `UnusableFile` if one cannot be read."""
+    authors: dict[str, Author] = {}
+    for entry in entries:
+        if entry.operation == "admit":
+            authors[entry.subject] = _author(entry)
+        elif entry.operation == "dismiss":
+            authors.pop(entry.subject, None)
+    return dict(sorted(authors.items()))
 
 
 def snapshot(entries: list[SharedEntry]) -> list[SharedEntry]:
@@ -64,34 +107,34 @@ def publish(
     if not text.strip() or len(text) > _MAX_FACT:
         raise StoreError(f"A fact must have 1 to {_MAX_FACT:,} characters.", "Nothing was changed.")
     with file.transaction():
-        entries = read_log(file)
-        author = allowed(entries, request.author)
-        last = latest(entries, name, of_a_fact=True)
-        refuse_fact(author, "publish", last)
+        change = _Change(file, request)
+        last = latest(change.entries, name, of_a_fact=True)
+        author = change.author_of_fact("publish", last)
         category = name.rpartition("/")[0]
-        wanted = tuple(dict.fromkeys([*([category] if category else []), *tags]))
-        if last is not None and last.operation == "publish" and last.content == text:
+        all_tags = tuple(dict.fromkeys(filter(None, [category, *tags])))
+        is_current = last is not None and last.operation == "publish"
+        if last is not None and is_current and last.content == text:
             published = read_memory(file, str(last.memory_id))
-            if not tags or published.tags == wanted:
+            if not tags or published.tags == all_tags:
                 return last, False
-        memory_id = new_id()
-        entry = _append(file, entries, request, author, "publish", name, last, text, memory_id)
-        _write_memory(file, entry, last, wanted)
+        entry = change.append(author, "publish", name, text, new_id())
+        _write_memory(file, entry, all_tags)
+        if last is not None and is_current:
+            _end_memory(file, last, "superseded", entry.memory_id, entry.at)
         return entry, True
 
 
 def retract(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
     """Retract a fact; it gets no successor. Raises `NotAllowed`."""
     with file.transaction():
-        entries = read_log(file)
-        author = allowed(entries, request.author)
-        last = latest(entries, name, of_a_fact=True)
+        change = _Change(file, request)
+        last = latest(change.entries, name, of_a_fact=True)
+        author = change.author_of_fact("retract", last)
         if last is None or last.operation == "retract":
             raise NotFound(
                 f"There is no current fact '{name}'.", "'slowwave shared FILE' lists them."
             )
-        refuse_fact(author, "retract", last)
-        entry = _append(file, entries, request, author, "retract", name, last)
+        entry = change.append(author, "retract", name)
         _end_memory(file, last, "archived", None, request.now)
         return entry
 
@@ -106,75 +149,126 @@ def admit(
     """
     _refuse_name(name, "an author")
     with file.transaction():
-        entries = read_log(file)
-        if not entries:
-            _refuse_taken(file)
-        wanted = Author(name, kind, seniority)
-        author = refuse_authors(entries, request.author, wanted)
-        last = latest(entries, name, of_a_fact=False)
-        if (known := authors_of(entries).get(name)) == wanted and last is not None:
+        change = _Change(file, request)
+        admitted, before = Author(name, kind, seniority), change.authors.get(name)
+        if not change.entries:
+            _refuse_unpublished_memories(file)
+            if kind != "human" or name != request.author:
+                raise NotAllowed(
+                    "The first author must be a human who admits themselves.",
+                    "Run: slowwave shared FILE admit NAME --human --author NAME",
+                )
+            author = admitted
+        else:
+            author = change.human()
+        last = latest(change.entries, name, of_a_fact=False)
+        if before == admitted and last is not None:
             return last, False
-        if known is not None and known.kind == "human" and kind != "human":
-            refuse_to_leave_none(entries, name)
+        if before is not None and before.kind == "human" and kind != "human":
+            change.refuse_to_lose_last_human(name)
         content = {"kind": kind} | ({} if seniority is None else {"seniority": seniority})
-        return _append(
-            file, entries, request, author, "admit", name, last, json_text(content)
-        ), True
+        return change.append(author, "admit", name, json_text(content)), True
 
 
 def dismiss(file: MemoryFile, request: WriteRequest, name: str) -> SharedEntry:
     """Dismiss an author; their facts stay. Raises `NotAllowed`."""
     with file.transaction():
-        entries = read_log(file)
-        author = refuse_authors(entries, request.author, None)
-        if name not in authors_of(entries):
+        change = _Change(file, request)
+        author = change.human()
+        if name not in change.authors:
             raise NotFound(
                 f"'{name}' is not an author.", "'slowwave shared FILE authors' shows all authors."
             )
-        refuse_to_leave_none(entries, name)
-        last = latest(entries, name, of_a_fact=False)
-        return _append(file, entries, request, author, "dismiss", name, last)
+        change.refuse_to_lose_last_human(name)
+        return change.append(author, "dismiss", name)
 
 
-def _append(
-    file: MemoryFile,
-    entries: Sequence[SharedEntry],
-    request: WriteRequest,
-    author: Author,
-    operation: SharedOperation,
-    subject: str,
-    last: SharedEntry | None,
-    content: str | None = None,
-    memory_id: str | None = None,
-) -> SharedEntry:
-    """Append an entry, and return it. last: the previous entry about the subject.
+class _Change:
+    """A change of the shared facts, in the caller's transaction, and what its author may do."""
 
-    Its time is never before that of the previous entry: a clock that was set back must not rewrite
-    history.
-    """
-    entry = SharedEntry(
-        sequence=len(entries) + 1,
-        at=max([request.now, *(entry.at for entry in entries[-1:])]),
-        operation=operation,
-        subject=subject,
-        version=1 if last is None else last.version + 1,
-        content=content,
-        author=author.name,
-        kind=author.kind,
-        seniority=author.seniority,
-        reason=request.reason,
-        memory_id=memory_id,
-    )
-    append(file, entry)
-    return entry
+    def __init__(self, file: MemoryFile, request: WriteRequest) -> None:
+        """Read the log. Raises `UnusableFile`."""
+        self._file, self._request = file, request
+        self.entries = read_log(file)
+        self.authors = authors_of(self.entries)
+
+    def author_of_fact(self, operation: SharedOperation, last: SharedEntry | None) -> Author:
+        """Return the author who changes a fact. last: its last entry. Raises `NotAllowed`.
+
+        Authors may change their own facts, and those of authors below them; humans may change all.
+        """
+        name = self._request.author
+        author = self.authors.get(name)
+        if author is None:
+            was_author = any(
+                (entry.operation, entry.subject) == ("dismiss", name) for entry in self.entries
+            )
+            why = "it was dismissed" if was_author else "it was never admitted"
+            raise NotAllowed(f"'{name}' may not write shared facts: {why}.", _ASK)
+        if last is None or last.author == name or author.kind == "human":
+            return author
+        last_author = Author(last.author, last.kind, last.seniority)
+        if author.rank > last_author.rank:
+            return author
+        raise NotAllowed(
+            f"'{name}' may not {operation} '{last.subject}': it is {author.described()}, and "
+            f"version {last.version} is by '{last.author}', {last_author.described()}.",
+            "Its author or another human may."
+            if last.kind == "human"
+            else "Its author, an agent of higher seniority or a human may.",
+        )
+
+    def human(self) -> Author:
+        """Return the human who admits or dismisses an author. Raises `NotAllowed`."""
+        name = self._request.author
+        author = self.authors.get(name)
+        if author is None or author.kind != "human":
+            raise NotAllowed(f"'{name}' may not admit or dismiss authors: only a human may.", _ASK)
+        return author
+
+    def refuse_to_lose_last_human(self, leaving: str) -> None:
+        """Refuse to remove the last human from the authors. Raises `NotAllowed`."""
+        if not any(
+            author.kind == "human" and author.name != leaving for author in self.authors.values()
+        ):
+            raise NotAllowed(
+                f"'{leaving}' is the last human: nobody could admit authors after that.",
+                "Admit another human first.",
+            )
+
+    def append(
+        self,
+        author: Author,
+        operation: SharedOperation,
+        subject: str,
+        content: str | None = None,
+        memory_id: str | None = None,
+    ) -> SharedEntry:
+        """Append an entry, and return it.
+
+        Its time is never before that of the previous entry: a clock that was set back must not
+        rewrite history.
+        """
+        last = latest(self.entries, subject, of_a_fact=operation in ("publish", "retract"))
+        entry = SharedEntry(
+            sequence=len(self.entries) + 1,
+            at=max([self._request.now, *(entry.at for entry in self.entries[-1:])]),
+            operation=operation,
+            subject=subject,
+            version=1 if last is None else last.version + 1,
+            content=content,
+            author=author.name,
+            kind=author.kind,
+            seniority=author.seniority,
+            reason=self._request.reason,
+            memory_id=memory_id,
+        )
+        append(self._file, entry)
+        return entry
 
 
-def _write_memory(
-    file: MemoryFile, entry: SharedEntry, last: SharedEntry | None, tags: Sequence[str]
-) -> None:
-    """Write a published fact as a memory, which supersedes that of the previous version."""
-    from datetime import datetime
-
+def _write_memory(file: MemoryFile, entry: SharedEntry, tags: Sequence[str]) -> None:
+    """Write a published fact as a memory."""
     memory = new_memory(
         {
             "id": entry.memory_id,
@@ -190,8 +284,6 @@ def _write_memory(
         datetime.fromisoformat(entry.at),
     )
     add_memories(file, [memory])
-    if last is not None and last.operation == "publish":
-        _end_memory(file, last, "superseded", memory.id, entry.at)
 
 
 def _end_memory(
@@ -214,9 +306,25 @@ def _refuse_name(name: str, what: str) -> None:
         )
 
 
-def _refuse_taken(file: MemoryFile) -> None:
+def _refuse_unpublished_memories(file: MemoryFile) -> None:
     if file.value("SELECT 1 FROM memories WHERE tenant = ? LIMIT 1", [SHARED_TENANT]) is not None:
         raise StoreError(
             f"The tenant '{SHARED_TENANT}' of {file.path} has memories that were not published.",
             "Move them to another tenant first: this one is for shared facts only.",
         )
+
+
+def _author(entry: SharedEntry) -> Author:
+    try:
+        author = json.loads(entry.content or "")
+        kind, seniority = author["kind"], author.get("seniority")
+        if kind == "human" and seniority is None:
+            return Author(entry.subject, "human", None)
+        if kind == "agent" and MIN_SENIORITY <= int(seniority) <= MAX_SENIORITY:
+            return Author(entry.subject, "agent", int(seniority))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        pass
+    raise UnusableFile(
+        f"The file is damaged: entry {entry.sequence} of the shared facts does not have an author.",
+        SAVE_WITHOUT_LOG,
+    )

@@ -1,11 +1,14 @@
-"""The names of the pages of a wiki: stable, plain, and always inside its folder."""
+"""The paths of the pages within the folder of a wiki: stable, plain, and never outside of it."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass
 from hashlib import sha256
+
+from slowwave.store.records import Memory
+
+INDEX = "index.md"
 
 # Names that are valid on every file system, and in a link without escapes.
 _PLAIN = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
@@ -30,32 +33,22 @@ def stem_of(text: str) -> str:
     return f"{plain.strip('-')[:_MAX_LETTERS].strip('-')}-{digits}".lstrip("-")
 
 
-@dataclass(frozen=True)
-class PageName:
-    """The path of a page within the folder, in plain parts."""
-
-    parts: tuple[str, ...]
-
-    def link_to(self, target: PageName) -> str:
-        """Return the relative path from this page to another."""
-        folder = posixpath.join("", *self.parts[:-1]) or "."
-        return posixpath.relpath(posixpath.join(*target.parts), folder)
+def link_to(target: str, page: str) -> str:
+    """Return the relative path to a page from another page."""
+    return posixpath.relpath(target, posixpath.dirname(page) or ".")
 
 
-INDEX = PageName(("index.md",))
-
-
-def name_of_memory(memory_id: str, observed: bool) -> PageName:
+def name_of_memory(memory: Memory) -> str:
     """Return the page of a memory: in raw/ if it was observed, in wiki/ if it was derived."""
-    folder = ("raw",) if observed else ("wiki", "memories")
-    return PageName((*folder, f"{stem_of(memory_id)}.md"))
+    is_observed = memory.generation == 0 and memory.origin != "consolidation"
+    return f"{'raw' if is_observed else 'wiki/memories'}/{stem_of(memory.id)}.md"
 
 
-def name_of_tenant(tenant: str) -> PageName:
+def name_of_tenant(tenant: str) -> str:
     """Return the page of a tenant."""
-    return PageName(("wiki", "tenants", f"{stem_of(tenant)}.md"))
+    return f"wiki/tenants/{stem_of(tenant)}.md"
 
 
-def name_of_entity(tenant: str, name: str) -> PageName:
+def name_of_entity(tenant: str, name: str) -> str:
     """Return the page of an entity; another tenant may mean something else by its name."""
-    return PageName(("wiki", "entities", stem_of(tenant), f"{stem_of(name)}.md"))
+    return f"wiki/entities/{stem_of(tenant)}/{stem_of(name)}.md"

@@ -60,6 +60,14 @@ def test_a_time_can_precede_or_follow_a_speaker(spelled: str) -> None:
     assert times == ["2026-05-01T09:30:00+00:00"] * 4
 
 
+def test_a_line_of_json_in_a_text_is_a_part_of_its_message() -> None:
+    pasted = '{"role": "user", "content": "Hi.", "sessionId": "s", "type": "user"}'
+    text = f"User: I sent this:\n{pasted}\nAssistant: And then?\n"
+    (conversation,) = read_conversations(text.encode(), "chat.txt")
+    assert (conversation.format, len(conversation.messages)) == ("text", 2)
+    assert conversation.messages[0].text.endswith(pasted)
+
+
 @pytest.mark.parametrize(
     "value", [0, None, True, "", "soon", float("nan"), float("inf"), -1e30, "1970-01-01T00:00:00Z"]
 )

@@ -153,13 +153,14 @@ def test_a_question_has_instructions_similar_memories_and_both_speakers(
 def test_a_stored_memory_has_its_messages_kind_source_and_expiry(
     memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    server.responder = remembering(LYON, COFFEE)
+    broken = stated("The grinder was broken", "The grinder was broken", kind="context")
+    server.responder = remembering(LYON, COFFEE, broken | {"importance": 5})
     ended = ask(
         *(chat, "--source", "kitchen", "--tenant", "ines"),
         *("--ttl", "fact=none", "--ttl", "preference=10"),
     )
-    assert states(ended) == [("stored", LYON["content"]), ("stored", COFFEE["content"])]
-    first, second = rows(
+    assert [state for state, _ in states(ended)] == ["stored"] * 3
+    first, second, third = rows(
         memory_file,
         "SELECT *, julianday(expires_at) - julianday(created_at) AS days FROM memories "
         "ORDER BY importance",
@@ -167,6 +168,7 @@ def test_a_stored_memory_has_its_messages_kind_source_and_expiry(
     assert (first["tenant"], first["source"], first["session"]) == ("ines", "kitchen", "chat.txt")
     assert (first["days"], first["tags"], first["layer"]) == (None, '["a"]', "working")
     assert (second["kind"], second["importance"], second["days"]) == ("preference", 4, 10.0)
+    assert (third["kind"], third["days"]) == ("context", 30.0)
     lineage = ("show", "--lineage", memory_file, first["id"])
     (message,) = cli(*lineage, "--json").json["messages"]
     assert (message["message"], message["role"]) == (1, "user")
@@ -337,7 +339,6 @@ def test_a_correction_names_the_memory_it_corrects(
     [
         ("I prefer aisle seats with a neighbour.", "I prefer aisle seats without a neighbour."),
         ("Our crash reports are opt-out in Norway.", "Our crash reports are opt-in in Norway."),
-        ("My rack in Oslo is left-mounted.", "My rack in Oslo is right-mounted."),
     ],
 )
 def test_an_opposite_statement_is_not_a_duplicate(
@@ -355,19 +356,6 @@ def test_a_quote_can_be_a_short_word(tmp_path: Path, ask: Cli, server: ModelServ
     server.responder = remembering(stated("User wants rg used for every search.", "rg"))
     (memory,) = ask(talk(tmp_path, text)).json["memories"]
     assert (memory["state"], memory["messages"][0]["quotes"]) == ("stored", ["rg"])
-
-
-def test_context_expires_after_30_days(
-    memory_file: Path, tmp_path: Path, ask: Cli, server: ModelServer
-) -> None:
-    text = "The build box ran out of inodes last night, so CI was red."
-    server.responder = remembering(stated(text, text, kind="context"))
-    assert states(ask(talk(tmp_path, text))) == [("stored", text)]
-    days = "julianday(expires_at) - julianday(created_at) AS days"
-    assert rows(memory_file, f"SELECT kind, {days} FROM memories") == [
-        {"kind": "context", "days": 30.0}
-    ]
-    assert "a full disk" in str(server.asked[0].messages[0]["content"])
 
 
 def test_a_fact_in_two_conversations_is_stored_once(

@@ -206,7 +206,7 @@ def test_each_message_is_kept_once_and_in_order_however_it_is_passed(
     pieces: dict[int, list[str]] = {}
     for part in parts:
         for message in part.new:
-            pieces.setdefault(message.place, []).append(message.message.text)
+            pieces.setdefault(message.place, []).append(message.text)
     kept = [" ".join(texts) for texts in pieces.values()]
     assert kept == [text.strip() for text in texts]
     assert list(pieces) == list(range(1, len(texts) + 1))

@@ -311,18 +311,3 @@ def test_a_night_of_the_server_reads_queued_parts(
     model = asking(server)[:-1]
     shown, done = in_this_process(conversation, memory_file, "--allow-writes", *model)
     assert (shown["waiting"], shown["read"], done["waiting"], done["read"]) == (1, 0, 0, 1)
-
-
-def test_undo_since_a_reading_run_undoes_the_night_after_it(
-    memory_file: Path, queue: Queue, night: Cli, cli: Cli, server: ModelServer
-) -> None:
-    fill(memory_file, ["The wiki is backed up at night.", "The wiki is backed up at night"])
-    queue()
-    before = picture(memory_file, EVERY_TABLE)
-    server.responder = remembering(LYON)
-    ended = night()
-    (reading,) = ended.json["conversations"]["runs"]
-    logged = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
-    assert logged[-2:] == [reading, ended.json["run"]] == sorted(logged)[-2:]
-    assert cli("undo", memory_file, "--since", reading).code == 0
-    assert picture(memory_file, ["memories"]) == {"memories": before["memories"]}

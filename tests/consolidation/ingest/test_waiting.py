@@ -22,7 +22,7 @@ from conversations import (
     remembering,
 )
 from model_server import ModelServer, refuses
-from nights import picture, rows, unchanged
+from nights import picture, unchanged
 
 Queue = Callable[..., None]
 TWINS = ["The wiki is backed up at night.", "The wiki is backed up at night"]
@@ -198,16 +198,3 @@ def test_a_reading_run_that_found_nothing_can_be_undone(
     assert waiting(ingest) == []
     cli("undo", memory_file, run).ends(0).says("the reading of")
     assert picture(memory_file, EVERY_TABLE) == before
-
-
-def test_a_full_export_has_queued_parts_with_their_tries(
-    queue: Queue, ingest: Cli, night: Cli, cli: Cli, memory_file: Path, server: ModelServer
-) -> None:
-    queue()
-    server.responder = lambda asked: refuses(401)
-    night()
-    lines, copy = memory_file.with_name("all.jsonl"), memory_file.with_name("copy.db")
-    lines.write_text(cli("export", memory_file, "--all").out)
-    assert cli("import", copy, lines).code == 0
-    assert cli("ingest", copy, "--waiting", "--json").json["parts"] == waiting(ingest)
-    assert rows(copy, "SELECT count(*) AS n FROM waiting_messages") == [{"n": 1}]

@@ -11,14 +11,12 @@ from conversations import stated
 from nights import daily, fill
 
 from slowwave.consolidation.ingest.candidates import check_stated
-from slowwave.consolidation.ingest.options import ReadingOptions
 from slowwave.consolidation.ingest.parts import Part, PlacedMessage
 from slowwave.consolidation.model.answer_forms import StatedMemory
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.consolidation.writing.draft_check import find_text_faults
-from slowwave.store.conversations.messages import Message
 
 FLAG = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"
 HIDDEN = {
@@ -70,10 +68,8 @@ def test_plain_lines_flags_and_new_emoji_are_visible() -> None:
 @pytest.mark.parametrize("where", ["content", "subject", "tags"])
 def test_stated_memories_with_invisible_characters_are_rejected(where: str) -> None:
     said = "I keep the spare key under the blue pot."
-    message = Message("user", said, "2026-03-01T00:00:00+00:00")
-    part = Part(
-        "c1", "text", None, "default", (PlacedMessage(1, "hash", message),), ReadingOptions()
-    )
+    message = PlacedMessage("user", said, "2026-03-01T00:00:00+00:00", place=1, chain="hash")
+    part = Part(conversation="c1", tenant="default", messages=(message,))
     plain = stated("The user keeps the spare key under the blue pot.", said)
     odd = {
         "content": "The user keeps the spare\u3164 key.",

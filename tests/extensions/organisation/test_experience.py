@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli_calls import Cli
+from commands import configure
 from model_server import (
     Asked,
     ModelServer,
@@ -90,13 +91,13 @@ def test_a_secret_in_a_trace_is_reported(memory_file: Path, cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("line", "output"),
     [
-        ('{"output": "x"}', "prompt: Field required"),
+        ('{"output": "x"}', "'prompt' is missing"),
         ('{"prompt": " "}', "its prompt, its task or a step is blank"),
         ('{"prompt": "x", "outcome": "so so"}', "outcome"),
         ('{"prompt": "x", "colour": "red"}', "colour"),
         ('{"prompt": "x", "steps": "one"}', "steps"),
         ('{"prompt": "x", "observed_at": "yesterday"}', "observed_at"),
-        ("not json", "Invalid JSON"),
+        ("not json", "invalid JSON"),
     ],
 )
 def test_an_invalid_line_adds_nothing(memory_file: Path, cli: Cli, line: str, output: str) -> None:
@@ -326,6 +327,12 @@ def test_an_unreadable_answer_is_requested_again(deploys: Path, cli: Cli) -> Non
     assert found["model"]["calls"] == 3
 
 
+def test_the_setting_checker_chooses_who_checks_lessons(deploys: Path, cli: Cli) -> None:
+    configure(deploys, checker="none")
+    found, asked = learned(cli, deploys, answer(("Pods were replaced in turn.", "worked", ["t2"])))
+    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 1)
+
+
 def test_a_failed_model_is_retried_by_the_next_run(deploys: Path, cli: Cli) -> None:
     with unchanged(picture, deploys):
         found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
@@ -377,6 +384,7 @@ def test_a_failed_task_does_not_stop_the_rest(deploys: Path, cli: Cli) -> None:
     "arguments",
     [
         ["add"],
+        ["add", str(TRACES), "--dry-run"],
         ["compress", "x.jsonl"],
         ["compress", "--min-ratio", "0"],
         ["learn"],
@@ -387,11 +395,6 @@ def test_a_failed_task_does_not_stop_the_rest(deploys: Path, cli: Cli) -> None:
 )
 def test_wrong_usage_ends_with_2(memory_file: Path, cli: Cli, arguments: list[str]) -> None:
     assert cli("experience", memory_file, *arguments).code == 2
-
-
-def test_a_dry_run_of_add_is_refused(memory_file: Path, cli: Cli) -> None:
-    why = "--dry-run is only for compress"
-    cli("experience", memory_file, "add", TRACES, "--dry-run").ends(2, why)
     assert rows(memory_file, "SELECT id FROM memories") == []
 
 

@@ -16,6 +16,7 @@ from nights import daily, execute, fill, night, of_one_thing, picture, rows, unc
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.organisation.store.shared_facts import (
+    NotAllowed,
     WriteRequest,
     admit,
     dismiss,
@@ -24,7 +25,6 @@ from slowwave.extensions.organisation.store.shared_facts import (
     retract,
 )
 from slowwave.extensions.organisation.store.shared_log import read_log
-from slowwave.extensions.organisation.store.shared_rules import NotAllowed
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_writing
 

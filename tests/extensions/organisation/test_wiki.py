@@ -349,10 +349,8 @@ def is_current(path: Path, folder: Path) -> bool:
 
 
 def test_a_wiki_that_fails_keeps_the_run(smoke: Path, tmp_path: Path, cli: Cli) -> None:
-    (tmp_path / "file").write_text("")
     night = ("maintain", smoke, "--quiet", "--wiki")
-    for refused in (tmp_path / "file", tmp_path / "none" / "wiki"):
-        cli(*night, refused).ends(1, "Cannot write into")
+    cli(*night, tmp_path / "none" / "wiki").ends(1, "Cannot write into")
     assert rows(smoke, "SELECT outcome FROM runs") == []
     wiki = tmp_path / "wiki"
     obstacle = wiki / "wiki" / "tenants"
