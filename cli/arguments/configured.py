@@ -6,9 +6,9 @@ import inspect
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import partial, wraps
 from itertools import pairwise
 from pathlib import Path
@@ -17,20 +17,23 @@ from typing import Any, TypeVar, get_type_hints
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from slowwave.cli.terminal.exits import EXIT_CODES, reporting
+from slowwave.cli.terminal.exits import EXIT_CODES, run_reported
 from slowwave.cli.terminal.output import PLACE_OF, Output
 from slowwave.store.opening import is_database
-from slowwave.store.places import Address
+from slowwave.store.places import Address, Place
 from slowwave.store.validate import DATABASE_SUFFIXES, is_memory_file
 
 from .addresses import with_originals, without_secrets
 from .old_spellings import hints_of_options, old_commands, replacement_of
+from .place_options import PlaceOptions, PlacesOptions
 from .settings import CONTEXT_SETTINGS, hints_of_variables, is_limit, must_be_filled, place_named
 
 HELP_ALL = "--help-all"
 # What follows the help of a command.
 EPILOG = "--help-all shows every option, environment variable and exit code."
 Command = Callable[..., None]
+# What a command takes that has a parameter of these types.
+_PLACES: dict[Any, Any] = {Place: PlaceOptions, Sequence[Place]: PlacesOptions}
 _SHOWS_ALL, _HINTS = "slowwave.help_all", "slowwave.hints"
 _Command = TypeVar("_Command", TyperCommand, TyperGroup)
 
@@ -112,19 +115,21 @@ class ConfiguredCommand(TyperCommand):
         return parser
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command: hints about old spellings first, and errors with their place."""
+        """Run the command: hints first, and errors with their place in the config file."""
         output = Output(json=bool(ctx.params.get("json")), quiet=bool(ctx.params.get("quiet")))
         hints = *ctx.meta.pop(_HINTS, ()), *hints_of_options(ctx), *hints_of_variables(ctx)
         for hint in hints:
             output.note(hint)
-        token = PLACE_OF.set(partial(place_named, ctx))
+        token, file = PLACE_OF.set(partial(place_named, ctx)), ctx.params.get("file")
         try:
-            return super().invoke(ctx)
+            command = partial(super().invoke, ctx)
+            code = run_reported(command, file if isinstance(file, Path) else None, output)
         except typer.BadParameter as error:
             error.ctx = error.ctx or ctx
             raise
         finally:
             PLACE_OF.reset(token)
+        raise typer.Exit(code)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with --help-all everything."""
@@ -242,30 +247,37 @@ def add_command(
         epilog=epilog,
         context_settings=CONTEXT_SETTINGS,
         **shown,
-    )(reporting(_with_groups_expanded(command)))
+    )(_with_groups_expanded(command))
 
 
 def _with_groups_expanded(command: Command) -> Command:
-    """Return a command whose dataclass parameters are replaced by an option for each field."""
+    """Return a command that takes the options of its places and dataclasses one by one."""
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        name: parameter.annotation
-        for name, parameter in signature.parameters.items()
-        if is_dataclass(parameter.annotation)
-    }
+    groups: dict[str, Any] = {}
+    options: list[inspect.Parameter] = []
+    about_file: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        group = _PLACES.get(parameter.annotation, parameter.annotation)
+        if name == "output":
+            options += about_file
+        if not is_dataclass(group):
+            options.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        groups[name] = group
+        if parameter.annotation in _PLACES:
+            file, *about_file = _options(group)
+            options.append(file)
+        else:
+            options += _options(group)
 
     @wraps(command)
     def expanded(**values: Any) -> None:
         for name, group in groups.items():
-            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            chosen = group(**{field.name: values.pop(field.name) for field in fields(group)})
+            values[name] = chosen.resolve() if group in _PLACES.values() else chosen
         command(**values)
 
-    parameters = [
-        option
-        for parameter in signature.parameters.values()
-        for option in (_options(parameter.annotation) if parameter.name in groups else [parameter])
-    ]
-    expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]  # what inspect reads
+    expanded.__signature__ = signature.replace(parameters=options)  # type: ignore[attr-defined]  # what inspect reads
     return expanded
 
 
@@ -275,6 +287,6 @@ def _options(group: Any) -> Iterator[inspect.Parameter]:
         yield inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
             annotation=annotations[field.name],
         )

@@ -64,11 +64,11 @@ class FilterOptions:
                 f"--since {self.since} is after --until {self.until}: swap the two."
             )
         return Filter(
-            tuple(self.tenant or ()),
-            tuple(self.kind or ()),
-            tuple(self.layer or ()),
-            tuple(self.tag or ()),
-            tuple(self.sessions or ()),
-            earliest,
-            latest,
+            tenants=tuple(self.tenant or ()),
+            kinds=tuple(self.kind or ()),
+            layers=tuple(self.layer or ()),
+            tags=tuple(self.tag or ()),
+            sessions=tuple(self.sessions or ()),
+            since=earliest,
+            until=latest,
         )

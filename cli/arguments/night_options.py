@@ -17,11 +17,11 @@ from .durations import duration_of, retention_of
 from .monthly_budget import budget_of
 from .options import (
     ALL_OPERATIONS,
+    PROPOSALS_PANEL,
     EmbedderOption,
     EnabledOption,
     IncludeProtectedOption,
     OnlyOption,
-    ReconsiderOption,
     ReviewOption,
     TenantsOption,
     checked_by,
@@ -41,7 +41,14 @@ class AskedOptions:
     only: OnlyOption = ALL_OPERATIONS
     include_protected: IncludeProtectedOption = False
     review: ReviewOption = "never"
-    reconsider: ReconsiderOption = False
+    reconsider: Annotated[
+        bool,
+        typer.Option(
+            "--reconsider",
+            rich_help_panel=PROPOSALS_PANEL,
+            help="Propose again what was rejected, declined or undone.",
+        ),
+    ] = False
 
     def cycle_options(self, model: str | None, checker: str | None = None) -> CycleOptions:
         """Return the options of the night. Raises `typer.BadParameter`.

@@ -28,6 +28,7 @@ _OPTIONS = {
     "decay": "pass --phase decay",
     "purge": "pass --phase purge",
     "max_active": "pass --phase limit, with max_active in slowwave.toml",
+    "old_consolidate": "omit it, since it is the default",
     "report": "run 'slowwave log FILE --html PATH' (or --md) afterwards",
     "tree": "pass --lineage",
 }

@@ -122,9 +122,6 @@ RehearseOption = Annotated[
 MemoryArgument = Annotated[
     str, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
 ]
-LimitOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Maximum number of results; 0 for no limit.")
-]
 HtmlOption = Annotated[
     Path | None, per_call("--html", metavar="PATH", help="Write an HTML page. - for stdout.")
 ]
@@ -144,14 +141,6 @@ ReviewOption = Annotated[
         rich_help_panel=PROPOSALS_PANEL,
         help="What to queue for 'slowwave review'. always: all; risky: updates, rules, protected "
         "or loosely connected memories, a model's own words; never: none.",
-    ),
-]
-ReconsiderOption = Annotated[
-    bool,
-    typer.Option(
-        "--reconsider",
-        rich_help_panel=PROPOSALS_PANEL,
-        help="Propose again what was rejected, declined or undone.",
     ),
 ]
 OnlyOption = Annotated[

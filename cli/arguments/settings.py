@@ -165,11 +165,14 @@ def settings_of(context: typer.Context, command: str) -> Iterator[tuple[str, str
         name, variable = str(option.name), f"SLOWWAVE_{option.name}".upper()
         if name in own:
             continue
-        if os.environ.get(variable) and name not in DELETING:
-            yield name, variable
+        place, value = f"{name} in {path}", option.default
+        if name not in DELETING and (text := option.value_from_envvar(context)) is not None:
+            place, value = variable, option.process_value(context, text)
+        elif path is not None and name in values:
+            value = _to_default(values[name], option, path)
         # The default phase is None and means consolidate.
-        elif values.get(name, option.default) not in (option.default, "consolidate"):
-            yield name, f"{name} in {path}"
+        if value not in (option.default, "consolidate"):
+            yield name, place
 
 
 def _read(context: typer.Context, path: Path) -> None:

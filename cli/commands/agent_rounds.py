@@ -13,11 +13,9 @@ import typer
 from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.options import (
     EnabledOption,
-    FileArgument,
     OutputOptions,
     SkipInvalidOption,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.rounds import Round, Rounds, refuse_or_end
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, harmless_json, writing_to_stdout
@@ -34,9 +32,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.agent.rounds import OpenQuestions
 
 
-@on_place
 def questions(
-    file: FileArgument,
     place: Place,
     *,
     asked: AskedOptions,
@@ -48,18 +44,16 @@ def questions(
     format. A question with a 'note' checks an earlier answer: answer it in a fresh context.
     """
     open_questions = Rounds(place, asked, output).questions()
-    output.result("questions", file=str(file), **open_questions_as_json(open_questions))
+    output.result("questions", file=str(place.named), **open_questions_as_json(open_questions))
     if output.json:
         return
     for question in open_questions.questions:
         _print_line(open_question_as_json(question))
-    output.note(left_as_text(open_questions, place.named))
+    output.note(left_as_text(open_questions))
 
 
-@on_place
 def answer(
     context: typer.Context,
-    file: FileArgument,
     place: Place,
     answers: Annotated[
         Path | None,
@@ -96,15 +90,13 @@ def answer(
     for number, reason in invalid:
         output.note(f"Skipped line {number}: {reason}.")
     skipped = [{"line": number, "reason": reason} for number, reason in invalid]
-    output.result("answer", file=str(file), **ended.found, skipped=skipped)
+    output.result("answer", file=str(place.named), **ended.found, skipped=skipped)
     output.show(*ended.shown)
     raise typer.Exit(ended.code or (Code.PARTLY if invalid else Code.DONE))
 
 
-@on_place
 def dream(
     context: typer.Context,
-    file: FileArgument,
     place: Place,
     *,
     asked: AskedOptions,
@@ -130,14 +122,14 @@ def dream(
         if ended.given.outcome is not None:
             code = ended.code
             if output.json:
-                of_file = {"format": FORMAT, "command": "dream", "file": str(file)}
+                of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
                 _print_line(of_file | ended.found)
             output.show(*ended.shown)
         elif ended.given.read is not None:
-            for paragraph in queued_parts_as_text(ended.given.read, file):
+            for paragraph in queued_parts_as_text(ended.given.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
-        output.note(f"The input ended. {left_as_text(open_questions, place.named)}")
+        output.note(f"The input ended. {left_as_text(open_questions)}")
     raise typer.Exit(code)
 
 

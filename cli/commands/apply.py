@@ -11,14 +11,11 @@ import typer
 
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
     IncludeProtectedOption,
-    OutputOptions,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.views.review import report_decided
-from slowwave.cli.views.wiki import WikiOption, refuse_changes
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -27,9 +24,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
 
-@on_place
 def apply(
-    file: FileArgument,
     place: Place,
     plan: Annotated[
         Path,
@@ -43,9 +38,8 @@ def apply(
         bool, typer.Option("--reconsider", help="Also apply proposals that were declined since.")
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Apply the proposals that are left in a plan, each if it passes all checks again.
 
@@ -54,7 +48,7 @@ def apply(
     from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
-    refuse_changes(place, wiki)
+    output.refuse_changes(place)
     # Only the command line can permit this; a plan cannot.
     planned = read_plan(plan)
     wants_protected = any(entry.proposal.include_protected for entry in planned)
@@ -79,4 +73,4 @@ def apply(
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)
-    raise typer.Exit(report_decided("apply", place, decided, wiki, output))
+    raise typer.Exit(report_decided("apply", place, decided, output))

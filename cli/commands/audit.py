@@ -15,9 +15,8 @@ import typer
 
 from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.night_options import MaxActiveOption, RetainOption
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, checked_by
-from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.arguments.options import OutputOptions, TenantsOption, checked_by
+from slowwave.cli.terminal.output import clean, table_of, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, shortened_for_stdout, unlisted
 from slowwave.cli.views.memory import dated, ids_in, read_views
 from slowwave.store.places import Place
@@ -41,8 +40,14 @@ _TITLES: dict[FindingKind, str] = {
     "conflict": "Contradictions",
     "pending": "Pending proposals",
 }
-# The phases that clean up.
-_PHASES = {"expired": "expire", "expiring": "expire", "limit": "limit"}
+# What cleans up all findings of a kind.
+_CLEANING = {
+    "conflict": "conflicts FILE",
+    "pending": "review FILE",
+    "expired": "maintain FILE --phase expire",
+    "expiring": "maintain FILE --phase expire",
+    "limit": "maintain FILE --phase limit",
+}
 _NO_ACCESSES = (
     "Not recorded: which memories were recalled. Recall writes nothing, and no agent has updated "
     "access_count or accessed_at."
@@ -50,9 +55,7 @@ _NO_ACCESSES = (
 _NO_FEEDBACK = "Feedback is recorded only in the trust of a memory."
 
 
-@on_place
 def audit(
-    file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
     within: Annotated[
@@ -85,13 +88,13 @@ def audit(
     )
     with place.reading() as memory_file:
         report = audit_file(memory_file, options, datetime.now(UTC))
-        output.result("audit", file=str(file), **_as_json(report, file))
-        output.show(*_as_text(report, file, memory_file))
+        output.result("audit", file=str(place.named), **_as_json(report))
+        output.show(*_as_text(report, place.named, memory_file))
 
 
-def _as_json(report: Audit, file: Path) -> dict[str, Any]:
+def _as_json(report: Audit) -> dict[str, Any]:
     """Return the findings, each with its command, and what the file does not record."""
-    command = _commands(report, file)
+    command = _commands(report)
     return {
         "findings": [
             {
@@ -117,7 +120,7 @@ def _as_text(report: Audit, file: Path, path: Path) -> Iterator[RenderableType]:
     active = counted(sum(report.active.values()), "active memory", "active memories")
     findings = counted(len(report.findings), "finding")
     yield clean(f"{file}: {active}, {findings}.")
-    command = _commands(report, file)
+    command = _commands(report)
     for kind, group in groupby(report.findings, key=lambda finding: finding.kind):
         yield ""
         yield _section(kind, list(group), command, path)
@@ -151,27 +154,25 @@ def _section(
     return "\n".join([*lines, *unlisted(len(findings))])
 
 
-def _commands(report: Audit, file: Path) -> Callable[[Finding], str]:
+def _commands(report: Audit) -> Callable[[Finding], str]:
     """Return a function that gives the command to clean up after a finding."""
-    quoted_file = shlex.quote(str(file))
     faded = Counter(finding.tenant for finding in report.findings if finding.kind == "faded")
 
     def command(finding: Finding) -> str:
-        if finding.kind == "conflict":
-            return f"slowwave conflicts {quoted_file}"
-        if finding.kind == "pending":
-            return f"slowwave review {quoted_file}"
-        if finding.kind in _PHASES:
-            return f"slowwave maintain {quoted_file} --phase {_PHASES[finding.kind]}"
+        memory = "".join(map(shlex.quote, finding.memories[:1]))
+        variable = ""
         if finding.kind == "faded":
-            tenant = finding.tenant
-            unfaded = max(1, report.active[tenant] - faded[tenant])
-            limit = f"slowwave maintain {quoted_file} --phase limit --tenant {shlex.quote(tenant)}"
-            return f"SLOWWAVE_MAX_ACTIVE={unfaded} {limit}"
-        if finding.kind in ("orders", "distrusted"):
-            return f"slowwave correct {quoted_file} {shlex.quote(finding.memories[0])} --retract"
-        if finding.proposal is None:
-            return f"slowwave forget {quoted_file} {shlex.quote(finding.memories[0])}"
-        return f"slowwave undo {quoted_file} {finding.proposal[:8]}"
+            unfaded = max(1, report.active[finding.tenant] - faded[finding.tenant])
+            variable = f"SLOWWAVE_MAX_ACTIVE={unfaded} "
+            cleaning = f"maintain FILE --phase limit --tenant {shlex.quote(finding.tenant)}"
+        elif finding.kind in _CLEANING:
+            cleaning = _CLEANING[finding.kind]
+        elif finding.kind in ("orders", "distrusted"):
+            cleaning = f"correct FILE {memory} --retract"
+        elif finding.proposal is None:
+            cleaning = f"forget FILE {memory}"
+        else:
+            cleaning = f"undo FILE {finding.proposal[:8]}"
+        return with_file(f"{variable}slowwave {cleaning}")
 
     return command

@@ -6,8 +6,7 @@ from dataclasses import asdict
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
@@ -15,8 +14,7 @@ from slowwave.store.places import Place
 from slowwave.store.records import SAVE_HINT
 
 
-@on_place
-def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
+def check(place: Place, *, output: OutputOptions) -> None:
     """Check that the file is intact.
 
     Checks integrity, references, lineage, hashes and vectors.
@@ -26,7 +24,7 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         health = check_file(opened)
-    output.result("check", file=str(file), whole=not health.problems, **asdict(health))
+    output.result("check", file=str(place.named), whole=not health.problems, **asdict(health))
     if not health.problems:
         counts = ", ".join(
             (
@@ -35,10 +33,12 @@ def check(file: FileArgument, place: Place, *, output: OutputOptions) -> None:
                 counted(health.edges, "lineage edge"),
             )
         )
-        output.show(clean(f"{file} is intact: schema version {health.schema_version}, {counts}."))
+        output.show(
+            clean(f"{place.named} is intact: schema version {health.schema_version}, {counts}.")
+        )
         return
     for problem in health.problems:
         output.show(clean(f"{problem.name}: {problem.detail}"))
     problems = counted(len(health.problems), "problem")
-    output.error(f"{file} is not intact: {problems}.", SAVE_HINT, Code.UNUSABLE_FILE)
+    output.error(f"{place.named} is not intact: {problems}.", SAVE_HINT, Code.UNUSABLE_FILE)
     raise typer.Exit(Code.UNUSABLE_FILE)

@@ -9,17 +9,15 @@ import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
-    FileArgument,
     OutputOptions,
     RehearseOption,
     TenantsOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import WikiOption
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.reports.conflict_groups import group_conflicts
 from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
@@ -32,9 +30,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.corrections import Correction
 
 
-@on_place
 def list_conflicts(
-    file: FileArgument,
     place: Place,
     tenant: TenantsOption = None,
     *,
@@ -50,18 +46,16 @@ def list_conflicts(
         now = timestamp(datetime.now(UTC))
         with open_reading(memory_file) as opened:
             conflicts = current_conflicts(opened, tuple(tenant or ()), now)
-        output.result("conflicts", file=str(file), conflicts=conflicts_as_json(conflicts))
+        output.result("conflicts", file=str(place.named), conflicts=conflicts_as_json(conflicts))
         if not conflicts:
-            output.show(clean(f"{file}: no conflicts."))
+            output.show(clean(f"{place.named}: no conflicts."))
             return
         output.show(conflicts_as_text(conflicts, memory_file))
         settle = "slowwave conflicts resolve FILE ID --keep MEMORY, or --both if both are right"
         output.note(f"Settle one with: {settle}")
 
 
-@on_place
 def resolve(
-    file: FileArgument,
     place: Place,
     conflict: Annotated[
         str, typer.Argument(metavar="ID", help="The id of a conflict, or a unique prefix.")
@@ -76,9 +70,8 @@ def resolve(
         bool, per_call("--both", help="Both are right: keep both, and do not list them again.")
     ] = False,
     rehearse: RehearseOption = False,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Settle a conflict, so that it is not listed again; 'slowwave undo' undoes it."""
     if (keep is not None) == both:
@@ -104,7 +97,7 @@ def resolve(
             )
         return corrector.keep(kept_id, group.rivals_of(kept_id))
 
-    make_correction("conflicts", place, do, rehearse, wiki, output)
+    make_correction("conflicts", place, do, rehearse, output)
 
 
 app = group_of(

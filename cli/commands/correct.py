@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.options import (
-    FileArgument,
     MemoryArgument,
-    OutputOptions,
     RehearseOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.views.correction import make_correction
-from slowwave.cli.views.wiki import WikiOption
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import StoreError
 from slowwave.store.places import Place
 
@@ -25,9 +22,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
 
 
-@on_place
 def correct(
-    file: FileArgument,
     place: Place,
     memory: MemoryArgument,
     text: Annotated[
@@ -47,9 +42,8 @@ def correct(
     ] = None,
     retract: Annotated[bool, per_call("--retract", help="Archive it: it is wrong.")] = False,
     rehearse: RehearseOption = False,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Correct, pin, unpin or retract a memory; 'slowwave undo' undoes it.
 
@@ -71,4 +65,4 @@ def correct(
 
     if text is not None and (why := place.no_new_texts_reason()) is not None:
         raise StoreError(why, "Nothing was changed.")
-    make_correction("correct", place, do, rehearse, wiki, output)
+    make_correction("correct", place, do, rehearse, output)

@@ -13,14 +13,12 @@ from slowwave.cli.arguments.model_options import RecordableModelOptions
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
     EmbedderOption,
-    FileArgument,
     IncludeProtectedOption,
     OnlyOption,
     OutputOptions,
     TenantsOption,
     operations_of,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import table_of
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -38,9 +36,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials
 
 
-@on_place
 def eval_(
-    file: FileArgument,
     place: Place,
     questions: Annotated[
         Path,
@@ -87,7 +83,7 @@ def eval_(
         signals.close()
     gains = differences(trials.before.by_text, trial.after.by_text)
     fields = _as_json(trials, trial, gains)
-    output.result("eval", file=str(file), **fields)
+    output.result("eval", file=str(place.named), **fields)
     output.show(_summary(trials, trial), _table(trials, trial, gains), _FOOTNOTE)
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, per_call
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions, per_call
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, harmless_json, writing_to_stdout
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-@on_place
 def export(
     context: typer.Context,
-    file: FileArgument,
     place: Place,
     all: Annotated[
         bool,
@@ -75,7 +72,7 @@ def export(
             )
             corrupt = count_corrupt(opened)
     except UnusableFile as error:
-        _salvage(file, all, output, error)
+        _salvage(place.named, all, output, error)
         raise typer.Exit(Code.UNUSABLE_FILE) from None
     if corrupt:
         output.error(

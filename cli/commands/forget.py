@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, TenantsOption, per_call
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, sees_questions
 from slowwave.cli.terminal.wording import counted, shortened_for_stdout
@@ -27,9 +26,7 @@ if TYPE_CHECKING:
 _IRREVERSIBLE = "This cannot be undone."
 
 
-@on_place
 def forget_(
-    file: FileArgument,
     place: Place,
     memory: Annotated[
         str | None, typer.Argument(metavar="MEMORY", help="The id of a memory, or a unique prefix.")
@@ -71,6 +68,7 @@ def forget_(
     from slowwave.store.forgettable import find_forgettable, refuse_derived
     from slowwave.store.forgetting import find_rewritten, forget
 
+    file = place.named
     _refuse_unclear(memory, matching)
     if not rehearse:
         place.refuse_changes()

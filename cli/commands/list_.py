@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import FileArgument, OutputOptions
-from slowwave.cli.arguments.place_options import on_place
+from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout
 from slowwave.cli.views.memory import memory_as_json, view_memories
@@ -20,9 +19,7 @@ from slowwave.store.places import Place
 _Status = Literal["active", "superseded", "archived", "expired", "any"]
 
 
-@on_place
 def list_(
-    file: FileArgument,
     place: Place,
     status: Annotated[_Status, typer.Option(help="Only in this state.")] = "active",
     *,
@@ -45,7 +42,9 @@ def list_(
         count, memories = list_memories(
             opened, filters, state, contains, min(limit or NO_LIMIT, NO_LIMIT)
         )
-    output.result("list", file=str(file), count=count, memories=list(map(memory_as_json, memories)))
+    output.result(
+        "list", file=str(place.named), count=count, memories=list(map(memory_as_json, memories))
+    )
     lines = [
         f"{clean(memory.id)}  {day_of(memory.observed_at):<10}  "
         f"{memory.layer if memory.status == 'active' else memory.status:<10}  "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,13 +13,11 @@ import typer
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
 from slowwave.cli.arguments.options import (
-    FileArgument,
     HtmlOption,
     OutputOptions,
     TenantsOption,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, table_of
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
 from slowwave.cli.views.asked import backlog_age
@@ -48,47 +46,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """Where a run is reported to."""
-
-    html: HtmlOption = None
-    md: Annotated[
-        Path | None, per_call("--md", metavar="PATH", help="Write Markdown. - for stdout.")
-    ] = None
-
-    @property
-    def paths(self) -> list[Path]:
-        """The paths that were named."""
-        return [path for path in (self.html, self.md) if path is not None]
-
-
-@dataclass(frozen=True)
-class StatsOptions:
-    """Whether the file is counted, and of which tenants."""
-
-    stats: Annotated[
-        bool,
-        per_call(
-            "--stats",
-            help="Count memories and tokens by status and layer, and how each run changed them.",
-        ),
-    ] = False
-    tenant: TenantsOption = None
-    prometheus: Annotated[
-        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
-    ] = False
-
-    @property
-    def wanted(self) -> bool:
-        """Whether the file is counted, in any form."""
-        return self.stats or self.prometheus
-
-
-@on_place
 def log(
     context: typer.Context,
-    file: FileArgument,
     place: Place,
     run: Annotated[
         str | None, typer.Argument(metavar="RUN", help="The id of a run, or a unique prefix.")
@@ -97,8 +56,21 @@ def log(
     diff: Annotated[
         bool, per_call("--diff", help="Show what a run removed (-), kept (*) and wrote (=).")
     ] = False,
-    report: ReportOptions,
-    stats: StatsOptions,
+    html: HtmlOption = None,
+    md: Annotated[
+        Path | None, per_call("--md", metavar="PATH", help="Write Markdown. - for stdout.")
+    ] = None,
+    stats: Annotated[
+        bool,
+        per_call(
+            "--stats",
+            help="Count memories and tokens by status and layer, and how each run changed them.",
+        ),
+    ] = False,
+    tenant: TenantsOption = None,
+    prometheus: Annotated[
+        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
+    ] = False,
     output: OutputOptions,
 ) -> None:
     """List the runs, or show one run with its proposals.
@@ -106,15 +78,18 @@ def log(
     --diff, --html and --md show the last run unless you specify one.
     """
     refuse_missing(context, (("tenant", ("stats", "prometheus")),))
-    forms = {"--diff": diff, "--html or --md": bool(report.paths), "--stats": stats.wanted}
+    is_counted, is_report = stats or prometheus, html is not None or md is not None
+    forms = {"--diff": diff, "--html or --md": is_report, "--stats": is_counted}
     if len(chosen_forms := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(chosen_forms)}.")
-    if stats.wanted:
+    if is_counted:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
-        _show_stats(place, stats, output)
-    elif report.paths:
-        _write_reports(place, run, report, output)
+        if prometheus and output.json:
+            raise typer.BadParameter("Pass only one of --prometheus and --json.")
+        _show_stats(place, tenant or (), prometheus, output)
+    elif is_report:
+        _write_reports(place, run, html, md, output)
     elif run is None and not diff:
         _list_runs(place, output)
     else:
@@ -161,30 +136,32 @@ def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> N
     output.show("\n".join(lines))
 
 
-def _write_reports(place: Place, prefix: str | None, to: ReportOptions, output: Output) -> None:
+def _write_reports(
+    place: Place, prefix: str | None, html: Path | None, md: Path | None, output: Output
+) -> None:
     """Write what a run did as HTML, as Markdown, or as both. Raises `StoreError`."""
-    if to.paths.count(STDOUT) > 1 or (output.json and STDOUT in to.paths):
+    paths = [path for path in (html, md) if path is not None]
+    if paths.count(STDOUT) > 1 or (output.json and STDOUT in paths):
         raise typer.BadParameter("Only one of --html, --md and --json can write to stdout.")
-    for path in to.paths:
+    for path in paths:
         refuse_unwritable(path)
     from slowwave.cli.views.night import read_night
     from slowwave.cli.views.report import as_markdown, as_page
 
     with place.reading() as memory_file:
         night = read_night(memory_file, place.named, prefix)
-    for form, write in ((to.html, as_page), (to.md, as_markdown)):
-        if form is not None:
-            write_report(form, write(night), place.named)
-    written = [str(path) for path in to.paths if path != STDOUT]
+    for target, write in ((html, as_page), (md, as_markdown)):
+        if target is not None:
+            write_report(target, write(night), place.named)
+    written = [str(path) for path in paths if path != STDOUT]
     run_id = None if night.run is None else night.run.id
     output.result("report", file=str(place.named), run=run_id, written=written)
-    if STDOUT not in to.paths:
+    if STDOUT not in paths:
         output.show(clean(f"Written: {', '.join(written)}"))
 
 
-def _show_stats(place: Place, options: StatsOptions, output: Output) -> None:
+def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
-    tenant = options.tenant or ()
     from slowwave.consolidation.text.token_count import count_tokens
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
@@ -201,9 +178,7 @@ def _show_stats(place: Place, options: StatsOptions, output: Output) -> None:
             # A run counts its own tenants: only runs of the same tenants can be compared.
             if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
         ]
-    if options.prometheus:
-        if output.json:
-            raise typer.BadParameter("Pass only one of --prometheus and --json.")
+    if prometheus:
         output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
         return
     ingests = IngestTotals.of(runs)

@@ -17,11 +17,9 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     OUTPUT_PANEL,
     PROPOSALS_PANEL,
-    FilesArgument,
     OutputOptions,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.maintain_files import Night
@@ -44,12 +42,10 @@ _NO_EFFECT_WITHOUT = {
 }
 
 
-@on_place
 def maintain(
     context: typer.Context,
-    files: FilesArgument = None,
+    places: Sequence[Place],
     *,
-    places: Sequence[Place] = (),
     phase: PhaseOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan, and change nothing.")
@@ -100,13 +96,11 @@ def maintain(
     Every file has its own budget; the worst exit code is returned. The slowwave.toml next to the
     first file applies to all files.
     """
-    if not files:
-        raise typer.BadParameter("Specify the memory file, or set SLOWWAVE_FILE.")
     phases = old_phases.phases(context, phase)
     given_options = given_in(context) | phases
     # A config file for dry runs may set options that need one together with --no-dry-run.
     refuse_missing(context, _NEEDS)
-    _refuse_unwritable(settings, plan_out, files, dry_run)
+    _refuse_unwritable(settings, plan_out, places, dry_run)
     for note in without_effect(context, given_options, _NO_EFFECT_WITHOUT):
         output.note(note)
 
@@ -140,28 +134,28 @@ def maintain(
             "--backup works only with slowwave's own files; undo restores other files."
         )
     night = Night(
-        options,
-        settings,
-        model,
-        asking,
-        recordings,
-        gates,
-        watch,
-        output,
-        dry_run,
-        exit_code,
-        verbose,
-        plan_out,
+        options=options,
+        settings=settings,
+        embedder=model,
+        models=asking,
+        recordings=recordings,
+        gates=gates,
+        watch=watch,
+        output=output,
+        dry_run=dry_run,
+        exit_code=exit_code,
+        verbose=verbose,
+        plan_out=plan_out,
     )
     raise typer.Exit(night.maintain(places))
 
 
 def _refuse_unwritable(
-    settings: NightSettings, plan_out: Path | None, files: Sequence[Path], dry_run: bool
+    settings: NightSettings, plan_out: Path | None, places: Sequence[Place], dry_run: bool
 ) -> None:
     paths = {"--report": settings.report, "--wiki": settings.wiki, "--plan-out": plan_out}
     for option, path in paths.items():
-        if path is not None and len(files) > 1:
+        if path is not None and len(places) > 1:
             raise typer.BadParameter(
                 f"{option} works with one file only: run each file separately."
             )
@@ -173,6 +167,6 @@ def _refuse_unwritable(
         if os.path.lexists(plan_out):
             raise typer.BadParameter(f"{plan_out} already exists.")
     if not dry_run:
-        refuse_unwritable_wiki(settings.wiki, files[0])
+        refuse_unwritable_wiki(settings.wiki, places[0].named)
         if settings.metrics_file is not None:
             refuse_unwritable_metrics(settings.metrics_file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,12 +14,9 @@ from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
-    LimitOption,
     OutputOptions,
     per_call,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
@@ -31,22 +28,18 @@ from slowwave.store.places import Place
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.recall.block import ContextBlock
-    from slowwave.consolidation.recall.index import RecallIndex
     from slowwave.consolidation.recall.search import Hit
 
 _BlockFormat = Literal["text", "json", "messages"]
 
 
-@on_place
 def recall(
-    file: FileArgument,
     place: Place,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question, or words.")],
-    limit: LimitOption = 10,
+    limit: Annotated[
+        int, typer.Option(metavar="N", min=0, help="Maximum number of results; 0 for no limit.")
+    ] = 10,
     *,
     only: FilterOptions,
     shared: Annotated[
@@ -110,6 +103,11 @@ def recall(
     A match in a superseded text finds the memory that replaced it. Writes nothing.
     """
     from slowwave.consolidation.recall.block import BlockOptions, compose_block
+    from slowwave.consolidation.recall.index import (
+        RecallIndex,
+        read_archived_of,
+        read_recallable_of,
+    )
     from slowwave.consolidation.recall.search import SearchQuery, search
 
     if not query.strip():
@@ -123,15 +121,21 @@ def recall(
         query, limit or NO_LIMIT, of_any_tenant, moment, recency, diverse, min_relevance
     )
     model = SentenceEmbedder(embedder)
+    # The real status of archived memories, by id.
+    status: dict[str, str] = {}
     with place.reading() as path, shown_progress(output.quiet) as progress:
-        index, status = _indexed(path, filters.tenants, model, progress, shared, archived)
+        if archived:
+            recallable, status = read_archived_of(path, filters.tenants, model.name)
+        else:
+            recallable = read_recallable_of(path, filters.tenants, model.name, shared)
+        index = RecallIndex(recallable, model, progress, words_suffice=True)
         if block:
             composed = compose_block(index, search_query, block_options, now)
         else:
             hits = search(index, search_query, now)
     if index.words_only is not None:
         output.note(f"Only words were searched, since embedding failed. {index.words_only}")
-    head = {"file": str(file), "query": query, "words_only": index.words_only}
+    head = {"file": str(place.named), "query": query, "words_only": index.words_only}
     if block:
         output.result("recall", **head, block=_block_as_json(composed))
         _show_block(composed, block_format, output)
@@ -143,30 +147,7 @@ def recall(
         output.result("recall", **head, hits=list(map(_hit_as_json, hits)))
     lines = [line for rank, hit in enumerate(hits, 1) for line in _lines(rank, hit, status)]
     scope = " in the archive" if archived else ""
-    output.show("\n".join(lines) or clean(f"{file}: nothing was found{scope}."))
-
-
-def _indexed(
-    path: Path,
-    tenants: Sequence[str],
-    model: SentenceEmbedder,
-    progress: Progress,
-    shared: bool,
-    archived: bool,
-) -> tuple[RecallIndex, dict[str, str]]:
-    """Index the memories of tenants; return the real status of archived ones by id."""
-    from slowwave.consolidation.recall.index import (
-        RecallIndex,
-        read_archived_of,
-        read_recallable_of,
-    )
-
-    status: dict[str, str] = {}
-    if archived:
-        recallable, status = read_archived_of(path, tenants, model.name)
-    else:
-        recallable = read_recallable_of(path, tenants, model.name, shared)
-    return RecallIndex(recallable, model, progress, words_suffice=True), status
+    output.show("\n".join(lines) or clean(f"{place.named}: nothing was found{scope}."))
 
 
 def _worth(text: str) -> tuple[str, float]:

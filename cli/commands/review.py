@@ -17,12 +17,10 @@ import typer
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
     EmbedderOption,
-    FileArgument,
     OutputOptions,
     per_call,
     worker_of,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
@@ -37,7 +35,7 @@ from slowwave.cli.views.review import (
     pending_details,
     report_decided,
 )
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.cli.views.wiki import ChangeOutput, write_after_change
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
@@ -50,39 +48,39 @@ from .apply import apply
 if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
 
-WhichArgument = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
-]
-
 
 @dataclass(frozen=True)
 class Chosen:
     """Which proposals a sub-command refers to."""
 
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PROPOSAL", help="Ids of proposals, or unique prefixes."),
+    ] = None
     operation: Annotated[Operation | None, per_call(help="Only proposals of this operation.")] = (
         None
     )
     everything: Annotated[bool, per_call("--all", help="Select all pending proposals.")] = False
 
-    def among(self, which: Sequence[str] | None, needed: bool) -> Choice:
-        """Return the choice. Raises `typer.BadParameter` if one is needed and none was made."""
-        if needed and not (which or self.operation or self.everything):
+    def choice(self) -> Choice:
+        """Return the choice; by default, all. Raises wrong usage."""
+        if self.everything and self.ids:
+            raise typer.BadParameter("Pass only one of ids and --all.")
+        return Choice(tuple(self.ids or ()), self.operation)
+
+    def explicit_choice(self) -> Choice:
+        """Return the choice. Raises wrong usage if none was made."""
+        if not (self.ids or self.operation or self.everything):
             raise typer.BadParameter(
                 "Specify proposals by their ids, or pass --operation or --all."
             )
-        if self.everything and which:
-            raise typer.BadParameter("Pass only one of ids and --all.")
-        return Choice(tuple(which or ()), self.operation)
+        return self.choice()
 
 
-@on_place
 def list_pending(
-    file: FileArgument,
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     tui: Annotated[
         bool,
         per_call(
@@ -91,89 +89,73 @@ def list_pending(
         ),
     ] = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """List the pending proposals. Same as 'slowwave review FILE'."""
-    choice = chosen.among(which, needed=False)
+    choice = chosen.choice()
     if not tui:
         _show(place, choice, "list", output)
         return
     if output.json or output.quiet:
         raise typer.BadParameter("--tui cannot be combined with --json or --quiet.")
-    refuse_changes(place, wiki)
+    output.refuse_changes(place)
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    raise typer.Exit(write_after_change(wiki, place).report(output, Code.DONE))
+    raise typer.Exit(write_after_change(output.wiki, place).report(output, Code.DONE))
 
 
-@on_place
 def show(
-    file: FileArgument,
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     output: OutputOptions,
 ) -> None:
     """Show proposals with their sources and checks."""
-    _show(place, chosen.among(which, needed=False), "show", output)
+    _show(place, chosen.choice(), "show", output)
 
 
-@on_place
 def approve(
-    file: FileArgument,
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
-    choice = chosen.among(which, needed=True)
-    refuse_changes(place, wiki)
-    raise typer.Exit(_apply_chosen(place, choice, None, embedder, wiki, output))
+    choice = chosen.explicit_choice()
+    output.refuse_changes(place)
+    raise typer.Exit(_apply_chosen(place, choice, None, embedder, output))
 
 
-@on_place
 def decline(
-    file: FileArgument,
     place: Place,
-    which: WhichArgument = None,
-    *,
     chosen: Chosen,
+    *,
     reason: Annotated[
         str | None, per_call(metavar="TEXT", help="The reason, which 'slowwave log' shows.")
     ] = None,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Decline proposals: no later run proposes them again."""
-    choice = chosen.among(which, needed=True)
-    refuse_changes(place, wiki)
+    choice = chosen.explicit_choice()
+    output.refuse_changes(place)
     declined = decline_chosen(place, choice, reason)
-    pages = write_after_change(wiki, place)
-    output.result(
+    code = output.report_change(
         "review",
-        file=str(place.named),
+        place,
+        f"Declined {counted(len(declined), 'proposal')}.",
         action="decline",
         run=None,
         proposals=list(map(pending_as_json, declined)),
-        **pages.as_json(),
     )
-    output.show(f"Declined {counted(len(declined), 'proposal')}.")
     they = "It" if len(declined) == 1 else "They"
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
     )
-    raise typer.Exit(pages.report(output, Code.DONE))
+    raise typer.Exit(code)
 
 
-@on_place
 def edit(
-    file: FileArgument,
     place: Place,
     which: Annotated[
         str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, or a unique prefix.")
@@ -183,17 +165,16 @@ def edit(
         per_call(metavar="TEXT", help="The new text. Without it, opens $EDITOR at a terminal."),
     ] = None,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
     choice = Choice((which,))
-    refuse_changes(place, wiki)
+    output.refuse_changes(place)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED
     try:
-        code = _apply_chosen(place, choice, words, embedder, wiki, output)
+        code = _apply_chosen(place, choice, words, embedder, output)
     finally:
         if text is None and code != Code.DONE:
             output.note("The text from the editor:", *words.splitlines())
@@ -251,13 +232,12 @@ def _apply_chosen(
     choice: Choice,
     words: str | None,
     embedder: str,
-    wiki: Path | None,
-    output: Output,
+    output: ChangeOutput,
 ) -> int:
     with shown_progress(output.quiet) as progress:
         decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
     action = "approve" if words is None else "edit"
-    return report_decided("review", place, decided, wiki, output, action=action)
+    return report_decided("review", place, decided, output, action=action)
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json as jsonlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from slowwave.cli.arguments.options import (
-    FileArgument,
     HtmlOption,
     MemoryArgument,
     OutputOptions,
     per_call,
     setting,
 )
-from slowwave.cli.arguments.place_options import on_place
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.wording import shortened_for_stdout
 from slowwave.cli.views.ingest import message_as_json, message_as_text
@@ -51,46 +49,32 @@ _MAX_TEXT = 20_000
 _MAX_LINE = 400
 
 
-@dataclass(frozen=True)
-class LineageOptions:
-    """Whether lineage is shown, and in which form."""
-
-    lineage: Annotated[
-        bool, per_call("--lineage", help="Show its ancestors and descendants, to any depth.")
-    ] = False
-    html: HtmlOption = None
-    tree: Annotated[
-        bool, setting("--tree", allow_from_autoenv=False, help="Same as --lineage.")
-    ] = False
-
-    @property
-    def wanted(self) -> bool:
-        """Whether lineage is shown in any form."""
-        return self.lineage or self.tree or self.html is not None
-
-
-@on_place
 def show(
-    file: FileArgument,
     place: Place,
     memory: MemoryArgument,
     *,
-    lineage: LineageOptions,
+    lineage: Annotated[
+        bool, per_call("--lineage", help="Show its ancestors and descendants, to any depth.")
+    ] = False,
+    html: HtmlOption = None,
+    tree: Annotated[
+        bool, setting("--tree", allow_from_autoenv=False, help="Same as --lineage.")
+    ] = False,
     output: OutputOptions,
 ) -> None:
     """Show one memory with all its fields, or its lineage."""
-    if lineage.wanted:
-        if lineage.html is not None:
-            if output.json:
-                raise typer.BadParameter("Pass only one of --html and --json.")
-            refuse_unwritable(lineage.html)
-        _show_lineage(place, memory, lineage, output)
+    if html is not None:
+        if output.json:
+            raise typer.BadParameter("Pass only one of --html and --json.")
+        refuse_unwritable(html)
+    if lineage or tree or html is not None:
+        _show_lineage(place, memory, html, output)
         return
     from slowwave.store.entities import read_memory_entities
     from slowwave.store.vectors import read_memory_vectors
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        record = _read(opened, memory, file)
+        record = _read(opened, memory)
         names = [name for name, _ in read_memory_entities(opened, record.id)]
         vectors = [model for model, _, _ in read_memory_vectors(opened, record.id)]
         derivations = read_derivations(opened, record.id)
@@ -99,11 +83,11 @@ def show(
         "vectors": vectors,
         "derivations": list(map(asdict, derivations)),
     }
-    output.result("show", file=str(file), memory=fields)
+    output.result("show", file=str(place.named), memory=fields)
     output.show("\n".join([clean(record.id), clean(record.content), "", *_lines(fields)]))
 
 
-def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
+def _read(opened: MemoryFile, prefix: str) -> Memory:
     """Return a memory. Raises `NotFound`, which reports how it was removed, and `Ambiguous`."""
     from slowwave.store.purge import find_removed
 
@@ -119,7 +103,7 @@ def _read(opened: MemoryFile, prefix: str, named: Path) -> Memory:
             "Nothing of it is preserved."
             if removed.is_forgotten
             else "Its text is preserved in the lineage: "
-            f"slowwave show {shlex.quote(str(named))} {shlex.quote(removed.id)} --lineage",
+            f"slowwave show FILE {shlex.quote(removed.id)} --lineage",
         ) from None
 
 
@@ -141,17 +125,17 @@ def _value_text(value: object) -> str:
     return jsonlib.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
 
 
-def _show_lineage(place: Place, memory: str, options: LineageOptions, output: Output) -> None:
+def _show_lineage(place: Place, memory: str, html: Path | None, output: Output) -> None:
     """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         trace = read_trace(opened, memory)
         ancestors = (source.id for steps in trace.sources.steps.values() for source in steps)
         ids = list(dict.fromkeys([trace.memory.id, *ancestors]))
         messages = read_messages_of(opened, ids)
-    if options.html is not None:
-        write_report(options.html, as_lineage_page(str(place.named), trace), place.named)
-        if options.html != STDOUT:
-            output.show(clean(f"Written: {options.html}"))
+    if html is not None:
+        write_report(html, as_lineage_page(str(place.named), trace), place.named)
+        if html != STDOUT:
+            output.show(clean(f"Written: {html}"))
     elif output.json:
         said_in = [
             {"memory": memory_id} | message_as_json(message)

@@ -10,13 +10,11 @@ from typing import Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import FileArgument, OutputOptions, RehearseOption, per_call
-from slowwave.cli.arguments.place_options import on_place
-from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean, sees_questions
+from slowwave.cli.arguments.options import RehearseOption, per_call
+from slowwave.cli.terminal.output import clean, sees_questions
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.run import describe_forgotten
-from slowwave.cli.views.wiki import WikiOption, refuse_changes, write_after_change
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.ageing import restore_memory
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
 from slowwave.store.file import MemoryFile, open_reading
@@ -47,9 +45,7 @@ class _Undone:
     stale: list[str]
 
 
-@on_place
 def undo(
-    file: FileArgument,
     place: Place,
     which: Annotated[
         str | None,
@@ -75,9 +71,8 @@ def undo(
     ] = None,
     rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-    wiki: WikiOption = None,
     *,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Undo a run or a proposal, or make an inactive memory active again.
 
@@ -87,11 +82,8 @@ def undo(
     """
     if sum((which is not None, since_run is not None, last)) > 1:
         raise typer.BadParameter("Pass only one of an id, --last and --since.")
-    if rehearse:
-        wiki = None
-    else:
-        refuse_changes(place, wiki)
-
+    if not rehearse:
+        output.refuse_changes(place)
     confirmed: Undoable | None = None
     if not (rehearse or yes) and sees_questions(output):
         # Before the lock is taken: a question may stay open for long. Memories need no question.
@@ -110,18 +102,21 @@ def undo(
 
     def do(opened: MemoryFile) -> _Undone | Memory:
         if confirmed is not None and _choose(opened, which, since_run) != confirmed:
-            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
+            raise StoreError(
+                f"{place.named} has changed since.", "Nothing was changed. Run it again."
+            )
         return _undo(opened, which, since_run)
 
     undone = place.rehearse(do) if rehearse else place.change(do)
-    pages = write_after_change(wiki, place)
     if isinstance(undone, Memory):
-        _show_restored(undone, place, rehearse, output)
-        raise typer.Exit(pages.report(output, Code.DONE))
+        raise typer.Exit(_report_restored(undone, place, rehearse, output))
     chosen = undone.chosen
-    output.result(
+    verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
+    code = output.report_change(
         "undo",
-        file=str(file),
+        place,
+        clean(f"{verdict} {_named(chosen)}."),
+        is_rehearsed=rehearse,
         dry_run=rehearse,
         run=chosen.run_id,
         runs=[run.id for run in chosen.runs],
@@ -129,16 +124,15 @@ def undo(
         waiting=undone.waiting,
         stale=undone.stale,
         forgotten_at=chosen.forgotten_at,
-        **pages.as_json(),
     )
     if rehearse:
-        output.show(clean(f"Dry run: nothing prevents undoing {_named(chosen)}."))
         return
-    output.show(clean(f"Undid {_named(chosen)}."))
-    notes = [f"A link in {file} is broken now: {name}" for name in place.dead_links() - dead_links]
+    notes = [
+        f"A link in {place.named} is broken now: {name}" for name in place.dead_links() - dead_links
+    ]
     for note in (*sorted(notes), *_next_steps(undone)):
         output.note(note)
-    raise typer.Exit(pages.report(output, Code.DONE))
+    raise typer.Exit(code)
 
 
 def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
@@ -167,11 +161,11 @@ def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone |
     return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
-def _show_restored(memory: Memory, place: Place, rehearse: bool, output: Output) -> None:
-    rehearsed = {"dry_run": True} if rehearse else {}
-    output.result("restore", file=str(place.named), id=memory.id, **rehearsed)
-    would = "Dry run: would make active again" if rehearse else "Active again"
-    output.show(clean(f"{would}: {memory.id} {memory.content}"))
+def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> int:
+    fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
+    verdict = "Dry run: would make active again" if rehearse else "Active again"
+    text = clean(f"{verdict}: {memory.id} {memory.content}")
+    return output.report_change("restore", place, text, rehearse, **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:

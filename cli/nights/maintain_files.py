@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of, report_after
 from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -20,6 +20,7 @@ from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
 from slowwave.cli.views.report_file import report_of, write_report
 from slowwave.cli.views.wiki import write_after_run
+from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_any_version, open_reading
@@ -115,11 +116,13 @@ class Night:
                 result["gate"] = closed.as_json()
         except BaseException as error:
             self.watch.failed(place.named, error)
+            if self.dry_run and isinstance(error, InterruptedEarly):
+                error.hint = "Nothing was changed."
             raise
         try:
             self.watch.end(place.named, code, None if closed is None else closed.name)
         except StoreError as error:
-            code = self._partly(error, code)
+            code = report_after(self.output, error.message, error.hint, code)
         return code, result
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
@@ -158,18 +161,11 @@ class Night:
             about = place.named, outcome, writer, self.recordings, failure
             code = report_night_problems(self.output, code, *about)
         if unreported is not None:
-            code = self._partly(unreported, code)
+            code = report_after(self.output, unreported.message, unreported.hint, code)
         code = pages.report(self.output, code)
         if unwritten is not None:
-            code = code or Code.PARTLY
-            self.output.error(unwritten.message, "The next run writes it.", code)
+            code = report_after(self.output, unwritten.message, "The next run writes it.", code)
         return code, result
-
-    def _partly(self, error: StoreError, code: int) -> int:
-        """Report an error after the run itself, and return the exit code."""
-        code = Code.PARTLY if code in (Code.DONE, Code.WORK_TO_DO) else code
-        self.output.error(error.message, error.hint, code)
-        return code
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle

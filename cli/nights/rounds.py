@@ -113,7 +113,7 @@ class Rounds:
 
         named, outcome, writer = self._place.named, given.outcome, AgentWriter()
         result = {**given_as_json(given), "night": None}
-        shown: list[RenderableType] = [*given_as_text(given, named)]
+        shown: list[RenderableType] = [*given_as_text(given)]
         code: int = Code.DONE
         if outcome is not None:
             report = NightReport(outcome, self._place, False, writer, memory_file, budgets)

@@ -14,7 +14,7 @@ from slowwave.cli.terminal.log_lines import Level, log_line
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.report_file import write_textfile
-from slowwave.store.errors import SlowwaveError, StoreError
+from slowwave.store.errors import StoreError
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -80,11 +80,5 @@ class Watch:
 
     def failed(self, file: Path, error: BaseException) -> None:
         """Report that a run ended with an error; the caller reports the error itself."""
-        if isinstance(error, SlowwaveError):
-            code: int = code_of(error)
-        elif isinstance(error, Exception):
-            code = Code.DEFECT
-        else:
-            code = signals_of_this_command().code or Code.INTERRUPTED
         with suppress(StoreError):  # one error is enough
-            self.end(file, code)
+            self.end(file, signals_of_this_command().code or code_of(error))

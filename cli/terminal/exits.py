@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import traceback
 from collections.abc import Callable
 from contextvars import ContextVar
 from enum import IntEnum
 from pathlib import Path
-from typing import ParamSpec
 
 import typer
 
@@ -20,8 +18,6 @@ from slowwave.store.errors import ChangedSince, FileHeld, SlowwaveError, Unusabl
 
 from .output import LOST_STDOUT, NAMED_FILE, Output, unwritable
 from .signals import CaughtSignals, caught_signals
-
-Parameters = ParamSpec("Parameters")
 
 
 class Code(IntEnum):
@@ -73,30 +69,23 @@ EXIT_CODES = "Exit codes: " + "; ".join(
 SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=False)
 
 
-def reporting(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Return a command that reports errors, signals and a lost stdout, and exits with a code.
+def run_reported(command: Callable[[], object], file: Path | None, output: Output) -> int:
+    """Run a command, report errors, signals and a lost stdout, and return the exit code.
 
-    The command takes `json` and `quiet`.
+    file: what messages call FILE. Wrong usage is raised.
     """
-
-    @functools.wraps(command)
-    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> None:
-        output = Output(json=bool(kwargs["json"]), quiet=bool(kwargs["quiet"]))
-        file = kwargs.get("file")
-        token = NAMED_FILE.set(file if isinstance(file, Path) else None)
-        LOST_STDOUT.set(None)
-        try:
-            with caught_signals() as caught:
-                code = _ended(functools.partial(command, *args, **kwargs), output, caught)
-        finally:
-            NAMED_FILE.reset(token)
-        raise typer.Exit(code or _lost(LOST_STDOUT.get(), output))
-
-    return wrapped
+    token = NAMED_FILE.set(file)
+    LOST_STDOUT.set(None)
+    try:
+        with caught_signals() as caught:
+            code = _run(command, output, caught)
+    finally:
+        NAMED_FILE.reset(token)
+    return code or _lost(LOST_STDOUT.get(), output)
 
 
-def _ended(command: Callable[[], None], output: Output, caught: CaughtSignals) -> int:
-    """Run a command and return its exit code; wrong usage is raised."""
+def _run(command: Callable[[], object], output: Output, caught: CaughtSignals) -> int:
+    """Run a command, report its errors, and return the exit code."""
     try:
         command()
     except typer.Exit as end:
@@ -140,10 +129,23 @@ def _lost(error: OSError | None, output: Output) -> int:
     return Code.OUTPUT
 
 
-def code_of(error: Exception) -> Code:
-    """Return the exit code of a slowwave error."""
-    codes = {UnusableFile: Code.UNUSABLE_FILE, FileHeld: Code.HELD, RecordingError: Code.USAGE}
-    return next((code for kind, code in codes.items() if isinstance(error, kind)), Code.FAILED)
+def report_after(output: Output, message: str, hint: str, code: int) -> int:
+    """Report an error after what the command itself did, and return the exit code."""
+    code = Code.PARTLY if code in (Code.DONE, Code.WORK_TO_DO) else code
+    output.error(message, hint, code)
+    return code
+
+
+def code_of(error: BaseException) -> Code:
+    """Return the exit code of an error or an interruption."""
+    codes = {
+        UnusableFile: Code.UNUSABLE_FILE,
+        FileHeld: Code.HELD,
+        RecordingError: Code.USAGE,
+        SlowwaveError: Code.FAILED,
+        Exception: Code.DEFECT,
+    }
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), Code.INTERRUPTED)
 
 
 def report_defect(error: Exception, output: Output) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued, unlisted
 
 from .ingest import STATES
@@ -128,10 +127,10 @@ def queued_parts_as_json(parts: QueuedPartsResult) -> dict[str, Any]:
     }
 
 
-def queued_parts_as_text(parts: QueuedPartsResult, file: Path) -> list[str]:
+def queued_parts_as_text(parts: QueuedPartsResult) -> list[str]:
     """Return the same as a paragraph; nothing if nothing is queued and nothing was read."""
     if parts.runs:
-        return ["\n".join(map(clean, _read_parts(parts, file)))]
+        return ["\n".join(map(clean, _read_parts(parts)))]
     if not parts.waiting:
         return []
     when = backlog_age(parts.backlog)
@@ -148,8 +147,7 @@ def backlog_age(backlog: Backlog) -> str:
     return f"since {day_of(backlog.since or '')}{tries}"
 
 
-def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
-    quoted_file = shlex.quote(str(file))
+def _read_parts(parts: QueuedPartsResult) -> Iterator[str]:
     states = [
         f"{parts.states[state]} {wording}"
         for state, (_, wording) in STATES.items()
@@ -162,6 +160,6 @@ def _read_parts(parts: QueuedPartsResult, file: Path) -> Iterator[str]:
     if parts.unread:
         count = counted(parts.unread, "conversation part is", "conversation parts are")
         yield f"  ! {count} still queued, {backlog_age(parts.backlog)}: {parts.why}"
-        yield f"  List or drop queued parts: slowwave ingest {quoted_file} --waiting"
+        yield with_file("  List or drop queued parts: slowwave ingest FILE --waiting")
     for run in parts.runs if parts.read else ():
-        yield f"Undo it with: slowwave undo {quoted_file} {run}"
+        yield with_file(f"Undo it with: slowwave undo FILE {run}")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import shortened_for_stdout
 
-from .wiki import refuse_changes, write_after_change
+from .wiki import ChangeOutput
 
 if TYPE_CHECKING:
     from slowwave.consolidation.recall.similar import Similar
@@ -32,23 +29,19 @@ def make_correction(
     place: Place,
     do: Callable[[MemoryFile], Correction],
     rehearse: bool,
-    wiki: Path | None,
-    output: Output,
+    output: ChangeOutput,
 ) -> None:
     """Correct the file, or only a copy of it, and report what was done."""
-    wiki = None if rehearse else wiki
     if not rehearse:
-        refuse_changes(place, wiki)
+        output.refuse_changes(place)
     correction = place.rehearse(do) if rehearse else place.change(do)
-    pages = write_after_change(wiki, place)
     # A rehearsal's run is in no file.
     fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
-    named = {"file": str(place.named), "dry_run": rehearse}
-    output.result(command, **named, **fields, **pages.as_json())
+    text = _correction_as_text(correction, rehearse)
+    code = output.report_change(command, place, text, rehearse, dry_run=rehearse, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
-    output.show(_correction_as_text(correction, place.named, rehearse))
-    raise typer.Exit(pages.report(output, Code.DONE))
+    raise typer.Exit(code)
 
 
 def correction_as_json(correction: Correction) -> dict[str, Any]:
@@ -69,7 +62,7 @@ def correction_as_json(correction: Correction) -> dict[str, Any]:
     }
 
 
-def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> str:
+def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     """Return the same for a person, with how to undo it."""
     lines = [_BOTH_RIGHT] if correction.way == "both" else []
     if correction.memory is not None:
@@ -83,7 +76,7 @@ def _correction_as_text(correction: Correction, file: Path, dry_run: bool) -> st
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:
-        lines.append(f"To undo: slowwave undo {shlex.quote(str(file))} {correction.run_id}")
+        lines.append(with_file(f"To undo: slowwave undo FILE {correction.run_id}"))
     return "\n".join(lines)
 
 

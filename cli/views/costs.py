@@ -59,11 +59,11 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
             prices[name] = round(written + (FOLLOW_UPS - 1) * checked, 6)
     at_once = min(concurrency, len(sizes))
     return CostEstimate(
-        len(sizes),
-        round(FOLLOW_UPS * prompt),
-        round(FOLLOW_UPS * answer),
-        round(FOLLOW_UPS * answer / _TOKENS_A_SECOND / at_once),
-        prices,
+        windows=len(sizes),
+        prompt_tokens=round(FOLLOW_UPS * prompt),
+        answer_tokens=round(FOLLOW_UPS * answer),
+        seconds=round(FOLLOW_UPS * answer / _TOKENS_A_SECOND / at_once),
+        prices=prices,
     )
 
 

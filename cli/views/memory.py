@@ -81,12 +81,12 @@ def view_memories(memories: Iterable[Memory]) -> dict[str, MemoryView]:
     """Return the views of memories, by id."""
     return {
         memory.id: MemoryView(
-            memory.id,
-            memory.content,
-            memory.observed_at,
-            memory.status,
-            memory.file,
-            memory.unmentioned_subject,
+            id=memory.id,
+            content=memory.content,
+            observed_at=memory.observed_at,
+            status=memory.status,
+            file=memory.file,
+            subject=memory.unmentioned_subject,
         )
         for memory in memories
     }

@@ -110,9 +110,9 @@ def read_night(path: Path, named_file: Path, prefix: str | None) -> NightView:
             view_decision(
                 decision,
                 memories,
-                changes[decision.key],
-                claims.get(decision.key, ()),
-                applied.get(decision.key),
+                changes=changes[decision.key],
+                claims=claims.get(decision.key, ()),
+                applied=applied.get(decision.key),
             )
             for decision in decisions
         ],
@@ -138,7 +138,7 @@ def view_night(
         night,
         conflicts=conflicts_as_text(conflicts, path, MAX_LISTED, whole=True) if conflicts else "",
         apart=apart_as_text(apart, path, _MAX_PAIRS, whole=True) if apart else "",
-        remarks=remarks(outcome, named_file, dry_run, path),
+        remarks=remarks(outcome, dry_run, path),
         # Each phase is a run of its own, with its own counts; these are of the whole night.
         before=asdict(outcome.before),
         after=asdict(outcome.after),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, table_of
+from slowwave.cli.terminal.output import clean, table_of, with_file
 from slowwave.cli.terminal.wording import (
     MAX_LISTED,
     counted,
@@ -123,7 +122,7 @@ class NightReport:
             parts.append(undecided_as_text(plan.undecided, path))
         if verbose and (apart := outcome.apart):
             parts.append(apart_as_text(apart, path))
-        parts += remarks(outcome, file, dry_run, path)
+        parts += remarks(outcome, dry_run, path)
         if results or outcome.asked:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
@@ -132,17 +131,17 @@ class NightReport:
         return lines + place_as_text(self.place, results, path, *self.budgets, has_model, dry_run)
 
 
-def remarks(outcome: Outcome, file: Path, dry_run: bool, path: Path) -> list[str]:
-    """Return what a report contains besides proposals and pairs. file: as the user names it."""
+def remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
+    """Return what a report contains besides proposals and pairs."""
     return [
-        *earlier_as_text(outcome.earlier.pending, file),
-        *_held_back(outcome.plan, file),
-        *queued_parts_as_text(outcome.queued_parts, file),
+        *earlier_as_text(outcome.earlier.pending),
+        *_held_back(outcome.plan),
+        *queued_parts_as_text(outcome.queued_parts),
         *questions_as_text(outcome.asked, outcome.results),
         *_left_out(outcome.plan),
-        *aged_as_text("expire", outcome.expired, dry_run, file, path),
+        *aged_as_text("expire", outcome.expired, dry_run, path),
         *scores_as_text(outcome.scores),
-        *aged_as_text("archive", outcome.archived, dry_run, file, path),
+        *aged_as_text("archive", outcome.archived, dry_run, path),
         *withdrawn_as_text(outcome.earlier.outdated, dry_run),
         *purged_as_text(outcome.purged, dry_run, path),
         *([f"Migrated from schema version {number}."] if (number := outcome.migrated_from) else []),
@@ -201,13 +200,12 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> str:
     return "\n".join(lines)
 
 
-def _held_back(plan: Plan, file: Path) -> list[str]:
+def _held_back(plan: Plan) -> list[str]:
     if not plan.held_back:
         return []
     held = counted(len(plan.held_back), "merge")
-    again = f"slowwave maintain {shlex.quote(str(file))} --reconsider"
-    text = f"Not proposed again: {held} undone or declined earlier. To propose again: {again}"
-    return [clean(text)]
+    again = with_file("To propose again: slowwave maintain FILE --reconsider")
+    return [f"Not proposed again: {held} undone or declined earlier. {again}"]
 
 
 def _left_out(plan: Plan) -> list[str]:
@@ -239,7 +237,6 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
         planned = _counted(states) or "nothing planned without a model"
         parts = [f"{planned}.", *_used(outcome), f"Dry run: {file} was not changed."]
         return clean(" ".join(parts))
-    path = shlex.quote(str(file))
     pending: Counter[str] = Counter(
         result.proposal.operation for result in outcome.results if result.state == "pending"
     )
@@ -247,11 +244,11 @@ def _ending(outcome: Outcome, file: Path, dry_run: bool) -> str:
     ended = [] if pending and not states else [f"{_counted(states) or 'nothing done'}."]
     ended += _used(outcome)
     if states["applied"]:
-        ended += [f"Undo it with: slowwave undo {path} {outcome.run_id}"]
+        ended += [with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}")]
     lines = [" ".join(ended)] if ended else []
     if pending:
         waits = f"{pending.total():,} pending: {_counted(pending)}"
-        lines.append(f"{waits}. Decide with: slowwave review {path}")
+        lines.append(with_file(f"{waits}. Decide with: slowwave review FILE"))
     return "\n".join(map(clean, lines))
 
 

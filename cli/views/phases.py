@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import MAX_LISTED, counted, unlisted
 
 from .memory import PURGED, dated, read_views
@@ -64,12 +63,10 @@ def _aged_as_json(aged: AgeingResult, status: str) -> dict[str, Any]:
     return {"run": aged.run_id, status: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
 
 
-def aged_as_text(
-    verb: str, aged: AgeingResult | None, dry_run: bool, file: Path, path: Path
-) -> list[str]:
+def aged_as_text(verb: str, aged: AgeingResult | None, dry_run: bool, path: Path) -> list[str]:
     """Return what a phase did, or would do; nothing if it was not requested.
 
-    verb: "expire" or "archive". file: as the user names it. path: where it is read.
+    verb: "expire" or "archive".
     """
     if aged is None:
         return []
@@ -91,8 +88,7 @@ def aged_as_text(
     if aged.why:
         lines.append(f"Some were skipped: {aged.why.rstrip('.')}.")
     if aged.run_id is not None and aged.leaving:
-        undo = f"slowwave undo {shlex.quote(str(file))} {aged.run_id}"
-        lines.append(f"Undo it with: {undo}")
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {aged.run_id}"))
     return ["\n".join(map(clean, lines))]
 
 

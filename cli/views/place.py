@@ -32,7 +32,7 @@ def place_as_json(
     fields: dict[str, Any] = {
         "files": files,
         "untouched": list(map(vars, _staying(place, results, files))),
-        "repeated": list(map(vars, place.repeated())),
+        "repeated": list(map(vars, _repeated(place, results, files))),
     }
     now = place.budget()
     if before is not None and after is not None and now is not None:
@@ -59,9 +59,10 @@ def place_as_text(
 ) -> list[str]:
     """Return the same without the files, as lines, with a blank line before each part."""
     has_applied = any(result.state in ("applied", "planned") for result in results)
+    files = _files_of(place, results, path)
     parts = [
-        *_untouched(_staying(place, results, _files_of(place, results, path)), has_model),
-        *_repeated(place.repeated()),
+        *_untouched_as_text(_staying(place, results, files), has_model),
+        *_repeated_as_text(list(_repeated(place, results, files))),
         *_budget(before, after, dry_run, has_applied),
     ]
     return [line for part in parts for line in ("", part)]
@@ -79,14 +80,31 @@ def _staying(
     place: Place, results: Sequence[Result], files: Mapping[str, str]
 ) -> Iterator[Untouched]:
     """Yield what a run leaves unchanged, except the files that a plan removes."""
-    planned = (result.proposal for result in results if result.state == "planned")
-    leaving = {files.get(memory_id) for proposal in planned for memory_id in proposal.leaving}
+    leaving = _leaving(results, files)
     for kind in place.untouched():
         if names := tuple(name for name in kind.names if name not in leaving):
             yield replace(kind, names=names)
 
 
-def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]:
+def _repeated(
+    place: Place, results: Sequence[Result], files: Mapping[str, str]
+) -> Iterator[Repeated]:
+    """Yield what several places say, except in the files that a plan removes."""
+    leaving = _leaving(results, files)
+    for statement in place.repeated():
+        # A name is followed by the heading.
+        places = tuple(name for name in statement.places if name.split(" (")[0] not in leaving)
+        if len(places) > 1:
+            yield replace(statement, places=places)
+
+
+def _leaving(results: Sequence[Result], files: Mapping[str, str]) -> set[str | None]:
+    """Return the files that a plan removes."""
+    planned = (result.proposal for result in results if result.state == "planned")
+    return {files.get(memory_id) for proposal in planned for memory_id in proposal.leaving}
+
+
+def _untouched_as_text(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]:
     lines = []
     for kind in untouched:
         if not (kind.is_for_model and has_model):
@@ -96,7 +114,7 @@ def _untouched(untouched: Iterable[Untouched], has_model: bool) -> Iterator[str]
         yield "\n".join(["Left unchanged:", *lines])
 
 
-def _repeated(repeated: Sequence[Repeated]) -> Iterator[str]:
+def _repeated_as_text(repeated: Sequence[Repeated]) -> Iterator[str]:
     if not repeated:
         return
     lines = [f"{counted(len(repeated), 'statement')} in more than one place:"]

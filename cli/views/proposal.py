@@ -135,17 +135,17 @@ def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None
     memories = memories or {}
     is_open = result.state in ("planned", "applied", "pending")
     return ProposalView(
-        proposal,
-        result.state,
-        result.why,
-        proposal.leaving if is_open else (),
-        proposal.draft.text,
-        proposal.draft.claims,
-        memories,
-        result.derived,
-        result.worth,
-        _unchanged_survivor(proposal, result.state, memories),
-        result.state == "applied",
+        proposal=proposal,
+        state=result.state,
+        why=result.why,
+        leaving=proposal.leaving if is_open else (),
+        draft=proposal.draft.text,
+        claims=proposal.draft.claims,
+        memories=memories,
+        derived=result.derived,
+        worth=result.worth,
+        before=_unchanged_survivor(proposal, result.state, memories),
+        is_applied=result.state == "applied",
     )
 
 
@@ -181,17 +181,17 @@ def view_decision(
         before = _unchanged_survivor(proposal, state, memories)
         why = kept_proposal.fault if kept_proposal.fault and state == "pending" else why
     return ProposalView(
-        proposal,
-        state,
-        why,
-        leaving,
-        final.draft or proposal.draft.text or None,
-        () if is_reworded(decision, applied) else claims,
-        memories,
-        final.derived,
-        _worth_of(decision, changes, memories) if state == "applied" and changes else None,
-        before,
-        final.state == "applied",
+        proposal=proposal,
+        state=state,
+        why=why,
+        leaving=leaving,
+        draft=final.draft or proposal.draft.text or None,
+        claims=() if is_reworded(decision, applied) else claims,
+        memories=memories,
+        derived=final.derived,
+        worth=_worth_of(decision, changes, memories) if state == "applied" and changes else None,
+        before=before,
+        is_applied=final.state == "applied",
     )
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted
 
 from .asked import queued_parts_as_json, queued_parts_as_text
@@ -57,8 +55,8 @@ def given_as_json(given: GivenAnswers, limit: int | None = None) -> dict[str, An
     return answers | open_questions_as_json(given.left, limit) | {"conversations": read}
 
 
-def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
-    """Yield what became of answers, and what is left. file: as the user names it."""
+def given_as_text(given: GivenAnswers) -> Iterator[str]:
+    """Yield what became of answers, and what is left."""
     if given.kept:
         yield f"Kept {counted(len(given.kept), 'answer')}."
     if given.known:
@@ -69,21 +67,20 @@ def given_as_text(given: GivenAnswers, file: Path) -> Iterator[str]:
     for key, why in given.faults.items():
         yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
     if given.read is not None:
-        yield from queued_parts_as_text(given.read, file)
+        yield from queued_parts_as_text(given.read)
     if given.questions:
-        yield left_as_text(given.left, file)
+        yield left_as_text(given.left)
     if given.outcome is not None and (given.kept or given.known or given.unusable):
         yield ""
 
 
-def left_as_text(open_questions: OpenQuestions, file: Path) -> str:
+def left_as_text(open_questions: OpenQuestions) -> str:
     """Return how many questions are open, and how to see them; or that none is."""
-    quoted = shlex.quote(str(file))
     if not open_questions.questions:
-        runs = f"'slowwave answer {quoted}' consolidates with the answers."
-        return clean(f"No question is open. {runs if open_questions.answered else ''}".rstrip())
+        runs = with_file("'slowwave answer FILE' consolidates with the answers.")
+        return f"No question is open. {runs if open_questions.answered else ''}".rstrip()
     count = counted(len(open_questions.questions), "question is", "questions are")
-    return clean(
-        f"{count} open, about {open_questions.tokens:,} tokens: slowwave questions {quoted}. "
+    return with_file(
+        f"{count} open, about {open_questions.tokens:,} tokens: slowwave questions FILE. "
         "Nothing is changed before all are answered, and given answers are kept."
     )

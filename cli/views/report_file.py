@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +27,10 @@ STDOUT = Path("-")
 PREFIX = "slowwave_"
 # What the name of a report ends with, and whether it is a page then.
 _IS_PAGE = {".html": True, ".htm": True, ".md": False}
-# How a report, and a file of metrics, may begin.
-_REPORT = (MARK.encode(), f"<!DOCTYPE html>\n{MARK}".encode())
-_METRICS = (f"# HELP {PREFIX}".encode(),)
+# How a report, and a file of metrics, begin; another program may create the latter empty.
+_REPORT = re.compile(f"(<!DOCTYPE html>\n)?{MARK}".encode())
+_METRICS = re.compile(rf"# HELP {PREFIX}|\Z".encode())
+_MAX_BEGINNING = 100
 
 
 def is_page(path: Path) -> bool:
@@ -65,15 +67,15 @@ def refuse_unwritable(path: Path) -> None:
 
 def refuse_unwritable_metrics(path: Path) -> None:
     """Refuse a path to which no metrics can be written. Raises `StoreError`."""
-    _refuse_others(path, (*_METRICS, b""), "does not contain metrics")
+    _refuse_others(path, _METRICS, "does not contain metrics")
 
 
-def _refuse_others(path: Path, beginnings: tuple[bytes, ...], problem: str) -> None:
-    """Refuse a file that does not begin in one of these ways; b"" means that it is empty."""
+def _refuse_others(path: Path, beginning: re.Pattern[bytes], problem: str) -> None:
+    """Refuse a file that does not begin like ours. Raises `StoreError`."""
     real = _real(path)
     with file_errors("write", path):
         refuse_unwritable_folder(real.parent, str(path))
-        if os.path.lexists(real) and not _starts_with(real, beginnings):
+        if os.path.lexists(real) and not _starts_with(real, beginning):
             raise StoreError(
                 f"{path} {problem} of slowwave, and was not changed.", "Specify another name."
             )
@@ -115,9 +117,8 @@ def write_textfile(path: Path, registry: CollectorRegistry) -> None:
         write_to_textfile(str(_real(path)), registry)
 
 
-def _starts_with(path: Path, beginnings: tuple[bytes, ...]) -> bool:
+def _starts_with(path: Path, beginning: re.Pattern[bytes]) -> bool:
     if not path.is_file() or is_database(path):
         return False
     with path.open("rb") as stream:
-        start = stream.read(max(map(len, beginnings)))
-    return any(start.startswith(beginning) if beginning else not start for beginning in beginnings)
+        return beginning.match(stream.read(_MAX_BEGINNING)) is not None

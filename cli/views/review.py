@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -10,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import counted, day_of
 
 from .memory import MemoryView, sort_by_time
 from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
-from .wiki import write_after_change
+from .wiki import ChangeOutput
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.approval import ReviewResult
@@ -85,20 +84,14 @@ def pending_details(
 
 
 def report_decided(
-    command: str,
-    place: Place,
-    decided: ReviewResult,
-    wiki: Path | None,
-    output: Output,
-    **fields: str,
+    command: str, place: Place, decided: ReviewResult, output: ChangeOutput, **fields: Any
 ) -> int:
-    """Update the wiki, report what was decided, and return the exit code. fields: for JSON."""
-    pages = write_after_change(wiki, place)
+    """Report what was decided, and return the exit code. fields: for JSON."""
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
-    of_file = {"file": str(place.named), "run": decided.run_id}
-    output.result(command, **of_file, proposals=proposals, **fields, **pages.as_json())
-    output.show(_decided_as_text(place.named, decided))
-    return pages.report(output, _exit_code(decided))
+    text = _decided_as_text(place.named, decided)
+    fields |= {"run": decided.run_id, "proposals": proposals}
+    code = output.report_change(command, place, text, **fields)
+    return _exit_code(decided) or code
 
 
 def _decided_as_text(file: Path, decided: ReviewResult) -> str:
@@ -122,8 +115,7 @@ def _decided_as_text(file: Path, decided: ReviewResult) -> str:
     else:
         is_single = states["applied"] == 1
         undoable_id = results[0].proposal.id[:8] if is_single else decided.run_id
-        undo = f"slowwave undo {shlex.quote(str(file))} {undoable_id}"
-        lines.append(f"{counts}. Undo it with: {undo}")
+        lines.append(with_file(f"{counts}. Undo it with: slowwave undo FILE {undoable_id}"))
     return "\n".join(map(clean, lines))
 
 
@@ -135,12 +127,12 @@ def _exit_code(decided: ReviewResult) -> Code:
     return Code.PARTLY if applied else Code.FAILED
 
 
-def earlier_as_text(pending: int, file: Path) -> list[str]:
+def earlier_as_text(pending: int) -> list[str]:
     """Return how many proposals of earlier runs are pending; nothing if none is."""
     if not pending:
         return []
     count = counted(pending, "proposal of earlier runs is", "proposals of earlier runs are")
-    return [clean(f"{count} pending: slowwave review {shlex.quote(str(file))}")]
+    return [with_file(f"{count} pending: slowwave review FILE")]
 
 
 def withdrawn_as_text(outdated: Sequence[PendingProposal], dry_run: bool) -> list[str]:

@@ -84,7 +84,7 @@ def table_of_runs(runs: Sequence[Run], states: Mapping[str, Mapping[str, int]]) 
             run.id[:_SHORT],
             started(run),
             _ending(run, states.get(run.id, {})),
-            *(_change_of(run, name) or "?" for name in ("active", "tokens")),
+            *_changes_of(run),
             _writer_of(run),
             *cells,
         )
@@ -135,6 +135,13 @@ def effects_of(run: Run) -> Iterator[str]:
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
         yield clean(f"{reason['conversation']}: {reason['reasoning']}")
+
+
+def _changes_of(run: Run) -> list[str]:
+    """Return how a run changed the numbers of memories and of tokens."""
+    if FORGOTTEN in run.options:  # it counts only what it erases
+        return [f"{int(number_in(run.report or {}, 'forgotten')):,} forgotten", ""]
+    return [_change_of(run, name) or "?" for name in ("active", "tokens")]
 
 
 def _change_of(run: Run, name: str) -> str:

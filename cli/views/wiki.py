@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from slowwave.cli.arguments.options import worker_of
-from slowwave.cli.terminal.exits import Code
+from slowwave.cli.arguments.options import OutputOptions, worker_of
+from slowwave.cli.terminal.exits import Code, report_after
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted, named
@@ -32,6 +32,26 @@ WikiOption = Annotated[
         help="Afterwards, write the file as Markdown pages, as 'slowwave export --wiki' does.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class ChangeOutput(OutputOptions):
+    """How a command that changes FILE prints, and the wiki that it updates."""
+
+    wiki: WikiOption = None
+
+    def refuse_changes(self, place: Place) -> None:
+        """Refuse a file that cannot be changed, or a wiki that cannot be written."""
+        refuse_changes(place, self.wiki)
+
+    def report_change(
+        self, command: str, place: Place, text: str, is_rehearsed: bool = False, **fields: Any
+    ) -> int:
+        """Update the wiki, report a change, and return the exit code. fields: for JSON."""
+        pages = write_after_change(None if is_rehearsed else self.wiki, place)
+        self.result(command, file=str(place.named), **fields, **pages.as_json())
+        self.show(text)
+        return pages.report(self, Code.DONE)
 
 
 @dataclass
@@ -66,10 +86,8 @@ class WikiOfRun:
             self._report_written(output, self.written)
         if self.problem is None:
             return code
-        code = code if code not in (Code.DONE, Code.WORK_TO_DO) else Code.PARTLY
         hint = f"The rest is done; only the wiki was not updated. {self.problem.hint}".strip()
-        output.error(self.problem.message, hint, code)
-        return code
+        return report_after(output, self.problem.message, hint, code)
 
     def _report_written(self, output: Output, written: WrittenPages) -> None:
         pages = counted(written.written, "page")

@@ -267,6 +267,21 @@ def test_ctrl_c_at_a_question_exits_130(
     assert rows(filled, "SELECT outcome FROM runs") == [{"outcome": "done"}]
 
 
+@pytest.mark.parametrize(
+    ("options", "hint"), [(["--dry-run"], "Nothing was changed."), ([], "log")]
+)
+def test_only_an_interrupted_real_run_refers_to_the_log(
+    options: list[str], hint: str, filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    encode = "slowwave.consolidation.vectors.embedder.SentenceEmbedder.encode"
+    monkeypatch.setattr(encode, interrupt)
+    ended = cli("maintain", filled, *options).ends(130, "Interrupted before anything", hint)
+    assert (f"slowwave log {filled}" in ended.err) is not bool(options)
+
+
 def test_yes_and_last_ask_nothing(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = at_a_terminal(monkeypatch, "n")
     for options in ("--yes", "--last"):

@@ -18,9 +18,7 @@ from nights import PORT, TWINS, daily, fill, night, of_one_thing, rows
 from rich.console import Console, RenderableType
 
 from slowwave.cli.views.conflict import conflicts_as_json, conflicts_as_text
-from slowwave.cli.views.memory import MemoryView
 from slowwave.cli.views.outcome import NightReport
-from slowwave.cli.views.proposal import view_result
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.planning import plan as planner
@@ -418,16 +416,3 @@ def test_conflicts_are_listed_once_and_limited(memory_file: Path) -> None:
 )
 def test_a_run_with_failures_is_partial(results: list[Result], expected: str) -> None:
     assert an_outcome(results).verdict == expected
-
-
-def test_a_merge_shows_what_goes_and_the_text_that_stays() -> None:
-    merge = a_result("applied", operation="merge")
-    merge = replace(merge, proposal=replace(merge.proposal, survivor="b"))
-    texts = {"a": "Ports open at noon.", "b": "Ports open at 12:00."}
-    memories = {key: MemoryView(key, text, "2026-02-03") for key, text in texts.items()}
-    assert list(view_result(merge, memories).lines()) == [
-        "",
-        "merge proposal (applied): 2 memories share noon",
-        "  - 2026-02-03  Ports open at noon.",
-        "  = 2026-02-03  Ports open at 12:00.",
-    ]

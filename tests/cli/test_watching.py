@@ -47,8 +47,8 @@ def events(err: str) -> list[dict[str, Any]]:
 
 
 def test_log_lines_contain_no_text_of_a_memory(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, setting("log_format", "json"), "--quiet")
-    assert (ended.code, ended.out) == (0, "")
+    ended = cli("maintain", filled, setting("log_format", "json"), "--json").ends(0)
+    assert ended.json["command"] == "maintain"
     lines = events(ended.err)
     assert all({"time", "level", "event"} <= line.keys() for line in lines)
     assert [line["event"] for line in lines if line["event"] != "stage"] == [
@@ -60,12 +60,6 @@ def test_log_lines_contain_no_text_of_a_memory(filled: Path, cli: Cli) -> None:
     assert lines[-1]["code"] == 0
     assert "Helvi" not in ended.err
     assert "wiki" not in ended.err
-
-
-def test_log_lines_go_to_stderr(filled: Path, cli: Cli) -> None:
-    ended = cli("maintain", filled, setting("log_format", "json"), "--json")
-    assert ended.json["command"] == "maintain"
-    assert events(ended.err)[-1]["event"] == "end"
 
 
 def test_log_format_is_a_setting(filled: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,9 +126,9 @@ CALLS: dict[str, list[str]] = {
     # Its tools are called below.
     "mcp": ["2 mcp {file} --max-cost 1"],
     "model-check": ["1 model-check --model no/such"],
-    "fleet maintain": ["fleet maintain {fleet} --consolidate --workers 1"],
+    "fleet maintain": ["fleet maintain {fleet} --workers 1"],
     "fleet report": [
-        "fleet maintain {fleet} --consolidate --workers 1",
+        "fleet maintain {fleet} --workers 1",
         "fleet report {fleet}/.slowwave-receipts",
     ],
 }

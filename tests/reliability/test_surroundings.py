@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-import typer
 from cli_calls import Cli
 from model_nights import facts
 from model_server import Asked, group, groups, honest
@@ -24,7 +23,8 @@ from places import ROOT
 from reliability.outside import Recorder, Request, Response, Watched, completion, recorder, watched
 
 from slowwave.cli.app import run
-from slowwave.cli.terminal.exits import reporting
+from slowwave.cli.terminal.exits import run_reported
+from slowwave.cli.terminal.output import Output
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.litellm_model import Endpoint
@@ -200,14 +200,12 @@ def test_a_defect_is_reported_without_keys(
 ) -> None:
     monkeypatch.setenv(name, SECRETS[name])
 
-    def broken(json: bool, quiet: bool) -> None:
+    def broken() -> None:
         address = f"http://{USER}:{PASSWORD}@host/?key=12"
         raise RuntimeError(f"bad header {SECRETS[name]!s} for {address}")
 
-    with pytest.raises(typer.Exit) as ended:
-        reporting(broken)(json=False, quiet=False)
+    assert run_reported(broken, None, Output(json=False, quiet=False)) == 70
     output = capsys.readouterr().err
-    assert ended.value.exit_code == 70
     assert "Internal error: RuntimeError" in output
     assert [key for key in (SECRETS[name], PASSWORD, "key=12") if key in output] == []
 

@@ -147,6 +147,9 @@ def test_undo_restores_the_rest_of_a_run_and_names_the_loss(path: Path, cli: Cli
     done = cli("forget", path, SOURCE, "--derived", "--yes", "--json").json
     assert done["runs"] == [run["id"]]
     assert "were forgotten on" in cli("log", path, run["id"]).out
+    *_, logged = cli("log", path).out.splitlines()
+    assert f"{len(done['forgotten'])} forgotten" in logged
+    assert "?" not in logged
     assert "forgot memories" in cli("undo", path, done["run"], "--yes").err
     cli("undo", path, run["id"], "--yes").ends(0, "cannot be undone")
     lines = map(json.loads, LIFE.read_text().splitlines())

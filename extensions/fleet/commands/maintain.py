@@ -25,15 +25,14 @@ from slowwave.cli.arguments.model_options import (
 )
 from slowwave.cli.arguments.options import (
     ALL_OPERATIONS,
-    ConfigOption,
     EmbedderOption,
     EnabledOption,
     IncludeProtectedOption,
-    JsonOption,
     OnlyOption,
-    QuietOption,
+    OutputOptions,
     ReviewOption,
     operations_of,
+    setting,
 )
 from slowwave.cli.arguments.settings import (
     config_for_source,
@@ -94,8 +93,9 @@ def fleet_maintain(
             show_default=False,
         ),
     ],
-    consolidate: Annotated[
-        bool, typer.Option("--consolidate", hidden=True, help="The default; has no effect.")
+    *,
+    old_consolidate: Annotated[
+        bool, setting("--consolidate", allow_from_autoenv=False, help="The default.")
     ] = True,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")
@@ -161,9 +161,7 @@ def fleet_maintain(
     include_protected: IncludeProtectedOption = False,
     enabled: EnabledOption = True,
     review: ReviewOption = "never",
-    config: ConfigOption = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
+    output: OutputOptions,
 ) -> None:
     """Maintain each memory file of a fleet, as 'slowwave maintain' does.
 
@@ -171,7 +169,6 @@ def fleet_maintain(
     place; objects are replaced only if they are unchanged since they were read. Use 'slowwave log',
     'undo' and other commands on each file.
     """
-    output = Output(json, quiet)
     closed = Gates(None if enabled else option_source(context, "enabled")).switch()
     if closed is not None:
         output.show(closed.as_text(source))
@@ -229,7 +226,7 @@ def fleet_maintain(
         fleet = Fleet(files, job, _engine(engine, worker_count), archive, own_shard, skipped)
         # Ray prints to stdout, which is for the result only.
         aside = redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
-        with shown_progress(quiet) as progress, aside:
+        with shown_progress(output.quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
     code = _report(
         output, totals, files.named, None if dry_run else receipts_place, shard, engine, metrics

@@ -642,12 +642,14 @@ def test_a_variable_that_a_fleet_lacks_is_refused_and_default_values_are_not(
     tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent_file(tmp_path / "a.db")
-    (tmp_path / "slowwave.toml").write_text('phase = "consolidate"\nbackup = false\n')
+    (tmp_path / "slowwave.toml").write_text('phase = ["consolidate"]\nfull = false\n')
     command = ("fleet", "maintain", tmp_path, "--workers", 1, "--quiet")
+    monkeypatch.setenv("SLOWWAVE_BACKUP", "0")
     monkeypatch.setenv("SLOWWAVE_MONTHLY_BUDGET", "1 USD")
     cli(*command).ends(2, "A fleet does not support SLOWWAVE_MONTHLY_BUDGET: remove it")
     monkeypatch.delenv("SLOWWAVE_MONTHLY_BUDGET")
     assert cli(*command).code == 0
+    cli(*command[:-1], "--consolidate").ends(0, "Deprecated: instead of --consolidate, omit it")
 
 
 def test_a_dry_run_names_files_that_are_not_yet_migrated(tmp_path: Path, cli: Cli) -> None:

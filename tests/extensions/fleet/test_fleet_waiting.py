@@ -20,7 +20,7 @@ def test_queued_conversations_are_read(
     fill(path, ["The tyres are at the garage."])
     let_wait(cli, path, chat)
     assert cli("import", "--empty", folder / "b.db").code == 0
-    fleet = ("fleet", "maintain", folder, "--consolidate", "--receipts", tmp_path / "receipts")
+    fleet = ("fleet", "maintain", folder, "--receipts", tmp_path / "receipts")
     server.responder = lambda asked: refuses(401)
     cli(*fleet, *asking(server)).ends(3)
     server.responder = remembering(LYON)

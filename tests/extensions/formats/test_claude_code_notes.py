@@ -128,6 +128,9 @@ def test_a_draft_must_keep_links_and_code(text: str, fault: str, folder: Path, c
 
 def test_without_a_model_only_equal_notes_are_merged(folder: Path, cli: Cli) -> None:
     before = content(folder)
+    planned = cli("maintain", folder, "--format", "claude-code", "--dry-run", "--json").json
+    # What the plan merges is in one place after it.
+    assert not any("frozen.md" in statement["places"] for statement in planned["repeated"])
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     gone = before.keys() - content(folder).keys()
     assert len(gone) == 1
