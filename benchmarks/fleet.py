@@ -8,7 +8,6 @@ a fleet. The round with the least processor time counts, since other programs on
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -19,7 +18,7 @@ from fixtures.night import FLAVOURS, lines, load, with_duplicates
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
 
-from .quality.bench import Json
+from .quality.bench import Json, make_parser
 from .speed.machine import BUILD, about, slowwave
 
 _NOW = datetime(2026, 3, 10, 3, 0, tzinfo=UTC)
@@ -33,8 +32,7 @@ _COMMANDS: dict[str, Callable[[Path], Sequence[str | Path]]] = {
 
 def main() -> None:
     """Print the times per file of each command."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = make_parser("benchmarks.fleet", __doc__)
     parser.add_argument("--files", type=int, default=200)
     parser.add_argument("--memories", type=int, default=48, help="number of memories per file")
     parser.add_argument("--rounds", type=int, default=2, help="number of measurements per figure")

@@ -11,7 +11,6 @@ survive. Once a month, a second night must change nothing.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sqlite3
@@ -25,10 +24,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.quality.bench import make_parser
 from slowwave.consolidation.ageing.retention import Retention, Rule
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.exchange import import_lines
@@ -107,7 +108,12 @@ class Year:
         options = CycleOptions(
             expire=True, retention=Retention(RULES), decay=True, limit=self.limit, purge=True
         )
-        return run_cycle(self.path, options, self.embedder, BuiltInWriter(), now)
+        writer = BuiltInWriter()
+        return run_cycle(
+            NightInputs(
+                path=self.path, options=options, embedder=self.embedder, writer=writer, now=now
+            )
+        )
 
     def _day(self, now: datetime) -> Iterator[dict[str, Any]]:
         """Yield the memories of a day."""
@@ -214,7 +220,7 @@ class Year:
 
 
 def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser("benchmarks.year", __doc__)
     parser.add_argument("--nights", type=int, default=365)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("build/year"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from slowwave.store.records import Claim, Memory, content_hash, json_text
@@ -30,7 +30,6 @@ class Source:
     text: str
     observed_at: str
     vector: NDArray[np.float32]
-    # As in `Memory`.
     is_note: bool = False
     is_linked: bool = False
 
@@ -129,7 +128,6 @@ class Window:
     # The estimated tokens of the question and the answer.
     prompt_tokens: int
     answer_tokens: int
-    # As in `Proposal`.
     include_protected: bool = False
 
     @property
@@ -243,24 +241,9 @@ class Plan:
         return not self.proposals and not self.windows
 
     @property
-    def rest(self) -> Plan:
-        """What is left of the plan once its proposals were applied."""
-        leaving = {memory for proposal in self.proposals for memory in proposal.leaving}
-        return replace(
-            self,
-            proposals=(),
-            refused=tuple(pair for pair in self.refused if leaving.isdisjoint(pair.sources)),
-            suspicious=tuple(order for order in self.suspicious if order.memory not in leaving),
-            dense=tuple(text for text in self.dense if text.memory not in leaving),
-        )
-
-    @property
     def digest(self) -> str:
         """The sha256 of the plan's proposals and windows."""
-        parts: list[object] = [
-            [proposal.id, proposal.sources, proposal.leaving, proposal.survivor]
-            for proposal in self.proposals
-        ]
+        parts: list[object] = [[p.id, p.sources, p.leaving, p.survivor] for p in self.proposals]
         if self.windows:
             parts.append([[window.id, window.memories] for window in self.windows])
         return content_hash(json_text(parts))
@@ -278,13 +261,13 @@ class Usage:
 
     def __add__(self, usage: Usage) -> Usage:
         """Return the sum; an unknown cost makes the sum unknown."""
-        is_known = self.cost_usd is not None and usage.cost_usd is not None
+        costs = self.cost_usd, usage.cost_usd
         return Usage(
             self.calls + usage.calls,
             self.cached + usage.cached,
             self.prompt_tokens + usage.prompt_tokens,
             self.completion_tokens + usage.completion_tokens,
-            (self.cost_usd or 0.0) + (usage.cost_usd or 0.0) if is_known else None,
+            None if None in costs else sum(cost or 0.0 for cost in costs),
         )
 
 

@@ -108,7 +108,7 @@ def translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        raise _translate(error, path) from error
+        raise translate(error, path) from error
     except UnicodeDecodeError as error:
         # SQLite quotes something in the schema that is not valid text.
         raise UnusableFile(
@@ -185,7 +185,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
 )
 
 
-def _translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
+def translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
     """Translate a SQLite error into one that a user can act on.
 
     Other errors, such as a syntax error, are bugs and are raised unchanged.

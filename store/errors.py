@@ -33,6 +33,10 @@ class FileHeld(StoreError):
     """Another maintenance run, or a long write, has locked the file."""
 
 
+class RejectedChange(StoreError):
+    """The database, such as a trigger of an agent, rejects a change that was rolled back alone."""
+
+
 class InvalidLine(StoreError):
     """A line of an import is not a memory."""
 

@@ -11,8 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from .connection import connect, file_replaced_error, retry_while_busy, translate_errors
-from .errors import StoreError, UnusableFile, file_errors
+from .connection import (
+    connect,
+    file_replaced_error,
+    retry_while_busy,
+    translate,
+    translate_errors,
+)
+from .errors import RejectedChange, StoreError, UnusableFile, file_errors
 from .lock import maintenance_lock as maintenance_lock
 from .migrate import apply_steps, try_on_copy
 from .migrations import APPLICATION_ID
@@ -75,6 +81,24 @@ class MemoryFile:
                 if self.conn.in_transaction:
                     self.conn.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Run a block of a transaction that is rolled back alone if the database rejects a change.
+
+        The transaction goes on. Raises `RejectedChange`.
+        """
+        self.conn.execute("SAVEPOINT block")
+        try:
+            yield
+        except sqlite3.IntegrityError as error:
+            if not self.conn.in_transaction:
+                raise  # a trigger has rolled back the whole transaction
+            self.conn.execute("ROLLBACK TO block")
+            self.conn.execute("RELEASE block")
+            reason = translate(error, self.path)
+            raise RejectedChange(reason.message, reason.hint) from error
+        self.conn.execute("RELEASE block")
 
 
 def create_file(path: Path) -> None:

@@ -293,17 +293,6 @@ def read_decisions(file: MemoryFile, run_id: str) -> list[Decision]:
     return _read(file, "SELECT * FROM proposals WHERE run_id = ? ORDER BY operation, key", run_id)
 
 
-def has_run(file: MemoryFile, run_id: str) -> bool:
-    """Whether the ledger has a run."""
-    return file.value("SELECT 1 FROM runs WHERE id = ?", [run_id]) is not None
-
-
-def read_decision(file: MemoryFile, run_id: str, key: str) -> Decision | None:
-    """Return the decision of a run about a proposal; None if there is none."""
-    rows = _read(file, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", run_id, key)
-    return next(iter(rows), None)
-
-
 def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> Decision:
     """Return the applied proposal whose key is, or starts with, `prefix`.
 

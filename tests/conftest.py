@@ -6,16 +6,13 @@ import gc
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
 
 import pytest
 from cli_calls import Cli, Ended
 from commands import environment, split
 from conversations import CHAT
-from figures import Figures
 from hypothesis import settings
 from model_nights import SMOKE, Agent, an_agent, every_night_asks, joined_once, served, write_smoke
 from model_server import ModelServer, answering, approval, model_server
@@ -34,8 +31,6 @@ settings.load_profile("slowwave")
 # As in every process of the command: no test downloads anything or sends telemetry.
 keep_libraries_quiet()
 
-
-_FIGURES = pytest.StashKey[Figures]()
 
 # What `make test-fast` leaves out. Folders and modules: kills, faults and races, extensions, and
 # what asks other programs, builds a package or measures.
@@ -90,45 +85,11 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the marker of what `make test-fast` runs, and begin to count."""
+    """Name the markers."""
     config.addinivalue_line("markers", "fast: needs no other process and no extension")
     config.addinivalue_line("markers", "slow: takes seconds, and is left out of make test-fast")
     if config.getoption("markexpr") == "fast":
         settings.load_profile("fast")
-    config.stash[_FIGURES] = Figures()
-
-
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Hand over what one of several processes counted to the one that prints it."""
-    output = getattr(session.config, "workeroutput", None)
-    if output is not None:
-        output["figures"] = asdict(session.config.stash[_FIGURES])
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: Any) -> None:
-    """Add what another process counted. node: its end in this one, of a class of pytest-xdist."""
-    # A process that died has handed nothing over.
-    counted = getattr(node, "workeroutput", {}).get("figures")
-    if counted:
-        node.config.stash[_FIGURES].include(Figures(**counted))
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Print what was counted at the end."""
-    lines = config.stash[_FIGURES].lines()
-    if lines:
-        terminalreporter.section("figures")
-    for line in lines:
-        terminalreporter.write_line(line)
-
-
-@pytest.fixture(scope="session")
-def figures(request: pytest.FixtureRequest) -> Figures:
-    """Provide the figures that are printed at the end."""
-    return request.config.stash[_FIGURES]
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
@@ -164,8 +165,22 @@ def night(
     **options: Any,
 ) -> Outcome:
     """Run the cycle over a file."""
-    chosen = CycleOptions(**options)
-    return run_cycle(path, chosen, embedder, writer or BuiltInWriter(), now, dry_run)
+    return run_cycle(inputs_of(path, embedder, writer, now=now, dry_run=dry_run, **options))
+
+
+def inputs_of(
+    path: Path, embedder: Embedder, writer: Writer | None = None, now: datetime = NOW, **more: Any
+) -> NightInputs:
+    """Return the inputs of a night. more: its options, `dry_run` and `progress`."""
+    of_night = {name: more.pop(name) for name in ("dry_run", "progress") if name in more}
+    return NightInputs(
+        path=path,
+        options=CycleOptions(**more),
+        embedder=embedder,
+        writer=writer or BuiltInWriter(),
+        now=now,
+        **of_night,
+    )
 
 
 def rows(path: Path, sql: str, *values: object) -> list[dict[str, Any]]:

@@ -9,9 +9,7 @@ measured as well; those that are absent are listed.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +17,7 @@ from pathlib import Path
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
 from . import drafts, life
-from .bench import QUALITY, ROOT, Json
+from .bench import QUALITY, ROOT, SHARED, Json, make_parser, replaying
 from .model import is_present
 
 OUTPUT = ROOT / "build" / "bench-quality.json"
@@ -27,10 +25,8 @@ OUTPUT = ROOT / "build" / "bench-quality.json"
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure everything."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    data = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
-    parser.add_argument("--data", type=Path, default=data, help="the folder of the shared data")
+    parser = make_parser("benchmarks.quality", __doc__)
+    parser.add_argument("--data", type=Path, default=SHARED, help="the folder of the shared data")
     parser.add_argument("--output", type=Path, default=OUTPUT, help="the JSON to write")
     args = parser.parse_args(arguments)
     embedder = SentenceEmbedder()
@@ -41,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         without_model[name] = life.measure(source, embedder)
         recording = path.with_name(f"{name}.recording.jsonl")
         if recording.is_file():
-            with_answers[name] = life.measure(source, embedder, life.replaying(recording))
+            with_answers[name] = life.measure(source, embedder, replaying(recording))
     results: Json = {}
     for title, lives in (
         ("without a model", without_model),
@@ -60,7 +56,8 @@ def _measure_shared(data: Path) -> None:
     """Measure the files of the shared data that are present."""
     for name in ("drafts3.jsonl", "model-drafts.jsonl"):
         if is_present(data / name):
-            drafts.main([str(data / name)])
+            judged = drafts.judged_by_program(data / name)
+            sys.stdout.writelines(f"{line}\n" for line in drafts.report(judged))
 
 
 if __name__ == "__main__":

@@ -1,18 +1,14 @@
-"""How well drafts are checked: by the program, and by a model with recorded answers.
+"""How well drafts are checked: by the program, and by a model (`benchmarks/quality/model.py`).
 
-    python -m benchmarks.quality.drafts FILE.jsonl [--replay RECORDING] [--verbose]
-
-FILE has one draft per line: `case`, `sources` (id, said, text), `claims` (text), `operation`,
+A file has one draft per line: `case`, `sources` (id, said, text), `claims` (text), `operation`,
 `faithful` and, for unfaithful ones, `kind`. A question has at most one draft per case, so that no
-draft reveals what is wrong with another. Prompts without a recorded answer are written to
-RECORDING.missing.
+draft reveals what is wrong with another.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
+import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,13 +18,9 @@ from typing import Any
 import numpy as np
 
 from slowwave.consolidation.facts.lookup import find_missing, find_unsupported
-from slowwave.consolidation.model.answer_forms import CheckAnswer, parse_answer
-from slowwave.consolidation.model.objections import objections_of
-from slowwave.consolidation.model.prompts import DraftToCheck, Messages, ask_to_check
-from slowwave.consolidation.model.recording import question_key, read_recording
+from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source
 
-_MODEL = "checker"
 # The maximum number of drafts in a question: about 6,000 tokens, as in a night.
 _MAX_DRAFTS = 15
 # Checks read no vectors.
@@ -37,28 +29,12 @@ _NO_VECTOR = np.zeros(0, dtype=np.float32)
 
 @dataclass(frozen=True)
 class Judged:
-    """A labeled draft, and why it was rejected. by_reading: None if there is no answer."""
+    """A labeled draft, and why it was rejected. by_reading: None if no model has read it."""
 
     labelled: dict[str, Any]
     draft: DraftToCheck
     by_program: tuple[str, ...]
     by_reading: tuple[str, ...] | None
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print how many wrong drafts were caught, and how many faithful ones turned down."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.drafts")
-    parser.description = __doc__
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--replay", type=Path, help="the recorded answers of a checker")
-    parser.add_argument("--verbose", action="store_true", help="print misjudged drafts")
-    args = parser.parse_args(arguments)
-    if not args.file.is_file():
-        sys.exit(f"absent: {args.file}")
-    labelled = [json.loads(line) for line in args.file.read_text("utf-8").splitlines()]
-    judged = list(_judged(labelled, args.replay))
-    sys.stdout.writelines(f"{line}\n" for line in report(judged, args.verbose))
 
 
 def questions(labelled: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -79,27 +55,6 @@ def questions(labelled: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     ]
 
 
-def _judged(labelled: Sequence[dict[str, Any]], replay: Path | None) -> Iterator[Judged]:
-    answers = {} if replay is None else dict(read_recording(replay).answers)
-    missing: list[Messages] = []
-    for question in questions(labelled):
-        drafts = [draft_of(row) for row in question]
-        messages = ask_to_check(drafts)
-        answer = answers.get(question_key(_MODEL, messages))
-        if answer is None:
-            missing.append(messages)
-        verdicts = {} if answer is None else _by_number(answer.answer)
-        for number, (row, draft) in enumerate(zip(question, drafts, strict=True), start=1):
-            found = objections_of(verdicts.get(number), draft)
-            reading = None if answer is None else (*found.reasons, *(why for _, why in found.lost))
-            yield Judged(row, draft, faults_of(draft), reading)
-    if replay is not None and missing:
-        path = replay.with_name(f"{replay.name}.missing")
-        lines = [json.dumps({"model": _MODEL, "messages": messages}) for messages in missing]
-        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        sys.stderr.write(f"{len(missing)} questions without an answer: {path}\n")
-
-
 def draft_of(labelled: dict[str, Any]) -> DraftToCheck:
     """Return a labeled draft as it is shown to a checker."""
     sources = [
@@ -116,11 +71,23 @@ def faults_of(draft: DraftToCheck) -> tuple[str, ...]:
     return tuple(fault.why for fault in find_unsupported(draft.text, draft.sources))
 
 
-def _by_number(text: str) -> dict[int, Any]:
-    return {verdict.n: verdict for verdict in parse_answer(CheckAnswer, text).groups}
+def judged_by_program(path: Path) -> list[Judged]:
+    """Return the drafts of a file as the program judges them."""
+    drafts = ((row, draft_of(row)) for row in labelled_drafts(path))
+    return [Judged(row, draft, faults_of(draft), None) for row, draft in drafts]
 
 
-def report(judged: Sequence[Judged], verbose: bool = False) -> Iterator[str]:
+def labelled_drafts(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the labeled drafts of a file, which is JSON Lines or TOML."""
+    if path.suffix != ".toml":
+        yield from map(json.loads, path.read_text("utf-8").splitlines())
+        return
+    for case in tomllib.loads(path.read_text("utf-8"))["case"]:
+        shared = {"case": case["id"], "operation": case["operation"], "sources": case["sources"]}
+        yield from (shared | draft for draft in case["draft"])
+
+
+def report(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield the shares of drafts that were turned down, one per line."""
     for name, wrong in (("wrong drafts caught", True), ("faithful drafts turned down", False)):
         drafts = [draft for draft in judged if bool(draft.labelled["faithful"]) is not wrong]
@@ -134,13 +101,3 @@ def report(judged: Sequence[Judged], verbose: bool = False) -> Iterator[str]:
         if wrong:
             missed = Counter(draft.labelled["kind"] for draft in read if draft not in either)
             yield f"  missed: {dict(missed)}"
-        if verbose:
-            misjudged = [draft for draft in read if (draft in either) is not wrong]
-            for row in misjudged:
-                yield f"    {row.labelled.get('kind')}: {row.draft.text}"
-                yield from (f"        {source.text}" for source in row.draft.sources)
-                yield from (f"      ! {why}" for why in (*row.by_program, *(row.by_reading or ())))
-
-
-if __name__ == "__main__":
-    main()

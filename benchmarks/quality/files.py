@@ -14,6 +14,7 @@ from typing import Any
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
@@ -48,7 +49,10 @@ def night(
     options: CycleOptions = CycleOptions(),  # noqa: B008 - it is frozen
 ) -> Outcome:
     """Run the cycle over a file."""
-    return run_cycle(path, options, embedder, writer or BuiltInWriter(), NOW)
+    writer = writer or BuiltInWriter()
+    return run_cycle(
+        NightInputs(path=path, options=options, embedder=embedder, writer=writer, now=NOW)
+    )
 
 
 def rows(path: Path, sql: str, *values: object) -> list[Row]:

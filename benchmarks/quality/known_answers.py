@@ -487,13 +487,13 @@ def conflicts_right(life: Life, lineage: Lineage) -> Share:
 
 def are_two_values(gold: Gold, first: Iterable[str], second: Iterable[str]) -> bool:
     """Whether a memory of the first group and one of the second give one subject two values."""
-    known = {
+    contradicting = {
         frozenset(map(gold.thing, pair)) for pair in (*gold.pairs_of(PAIRS[2]), *gold.two_values)
     }
     updates = {ids[0] for ids in gold.updates}
     former, latter = ({gold.thing(memory) for memory in group} for group in (first, second))
     return bool(former & latter & updates) or any(
-        frozenset(pair) in known for pair in product(former, latter)
+        frozenset(pair) in contradicting for pair in product(former, latter)
     )
 
 

@@ -22,12 +22,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from fixtures.night import Night
-from slowwave.consolidation.model.litellm_model import Endpoint
-from slowwave.consolidation.model.model_writer import ModelWriter
-from slowwave.consolidation.model.recording import Recordings, open_recordings
 from slowwave.consolidation.planning.conflicts import current_conflicts
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import Outcome
@@ -36,7 +33,7 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.file import open_reading
 from slowwave.store.records import timestamp
 
-from .bench import Json
+from .bench import Json, add_model_options, make_parser, writer_of
 from .files import NOW, add, all_rows, count_changed, memory_file, night, rows
 from .known_answers import (
     PAIRS,
@@ -90,7 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     embedder = SentenceEmbedder()
     embedder.encode(["loads the model before the clock starts"])
     life = source_of_files(args.file, args.gold)
-    result = measure(life, embedder, _writer(args), args.parts)
+    writer = writer_of(args) if args.model or args.replay else None
+    result = measure(life, embedder, writer, args.parts)
     sys.stdout.writelines(f"{line}\n" for line in _cases(life.name, result, args.verbose))
     sys.stdout.writelines(f"{line}\n" for line in table({life.name: result}))
 
@@ -149,28 +147,6 @@ def _parts(lines: Sequence[str], count: int) -> list[list[str]]:
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def replaying(recording: Path, model: str = "writer", checker: str = "checker") -> Writer:
-    """Return a writer that answers from a recording; checker: a model's name, same or none."""
-    return writer_of(model, None, checker, open_recordings(None, recording))
-
-
-def _writer(args: argparse.Namespace) -> Writer | None:
-    if args.replay:
-        return replaying(args.replay, args.model or "writer", args.checker)
-    if args.model:
-        return writer_of(args.model, args.api_base, args.checker, Recordings())
-    return None
-
-
-def writer_of(
-    model: str, api_base: str | None, checker: str, recordings: Recordings
-) -> ModelWriter:
-    """Return a writer that asks a model; checker: a model's name, same or none."""
-    keywords: dict[str, Literal["same", "none"]] = {"same": "same", "none": "none"}
-    checked_by = keywords.get(checker) or Endpoint(checker, api_base)
-    return ModelWriter(Endpoint(model, api_base), recordings=recordings, checker=checked_by)
-
-
 def source_of_files(path: Path, gold: Path) -> Source:
     """Read a life and its gold from two files."""
     return Source(
@@ -227,14 +203,10 @@ def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.life", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = make_parser("benchmarks.quality.life", __doc__)
     parser.add_argument("file", type=Path, help="memories, as for slowwave import")
     parser.add_argument("gold", type=Path, help="the known answers")
-    parser.add_argument("--model", help="the model, as litellm names it")
-    parser.add_argument("--api-base", help="the base URL of the model's server")
-    parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
-    parser.add_argument("--checker", default="same", help="a model's name, same or none")
+    add_model_options(parser)
     parser.add_argument("--parts", type=int, default=1, help="the number of nights")
     parser.add_argument("--verbose", action="store_true", help="print the texts of what went wrong")
     return parser

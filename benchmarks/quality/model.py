@@ -13,9 +13,7 @@ judges the drafts; both models work on the life.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.objections import check_drafts
 from slowwave.consolidation.model.question import Bill, Dialogue
-from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -34,10 +31,9 @@ from slowwave.consolidation.writing.writer import AnswerStore
 from slowwave.store.file import open_writing
 
 from . import life
-from .bench import QUALITY
-from .drafts import Judged, draft_of, faults_of, questions, report
+from .bench import QUALITY, add_model_options, make_parser, writer_of
+from .drafts import Judged, draft_of, faults_of, labelled_drafts, questions, report
 from .files import NOW, memory_file
-from .life import writer_of
 
 _DRAFTS = QUALITY / "drafts-held-out.toml"
 _LIFE = QUALITY / "life-blind-a.jsonl"
@@ -61,8 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _measure(args: argparse.Namespace) -> None:
-    recordings = open_recordings(args.record, args.replay)
-    writer = writer_of(args.model, args.api_base, args.checker, recordings)
+    writer = writer_of(args)
     folder: Path | None = args.data
     drafts_path = _DRAFTS if folder is None else folder / "drafts3.jsonl"
     life_path = _LIFE if folder is None else folder / "life-lab.jsonl"
@@ -114,16 +109,6 @@ def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQ
     yield JudgedQuestion(tuple(judged), bill.total, why)
 
 
-def labelled_drafts(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the labeled drafts of a file, which is JSON Lines or TOML."""
-    if path.suffix != ".toml":
-        yield from map(json.loads, path.read_text("utf-8").splitlines())
-        return
-    for case in tomllib.loads(path.read_text("utf-8"))["case"]:
-        shared = {"case": case["id"], "operation": case["operation"], "sources": case["sources"]}
-        yield from (shared | draft for draft in case["draft"])
-
-
 def _measure_life(path: Path, writer: ModelWriter) -> Usage:
     """Print the figures of a life; return the usage."""
     source = life.source_of_files(path, path.with_name(f"{path.stem}.gold.json"))
@@ -150,14 +135,9 @@ def _print(*lines: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.model", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--model", required=True, help="the model, as litellm names it")
-    parser.add_argument("--checker", default="same", help="a model's name, same or none")
-    parser.add_argument("--api-base", help="the base URL of the model's server")
+    parser = make_parser("benchmarks.quality.model", __doc__)
+    add_model_options(parser, is_required=True)
     parser.add_argument("--data", type=Path, help="a folder with drafts3.jsonl and life-lab.jsonl")
-    parser.add_argument("--record", type=Path, help="append each answer to this recording")
-    parser.add_argument("--replay", type=Path, help="answer from this recording")
     return parser
 
 

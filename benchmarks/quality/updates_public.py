@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,15 +39,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.evaluation.trial import keeps_facts
-from slowwave.consolidation.model.recording import open_recordings
 from slowwave.consolidation.text.tokens import content_words
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
-from .bench import ROOT, Json
+from .bench import SHARED, Json, add_model_options, make_parser, writer_of
 from .files import memory_file, night
 from .known_answers import Life, Lineage, holds
-from .life import active, columns, life_of, writer_of
+from .life import active, columns, life_of
 
 _DAY = datetime(2026, 3, 2, 9, tzinfo=UTC)
 # The share of its words that a text must have kept of a fact.
@@ -143,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if missing:
         sys.exit(f"absent: {', '.join(missing)}")
     try:
-        writer = _writer(args)
+        writer = writer_of(args) if args.model or args.replay else None
         embedder = SentenceEmbedder()
         results = {path.stem: measure(read_stores(path), embedder, writer) for path in args.data}
     except (ConsolidationError, ValueError) as error:
@@ -243,26 +241,11 @@ def _after_echo(lineage: Lineage, store: Store, text: str, values: tuple[str, st
     return Fate(echo, text, "holds" if only_new else "came back", now)
 
 
-def _writer(args: argparse.Namespace) -> Writer | None:
-    if not (args.model or args.replay):
-        return None
-    recordings = open_recordings(args.record, args.replay)
-    return writer_of(args.model or "writer", args.api_base, args.checker, recordings)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.quality.updates_public", description=__doc__
-    )
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    folder = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
-    default = [folder / "letta-updates.jsonl"]
+    parser = make_parser("benchmarks.quality.updates_public", __doc__)
+    default = [SHARED / "letta-updates.jsonl"]
     parser.add_argument("data", type=Path, nargs="*", default=default, help="files of stores")
-    parser.add_argument("--model", help="the model, as litellm names it")
-    parser.add_argument("--api-base", help="the base URL of the model's server")
-    parser.add_argument("--checker", default="same", help="a model's name, same or none")
-    parser.add_argument("--record", type=Path, help="append each answer to this recording")
-    parser.add_argument("--replay", type=Path, help="answer from this recording")
+    add_model_options(parser)
     parser.add_argument("--verbose", action="store_true", help="print what is right, too")
     return parser
 

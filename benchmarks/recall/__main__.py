@@ -15,7 +15,6 @@ prompts without a recorded answer are written to RECORDING.missing.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -23,11 +22,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.quality.bench import ROOT
-from benchmarks.quality.life import replaying
-from benchmarks.quality.vectors import CachedEmbedder
+from benchmarks.quality.bench import SHARED, make_parser, replaying
 from benchmarks.speed.machine import about
-from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import Writer
 
 from .lives import lives
@@ -35,8 +32,6 @@ from .measured import Result, combine, measure_recall
 from .report import EXPLANATIONS, TUNED_ON, tables
 from .sets import QuestionSet, absent, nights, shared
 
-# The cache of vectors.
-_VECTORS = ROOT / "build" / "bench-recall-vectors.npz"
 # The width of the tables, which do not fit a narrow terminal or a pipe.
 _MIN_WIDTH = 132
 
@@ -45,20 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure the chosen files, and print tables."""
     args = _parser().parse_args(arguments)
     data = _data(args)
-    embedder = CachedEmbedder(SentenceEmbedder(), _VECTORS, _log)
+    embedder = CachingEmbedder(SentenceEmbedder())
     console = Console(width=max(_MIN_WIDTH, Console().width))
     for line in _notes(args, data):
         console.print(line, soft_wrap=True, highlight=False)
     writer = replaying(args.replay, checker=args.checker) if args.replay else None
     results = [_measure(set_, embedder, writer) for set_ in _question_sets(args, data)]
     results += [*_combined("night", results), *_combined("life", results)]
-    embedder.save()
     console.print(*tables(results))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=__doc__)
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser = make_parser("benchmarks.recall", __doc__)
     parser.add_argument("--nights", action="store_true", help="the nights of fixtures/")
     parser.add_argument("--lives", action="store_true", help="the lives of fixtures/")
     parser.add_argument("--replay", type=Path, help="the recorded answers of a model")
@@ -79,7 +72,7 @@ def _data(args: argparse.Namespace) -> Path | None:
     """Return the folder of the shared data, None if it does not exist or was not requested."""
     folder: Path | None = args.data
     if _is_default(args):
-        folder = Path(os.environ.get("DATA") or ROOT.parent / "shared" / "data")
+        folder = SHARED
     return folder if folder is not None and folder.is_dir() else None
 
 
@@ -101,7 +94,7 @@ def _question_sets(args: argparse.Namespace, data: Path | None) -> Iterator[Ques
         yield from shared(data)
 
 
-def _measure(set_: QuestionSet, embedder: CachedEmbedder, writer: Writer | None) -> Result:
+def _measure(set_: QuestionSet, embedder: CachingEmbedder, writer: Writer | None) -> Result:
     _log(f"{set_.name}: {len(set_.lines):,} memories, {len(set_.questions):,} questions")
     if writer is None and set_.recording is not None:
         writer = replaying(set_.recording)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from slowwave.consolidation.evaluation.measures import LOOKED_AT, MeasuredHit, Measures, measure
 from slowwave.consolidation.evaluation.questions import RecallQuestion
 from slowwave.consolidation.recall.index import RecallIndex
 from slowwave.consolidation.recall.search import words_of
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 # The constant of Cormack, Clarke and Büttcher (2009).
 _RANK_CONSTANT = 60
@@ -23,8 +21,6 @@ class Baselines:
 
     def __init__(self, index: RecallIndex) -> None:
         """Use the vectors and words of slowwave's own search."""
-        import numpy as np
-
         self._index = index
         self._tenants = np.array([memory.tenant for memory in index.memories])
 
@@ -39,8 +35,6 @@ class Baselines:
 
     def by_ranks(self, question: RecallQuestion) -> list[int]:
         """Return the positions of memories, ordered by the sum of 1 / (60 + rank) in both."""
-        import numpy as np
-
         allowed, words = self._allowed(question), self._word_scores(question)
         total = np.zeros(len(allowed))
         for scores, ranked in ((self._cosines(question), allowed), (words, allowed & (words > 0))):
@@ -66,8 +60,6 @@ class Baselines:
         ]
 
     def _allowed(self, question: RecallQuestion) -> NDArray[np.bool_]:
-        import numpy as np
-
         if question.tenant is None:
             return np.ones(len(self._tenants), dtype=bool)
         allowed: NDArray[np.bool_] = self._tenants == question.tenant
@@ -79,8 +71,6 @@ class Baselines:
         return cosines
 
     def _word_scores(self, question: RecallQuestion) -> NDArray[np.float32]:
-        import numpy as np
-
         scores = np.zeros(len(self._tenants), dtype=np.float32)
         rows, values = self._index.words.scores(words_of(question.question))
         scores[rows] = values
@@ -90,8 +80,6 @@ class Baselines:
     def _best(
         scores: NDArray[np.floating], allowed: NDArray[np.bool_], limit: int = LOOKED_AT
     ) -> list[int]:
-        import numpy as np
-
         positions = np.flatnonzero(allowed)
         # Stable: ties are in the order of the file.
         order = np.argsort(-scores[positions], kind="stable")[:limit]

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.quality.files import NOW, memory_file
 from benchmarks.quality.known_answers import Gold, are_two_values, holds
@@ -13,14 +14,12 @@ from slowwave.consolidation.evaluation.measures import (
     LOOKED_AT,
     MANY,
     Difference,
-    MeasuredHit,
     Measures,
     difference,
     mean,
-    measure,
 )
 from slowwave.consolidation.evaluation.questions import RecallQuestion
-from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, is_stale
+from slowwave.consolidation.evaluation.trial import SearchResults, Trial, Trials, measure_hits
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, relevant, search
@@ -123,71 +122,73 @@ class Result:
         return sum(self.searches[search][index].stale_at_10 for index in indexes) / len(indexes)
 
 
-def measure_recall(asked: QuestionSet, embedder: Embedder, writer: Writer | None = None) -> Result:
+def measure_recall(
+    question_set: QuestionSet, embedder: Embedder, writer: Writer | None = None
+) -> Result:
     """Run a night on a copy, as `slowwave eval` does, and the baselines on the original.
 
     writer: None for a night without a model.
     """
     start = time.monotonic()
-    with memory_file(asked.lines) as path:
-        trials = Trials(path, asked.questions, embedder, NOW, kept_hits=LOOKED_AT)
+    with memory_file(question_set.lines) as path:
+        trials = Trials(path, question_set.questions, embedder, NOW, kept_hits=LOOKED_AT)
         trial = trials.night(CycleOptions(), writer or BuiltInWriter())
         index = RecallIndex(read_recallable_of(path, (), embedder.name), embedder)
         plain = Baselines(index)
         searches = {VECTORS: plain.by_vectors, WORDS: plain.by_words, RANKS: plain.by_ranks}
         return Result(
-            asked.name,
-            trials.questions,
-            trials.without_evidence,
-            trials.before.memories,
-            trial.after.memories,
-            {
+            name=question_set.name,
+            questions=trials.questions,
+            without_evidence=trials.without_evidence,
+            memories_before=trials.before.memories,
+            memories_after=trial.after.memories,
+            searches={
                 BEFORE: trials.before.by_text,
                 RELEVANT: _relevant(trials),
                 BY_TEXT: trial.after.by_text,
-                **_by_keys(asked, trials, trial),
+                **_by_keys(question_set, trials, trial),
                 BY_LINEAGE: trial.after.by_lineage,
                 **{
                     name: plain.measure(trials.questions, search)
                     for name, search in searches.items()
                 },
             },
-            {
-                BEFORE: list(_hints(asked.gold, trials.before)),
-                AFTER: list(_hints(asked.gold, trial.after)),
+            hints={
+                BEFORE: list(_hints(question_set.gold, trials.before)),
+                AFTER: list(_hints(question_set.gold, trial.after)),
             },
-            sum(window.state != "applied" for window in trial.outcome.asked),
-            time.monotonic() - start,
-            _silent(index),
+            unanswered=sum(window.state != "applied" for window in trial.outcome.asked),
+            seconds=time.monotonic() - start,
+            silent=_silent(index),
         )
 
 
 def combine(name: str, results: Sequence[Result]) -> Result:
     """Combine results of different files, at least one, that have the same searches."""
     return Result(
-        name,
-        [question for result in results for question in result.questions],
-        sum(result.without_evidence for result in results),
-        sum(result.memories_before for result in results),
-        sum(result.memories_after for result in results),
-        {
+        name=name,
+        questions=[question for result in results for question in result.questions],
+        without_evidence=sum(result.without_evidence for result in results),
+        memories_before=sum(result.memories_before for result in results),
+        memories_after=sum(result.memories_after for result in results),
+        searches={
             search: [measures for result in results for measures in result.searches[search]]
             for search in results[0].searches
         },
-        {
+        hints={
             time: [hint for result in results for hint in result.hints[time]]
             for time in results[0].hints
         },
-        sum(result.unanswered for result in results),
-        sum(result.seconds for result in results),
-        sum(result.silent for result in results) / len(results),
+        unanswered=sum(result.unanswered for result in results),
+        seconds=sum(result.seconds for result in results),
+        silent=sum(result.silent for result in results) / len(results),
     )
 
 
-def _hints(gold: Gold | None, found: SearchResults) -> Iterator[Hint]:
+def _hints(gold: Gold | None, results: SearchResults) -> Iterator[Hint]:
     """Yield the hints about the first hits of each question."""
-    sources = {hit.memory.id: hit.sources for hits in found.hits for hit in hits}
-    for hits in found.hits:
+    sources = {hit.memory.id: hit.sources for hits in results.hits for hit in hits}
+    for hits in results.hits:
         for hit in hits[:MANY]:
             if hit.rival is not None:
                 older = (hit.memory.id, *hit.sources)
@@ -200,50 +201,31 @@ def _hints(gold: Gold | None, found: SearchResults) -> Iterator[Hint]:
 def _relevant(trials: Trials) -> list[Measures]:
     """Measure the hits before the night that reach `min_relevance`."""
     return [
-        measure(
-            [
-                MeasuredHit(
-                    hit.memory.content,
-                    frozenset({hit.memory.id} & set(question.evidence_ids)),
-                    is_stale(hit, question),
-                )
-                for hit in relevant(hits, MIN_RELEVANCE)
-            ],
-            set(question.evidence_ids),
-        )
+        measure_hits(question, relevant(hits, MIN_RELEVANCE), lambda hit: {hit.memory.id})
         for question, hits in zip(trials.questions, trials.before.hits, strict=True)
     ]
 
 
 def _silent(index: RecallIndex) -> float:
     questions = UNRELATED.read_text("utf-8").splitlines()
-    found = [search(index, SearchQuery(question), timestamp(NOW)) for question in questions]
-    return sum(not hits for hits in found) / len(questions)
+    all_hits = [search(index, SearchQuery(question), timestamp(NOW)) for question in questions]
+    return sum(not hits for hits in all_hits) / len(questions)
 
 
-def _by_keys(asked: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
+def _by_keys(question_set: QuestionSet, trials: Trials, trial: Trial) -> dict[str, list[Measures]]:
     """Measure the hits after the night by the keys of the answers, if they are known.
 
     A derived memory counts as all of its sources if it has the keys of the answer.
     """
-    if not asked.keys:
+    if not question_set.keys:
         return {}
+
+    def contained(keys: Sequence[str], hit: Hit) -> set[str]:
+        return {hit.memory.id, *(hit.sources if holds(hit.memory.content, keys) else ())}
+
     return {
         BY_KEYS: [
-            measure(
-                [_measured_hit(hit, question, asked.keys[question.id]) for hit in hits],
-                set(question.evidence_ids),
-            )
+            measure_hits(question, hits, partial(contained, question_set.keys[question.id]))
             for question, hits in zip(trials.questions, trial.after.hits, strict=True)
         ]
     }
-
-
-def _measured_hit(hit: Hit, question: RecallQuestion, keys: Sequence[str]) -> MeasuredHit:
-    own = {hit.memory.id}
-    counted = own | set(hit.sources) if holds(hit.memory.content, keys) else own
-    return MeasuredHit(
-        hit.memory.content,
-        frozenset(counted & set(question.evidence_ids)),
-        is_stale(hit, question),
-    )

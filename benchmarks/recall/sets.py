@@ -41,28 +41,28 @@ def nights() -> Iterator[QuestionSet]:
     for flavour in FLAVOURS:
         path = QUESTIONS / f"questions-{flavour}.jsonl"
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-        known = load(flavour)
-        questions = questions_of_night(known, rows)
-        keys = _keys(known)
+        night = load(flavour)
+        questions = questions_of_night(night, rows)
+        keys = _keys(night)
         yield QuestionSet(
             f"night: {flavour}",
-            lines(known),
+            lines(night),
             questions,
             {row["id"]: keys[row["group"]] for row in rows},
-            gold_of(gold_of_night(known), {memory.id: memory.text for memory in known.memories}),
+            gold_of(gold_of_night(night), {memory.id: memory.text for memory in night.memories}),
         )
 
 
-def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestion]:
+def questions_of_night(night: Night, rows: Iterable[Json]) -> list[RecallQuestion]:
     """Return questions with the memories of their group as evidence.
 
     For an update, the new value is the evidence, and the old one is stale.
     """
     ids: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for memory in known.memories:
+    for memory in night.memories:
         ids[memory.group, memory.role].append(memory.id)
-    kinds = {memory.group: memory.role for memory in known.memories}
-    kinds |= {update["id"]: "update" for update in known.updates}
+    kinds = {memory.group: memory.role for memory in night.memories}
+    kinds |= {update["id"]: "update" for update in night.updates}
     return [
         RecallQuestion(
             id=row["id"],
@@ -75,9 +75,9 @@ def questions_of_night(known: Night, rows: Iterable[Json]) -> list[RecallQuestio
     ]
 
 
-def _keys(known: Night) -> dict[str, Sequence[str]]:
-    keys = {group["id"]: group["keys"] for group in [*known.facts, *known.rules, *known.singles]}
-    return keys | {update["id"]: update["new_keys"] for update in known.updates}
+def _keys(night: Night) -> dict[str, Sequence[str]]:
+    keys = {group["id"]: group["keys"] for group in [*night.facts, *night.rules, *night.singles]}
+    return keys | {update["id"]: update["new_keys"] for update in night.updates}
 
 
 def _evidence(ids: Mapping[tuple[str, str], Sequence[str]], group: str) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,11 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.quality.vectors import CachedEmbedder
 from fixtures.night import FLAVOURS, NightMemory, load
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-
-from .machine import BUILD
 
 
 @dataclass(frozen=True)
@@ -39,14 +35,9 @@ class Base:
 
 
 def load_base() -> Base:
-    """Return the base; vectors are cached in build/."""
+    """Return the base."""
     pairs = [(flavour, memory) for flavour in FLAVOURS for memory in load(flavour).memories]
-
-    def log(text: str) -> None:
-        sys.stderr.write(text + "\n")
-
-    embedder = CachedEmbedder(SentenceEmbedder(), BUILD / "base.npz", log)
+    embedder = SentenceEmbedder()
     vectors = embedder.encode([memory.text for _, memory in pairs])
-    embedder.save()
     flavours, memories = zip(*pairs, strict=True)
     return Base(memories, flavours, vectors, embedder.name)

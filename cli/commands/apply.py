@@ -45,7 +45,7 @@ def apply(
 
     A proposal whose sources have changed is stale; one whose text cannot be checked is rejected.
     """
-    from slowwave.consolidation.running.approval import ReviewResult, apply_approved, find_declined
+    from slowwave.consolidation.running.approval import Approval, ReviewResult, find_declined
     from slowwave.consolidation.running.plan_file import read_plan
 
     output.refuse_changes(place)
@@ -69,7 +69,15 @@ def apply(
             declined = [] if reconsider else list(find_declined(opened, planned))
             ids = {result.proposal.id for result in declined}
             rest = [entry for entry in planned if entry.proposal.id not in ids]
-            decided = apply_approved(opened, rest, model, now, "plan", progress, is_trusted=False)
+            approval = Approval(
+                file=opened,
+                embedder=model,
+                now=now,
+                way="plan",
+                progress=progress,
+                is_trusted=False,
+            )
+            decided = approval.apply(rest)
             return ReviewResult(decided.run_id, (*decided.results, *declined))
 
         decided = place.change(do)

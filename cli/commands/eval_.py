@@ -76,7 +76,12 @@ def eval_(
     )
     with place.reading() as memory_file, shown_progress(output.quiet) as progress:
         trials = Trials(
-            memory_file, queries, SentenceEmbedder(embedder), datetime.now(UTC), tenants, progress
+            memory_file,
+            queries,
+            SentenceEmbedder(embedder),
+            datetime.now(UTC),
+            tenants=tenants,
+            progress=progress,
         )
         signals.open()
         trial = trials.night(options, writer, signals)

@@ -196,7 +196,7 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
             applied = {run_id: read_applied_approvals(opened, run_id) for run_id in approved}
         proposals = list(map(pending_as_json, chosen))
         output.result("review", file=str(place.named), action=action, proposals=proposals)
-        ids = ids_in(pending.kept.proposal.sources for pending in chosen)
+        ids = ids_in(pending.proposal.sources for pending in chosen)
         memories = read_views(memory_file, ids)
     if not chosen:
         output.show(clean(f"{place.named}: no pending proposals."))
@@ -220,7 +220,7 @@ def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
         ways = "decline" if is_stale else "approve|decline|edit"
         together = "" if is_stale else ", or apply all: slowwave review approve FILE --all"
         yield with_file(f"Decide with: slowwave review {ways} FILE ID{together}")
-    if any(pending.kept.fault for pending in still_pending):
+    if any(pending.result.fault for pending in still_pending):
         yield (
             "A damaged proposal can only be declined; the next run withdraws it, and considers "
             "its memories again."
@@ -249,8 +249,8 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         (pending,) = chosen_of(opened, choice)
-    draft = pending.kept.proposal.draft.text
-    with_text(pending.kept, draft, ())  # refuses a proposal that writes no text
+    draft = pending.proposal.draft.text
+    with_text(pending.result, draft, ())  # refuses a proposal that writes no text
     words = _edited(draft)
     if not words:
         raise typer.Abort

@@ -186,7 +186,7 @@ def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[...
         return [
             pending.memories[memory_id].content
             for pending in queue
-            for memory_id in pending.kept.proposal.leaving
+            for memory_id in pending.proposal.leaving
             if memory_id in pending.memories and pending.memories[memory_id].protected
         ]
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
+from slowwave.consolidation.progress import Progress
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.ledger import decide_pending, read_latest_by_prefix
 from slowwave.store.memories import read_memories
@@ -15,7 +16,6 @@ from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.progress import Progress
     from slowwave.consolidation.running.approval import ReviewResult
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.consolidation.vectors.embedder import Embedder
@@ -41,7 +41,7 @@ class Choice:
             pending
             for pending in queue
             if (not self.ids or pending.id in wanted)
-            and self.operation in (None, pending.kept.proposal.operation)
+            and self.operation in (None, pending.proposal.operation)
         ]
 
 
@@ -71,19 +71,25 @@ def apply_chosen(
 
     words: None applies them unchanged. Raises `StoreError`.
     """
-    from slowwave.consolidation.running.approval import apply_approved, with_text
+    from slowwave.consolidation.running.approval import Approval, with_text
 
     now = datetime.now(UTC)
 
     def do(memory_file: MemoryFile) -> ReviewResult:
-        approved = [pending.kept for pending in chosen_of(memory_file, choice)]
-        if words is None:
-            return apply_approved(memory_file, approved, embedder, now, "approve", progress)
-        edited = [
-            with_text(item, words, list(read_memories(memory_file, item.proposal.sources)))
-            for item in approved
-        ]
-        return apply_approved(memory_file, edited, embedder, now, "edit", progress)
+        approved = [pending.result for pending in chosen_of(memory_file, choice)]
+        if words is not None:
+            approved = [
+                with_text(item, words, list(read_memories(memory_file, item.proposal.sources)))
+                for item in approved
+            ]
+        approval = Approval(
+            file=memory_file,
+            embedder=embedder,
+            now=now,
+            way="approve" if words is None else "edit",
+            progress=progress or Progress(),
+        )
+        return approval.apply(approved)
 
     return place.change(do)
 

@@ -169,20 +169,22 @@ class Night:
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
+        from slowwave.consolidation.running.run_in_file import NightInputs
 
         signals = signals_of_this_command()
         signals.open()
         with shown_progress(self.output.quiet) as progress:
-            outcome = run_cycle(
-                memory_file,
-                options,
-                self.embedder,
-                writer,
-                datetime.now(UTC),
-                self.dry_run,
-                progress,
-                signals,
+            night = NightInputs(
+                path=memory_file,
+                options=options,
+                embedder=self.embedder,
+                writer=writer,
+                now=datetime.now(UTC),
+                progress=progress,
+                dry_run=self.dry_run,
+                interruption=signals,
             )
+            outcome = run_cycle(night)
         signals.close()
         return outcome
 

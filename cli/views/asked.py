@@ -134,7 +134,7 @@ def queued_parts_as_text(parts: QueuedPartsResult) -> list[str]:
     if not parts.waiting:
         return []
     when = backlog_age(parts.backlog)
-    next_step = "a real run" if parts.is_due else "a run with --model"
+    next_step = "a real run" if parts.would_be_read else "a run with --model"
     return [f"{parts_queued(parts.waiting)} for a model, {when}: {next_step} reads them first."]
 
 

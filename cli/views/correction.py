@@ -53,7 +53,7 @@ def correction_as_json(correction: Correction) -> dict[str, Any]:
         "action": correction.way,
         "run": correction.run_id,
         "memory": None if correction.memory is None else _named(correction.memory),
-        "left": list(map(_named, correction.left)),
+        "left": list(map(_named, correction.removed)),
         "derived": [
             {**_named(derived), "operation": derived.operation} for derived in correction.derived
         ],
@@ -68,7 +68,7 @@ def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     if correction.memory is not None:
         lines.append(f"{_DID[correction.way]}: {_line(correction.memory)}")
     verb = "Retracted" if correction.memory is None else "Superseded"
-    lines += [f"{verb}: {_line(memory)}" for memory in correction.left]
+    lines += [f"{verb}: {_line(memory)}" for memory in correction.removed]
     if correction.derived:
         lines.append("Derived from it and still active, so check them:")
         lines += [f"  {_line(derived)}" for derived in correction.derived]

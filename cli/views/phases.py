@@ -60,7 +60,12 @@ def _aged_as_json(aged: AgeingResult, status: str) -> dict[str, Any]:
         }
         for leaving in aged.leaving
     ]
-    return {"run": aged.run_id, status: leaving, "kept": dict(aged.choice.kept), "why": aged.why}
+    return {
+        "run": aged.run_id,
+        status: leaving,
+        "kept": dict(aged.choice.kept_by_reason),
+        "why": aged.why,
+    }
 
 
 def aged_as_text(verb: str, aged: AgeingResult | None, dry_run: bool, path: Path) -> list[str]:
@@ -82,8 +87,10 @@ def aged_as_text(verb: str, aged: AgeingResult | None, dry_run: bool, path: Path
             f"Tenant {tenant} is still {count:,} above its limit: the remaining memories cannot be "
             "archived."
         )
-    if aged.choice.kept:
-        kept = "; ".join(f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept.items())
+    if aged.choice.kept_by_reason:
+        kept = "; ".join(
+            f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept_by_reason.items()
+        )
         lines.append(f"Kept: {kept}.")
     if aged.why:
         lines.append(f"Some were skipped: {aged.why.rstrip('.')}.")

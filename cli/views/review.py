@@ -72,7 +72,7 @@ def pending_details(
 
     applied: the decision that applied it, if a person approved it.
     """
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     yield clean(f"    id {proposal.id}, of run {pending.decision.run_id}, tenant {proposal.tenant}")
     for memory_id in sort_by_time(proposal.sources, memories):
         memory = pending.memories.get(memory_id)
@@ -110,7 +110,7 @@ def _decided_as_text(file: Path, decided: ReviewResult) -> str:
             lines.append(f"  = {proposal.draft.text}")
     states = Counter(result.state for result in results)
     counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    if decided.run_id is None:
+    if not states["applied"]:
         lines.append(f"{counts}. Nothing was changed.")
     else:
         is_single = states["applied"] == 1

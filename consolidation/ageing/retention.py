@@ -58,9 +58,9 @@ class Retention:
         """
         owners = (tenant, None)
         about = ((kind, layer), (None, layer), (kind, None))
-        wanted = [(owner, *names) for owner in owners for names in about]
-        wanted += [(owner, None, None) for owner in owners]
-        return next((self._rules[names] for names in wanted if names in self._rules), None)
+        candidates = [(owner, *names) for owner in owners for names in about]
+        candidates += [(owner, None, None) for owner in owners]
+        return next((self._rules[names] for names in candidates if names in self._rules), None)
 
 
 def duration_text(duration: timedelta) -> str:

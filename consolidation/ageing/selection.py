@@ -51,8 +51,8 @@ def score(memory: MemoryAge, now: int) -> float:
     """
     half_life = HALF_LIVES[memory.layer]
     hours = max(0, now - memory.last_used) / _HOUR_S
-    left = 1.0 if half_life is None else 2 ** (-hours / half_life)
-    return left + min(ACCESS_WEIGHT * memory.access_count, MAX_FOR_ACCESS)
+    decayed = 1.0 if half_life is None else 2 ** (-hours / half_life)
+    return decayed + min(ACCESS_WEIGHT * memory.access_count, MAX_FOR_ACCESS)
 
 
 def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScores, ...]:
@@ -63,13 +63,13 @@ def scores_by_layer(memories: Iterable[MemoryAge], now: int) -> tuple[LayerScore
     return tuple(
         LayerScores(
             layer,
-            len(found),
-            round(min(found), 4),
-            round(sum(found) / len(found), 4),
-            sum(value < 1 / 2 for value in found),
+            memories=len(of_layer),
+            lowest=round(min(of_layer), 4),
+            mean=round(sum(of_layer) / len(of_layer), 4),
+            faded=sum(value < 1 / 2 for value in of_layer),
         )
-        for layer, found in scores.items()
-        if found
+        for layer, of_layer in scores.items()
+        if of_layer
     )
 
 
@@ -96,7 +96,7 @@ class AgeingChoice:
     """
 
     leaving: tuple[LeavingMemory, ...] = ()
-    kept: Mapping[str, int] = field(default_factory=dict)
+    kept_by_reason: Mapping[str, int] = field(default_factory=dict)
     above: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -144,7 +144,7 @@ def choose_excess(
     for memory in memories:
         by_tenant.setdefault(memory.tenant, []).append(memory)
     leaving: list[LeavingMemory] = []
-    kept: Counter[str] = Counter()
+    kept_by_reason: Counter[str] = Counter()
     above: dict[str, int] = {}
     for tenant, owned in by_tenant.items():
         excess = len(owned) + (coming or {}).get(tenant, 0) - limit
@@ -156,13 +156,13 @@ def choose_excess(
             for memory, blocker in zip(owned, blockers, strict=True)
             if blocker is None
         )
-        for left, *_, memory in free[:excess]:
-            why = f"{excess} above the limit, score {left:.4f}"
-            leaving.append(LeavingMemory(memory, why, round(left, 4)))
+        for value, *_, memory in free[:excess]:
+            why = f"{excess} above the limit, score {value:.4f}"
+            leaving.append(LeavingMemory(memory, why, round(value, 4)))
         if len(free) < excess:
             above[tenant] = excess - len(free)
-            kept.update(blocker for blocker in blockers if blocker is not None)
-    return AgeingChoice(tuple(leaving), dict(kept), above)
+            kept_by_reason.update(blocker for blocker in blockers if blocker is not None)
+    return AgeingChoice(tuple(leaving), dict(kept_by_reason), above)
 
 
 def _find_blocker(memory: MemoryAge, needed: Collection[str]) -> str | None:

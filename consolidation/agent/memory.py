@@ -19,10 +19,11 @@ from slowwave.consolidation.model.answer_forms import StatedGroup
 from slowwave.consolidation.model.chosen_model import ModelLike, chosen_writer
 from slowwave.consolidation.options import CycleOptions, Review
 from slowwave.consolidation.progress import Progress
-from slowwave.consolidation.proposals import Plan, Result, Usage
-from slowwave.consolidation.running.approval import ReviewResult, apply_approved, record_alone
+from slowwave.consolidation.proposals import Result
+from slowwave.consolidation.running.approval import Approval, ReviewResult, record_alone
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
@@ -179,7 +180,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         """
         with open_reading(self._path) as file:
             queue = read_queue(file)
-        return [pending for pending in queue if pending.kept.proposal.tenant == self._tenant]
+        return [pending for pending in queue if pending.proposal.tenant == self._tenant]
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to four characters.
@@ -190,8 +191,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         with self._locked() as file:
             pending = find_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                results = [loaded.kept for loaded in load_proposals(file, [pending])]
-                return apply_approved(file, results, self._embedder, self._clock(), "approve")
+                results = [loaded.result for loaded in load_proposals(file, [pending])]
+                return Approval(file, self._embedder, self._clock(), "approve").apply(results)
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
@@ -219,8 +220,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         result = find_planned(planned.results, proposal_id)
         declined = Result(result.proposal, "declined", reason)
         with self._locked() as file:
-            plan = planned.plan.digest
-            return record_alone(file, declined, planned.before, self._clock(), plan)
+            digest = planned.plan.digest
+            return record_alone(file, declined, planned.before, self._clock(), plan=digest)
 
     def propose(
         self,
@@ -299,10 +300,16 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> Outcome:
         if nothing := self._find_nothing():
             return nothing
-        run_options, writer = self._mine(options), writer or BuiltInWriter()
-        return run_cycle(
-            self._path, run_options, self._embedder, writer, self._clock(), dry_run, progress
+        night = NightInputs(
+            path=self._path,
+            options=self._mine(options),
+            embedder=self._embedder,
+            writer=writer or BuiltInWriter(),
+            now=self._clock(),
+            progress=progress or Progress(),
+            dry_run=dry_run,
         )
+        return run_cycle(night)
 
     def _round(self, options: CycleOptions, progress: Progress | None) -> AgentRound:
         run_options, now = self._mine(options), self._clock()
@@ -321,4 +328,4 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             if self._tenant in tenants(file) or has_conversations(file, self._tenant):
                 return None
             counts = count_memories(file, [self._tenant], count_tokens)
-        return Outcome(Plan(), (), counts, counts, Usage())
+        return Outcome(before=counts, after=counts)

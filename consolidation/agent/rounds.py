@@ -150,8 +150,7 @@ class AgentRound:
         if is_complete and open_questions.about_conversations:
             with self._locking(), maintenance_lock(self.path):
                 preflight = Preflight(self.path, self.options.keep_backups, self.now)
-                inputs = self._inputs(AgentWriter())
-                reading = read_queued_parts(inputs, preflight, self.interruption)
+                reading = read_queued_parts(self._inputs(AgentWriter()), preflight)
             open_questions = self.questions()
         if (
             is_complete
@@ -196,8 +195,15 @@ class AgentRound:
                 raise InterruptedEarly
 
     def _inputs(self, writer: AgentWriter) -> NightInputs:
-        progress = self.progress or Progress()
-        return NightInputs(self.path, self.options, self.embedder, writer, self.now, progress)
+        return NightInputs(
+            path=self.path,
+            options=self.options,
+            embedder=self.embedder,
+            writer=writer,
+            now=self.now,
+            progress=self.progress or Progress(),
+            interruption=self.interruption,
+        )
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
@@ -214,16 +220,8 @@ class AgentRound:
         options = replace(self.options, consolidate=True, ask=dry_run)
         if path != self.path:
             options = replace(options, keep_backups=None)
-        return run_cycle(
-            path,
-            options,
-            self.embedder,
-            writer,
-            self.now,
-            dry_run,
-            self.progress,
-            self.interruption,
-        )
+        night = replace(self._inputs(writer), path=path, options=options, dry_run=dry_run)
+        return run_cycle(night)
 
     def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> bool:
         """Keep all answers, or none if another agent has answered one of the questions."""

@@ -55,14 +55,14 @@ class Difference:
 def measure(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> Measures:
     """Measure a question. evidence: the ids that answer it, at least one."""
     return Measures(
-        recall_at_5=_found(hits[:FEW], evidence),
-        recall_at_10=_found(hits[:MANY], evidence),
-        all_at_10=float(_found(hits[:MANY], evidence) == 1.0),
+        recall_at_5=_recall(hits[:FEW], evidence),
+        recall_at_10=_recall(hits[:MANY], evidence),
+        all_at_10=float(_recall(hits[:MANY], evidence) == 1.0),
         mrr=next((1.0 / rank for rank, hit in enumerate(hits, 1) if hit.holds), 0.0),
         ndcg_at_10=_ndcg(hits[:MANY], evidence),
         tokens_at_10=float(sum(count_tokens(hit.text) for hit in hits[:MANY])),
-        recall_in_500_tokens=_found(_fitting(hits, BUDGETS[0]), evidence),
-        recall_in_1000_tokens=_found(_fitting(hits, BUDGETS[1]), evidence),
+        recall_in_500_tokens=_recall(_select_fitting(hits, BUDGETS[0]), evidence),
+        recall_in_1000_tokens=_recall(_select_fitting(hits, BUDGETS[1]), evidence),
         stale_at_10=float(any(hit.is_stale for hit in hits[:MANY])),
     )
 
@@ -105,7 +105,7 @@ def difference(before: Sequence[float], after: Sequence[float]) -> Difference:
     return Difference(mean_gain, float(interval.low), float(interval.high))
 
 
-def _found(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
+def _recall(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
     return len({memory_id for answer in hits for memory_id in answer.holds}) / len(evidence)
 
 
@@ -114,17 +114,17 @@ def _ndcg(hits: Sequence[MeasuredHit], evidence: Collection[str]) -> float:
 
     A hit gains the evidence that no earlier hit contains.
     """
-    met: set[str] = set()
+    covered: set[str] = set()
     gain = 0.0
     for rank, answer in enumerate(hits, 1):
-        gain += len(answer.holds - met) / log2(rank + 1)
-        met |= answer.holds
+        gain += len(answer.holds - covered) / log2(rank + 1)
+        covered |= answer.holds
     # The best possible: one piece of evidence per hit. A memory with more counts as much.
     best = sum(1.0 / log2(rank + 1) for rank in range(1, min(len(evidence), MANY) + 1))
     return min(gain / best, 1.0)
 
 
-def _fitting(hits: Sequence[MeasuredHit], budget: int) -> list[MeasuredHit]:
+def _select_fitting(hits: Sequence[MeasuredHit], budget: int) -> list[MeasuredHit]:
     """Return the hits that fit into a token budget, best first; long ones are skipped."""
     fitting, remaining_tokens = [], budget
     for answer in hits:

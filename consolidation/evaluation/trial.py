@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from slowwave.consolidation.cycle import run_cycle
@@ -15,6 +16,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.recall.index import RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hit, SearchQuery, demote_outdated, ranked
 from slowwave.consolidation.running.outcome import Outcome
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption
 from slowwave.consolidation.text.tokens import content_words
 from slowwave.consolidation.thresholds import SHARED_WORDS
@@ -58,7 +60,7 @@ class Trials:
     def __init__(
         self,
         path: Path,
-        asked: Sequence[RecallQuestion],
+        questions: Sequence[RecallQuestion],
         embedder: Embedder,
         now: datetime,
         tenants: Sequence[str] = (),
@@ -85,21 +87,21 @@ class Trials:
             texts = {memory.id: memory.content for memory in index.memories}
             self._tenant_of = {memory.id: memory.tenant for memory in index.memories}
             with open_reading(copy) as file:
-                source_texts = read_source_texts(file, sorted(_evidence(asked) - texts.keys()))
+                source_texts = read_source_texts(file, sorted(_evidence(questions) - texts.keys()))
             self._texts: Mapping[str, str] = texts | source_texts
             answerable = [
                 question.model_copy(update={"evidence_ids": self._known_evidence(question)})
-                for question in asked
+                for question in questions
                 if question.tenant is None or not tenants or question.tenant in tenants
             ]
             self.questions = [question for question in answerable if question.evidence_ids]
-            self.without_evidence = len(asked) - len(self.questions)
+            self.without_evidence = len(questions) - len(self.questions)
             # Evidence ids that are not in the file, or of other tenants.
-            self.unknown = len(_evidence(asked) - _evidence(self.questions))
-            if asked and not self.questions:
+            self.unknown = len(_evidence(questions) - _evidence(self.questions))
+            if questions and not self.questions:
                 raise QuestionsError(
                     f"No memory in {path} answers any of the questions: "
-                    f"the evidence of all {len(asked)} is missing.",
+                    f"the evidence of all {len(questions)} is missing.",
                     "Nothing was changed. Evidence is ids of memories: see 'slowwave list FILE'.",
                 )
             self.before = self._searched(index)
@@ -115,16 +117,17 @@ class Trials:
         Raises what `run_cycle` raises, and `InterruptedEarly`.
         """
         with copied_to_try(self._path) as copy:
-            outcome = run_cycle(
-                copy,
+            night = NightInputs(
+                path=copy,
                 # Aging would change recall, too.
-                replace(options, expire=False, decay=False, limit=None, purge=False),
-                self._embedder,
-                writer,
-                self._now,
+                options=replace(options, expire=False, decay=False, limit=None, purge=False),
+                embedder=self._embedder,
+                writer=writer,
+                now=self._now,
                 progress=self._progress,
-                interruption=interruption,
+                interruption=interruption or Interruption(),
             )
+            outcome = run_cycle(night)
             if outcome.interrupted:
                 raise InterruptedEarly
             return Trial(self._searched(self._index(copy)), outcome)
@@ -152,8 +155,8 @@ class Trials:
             ranking = ranked(index, query, now)
             # An outdated value moves within what an agent reads, not to the end of 200 hits.
             ranking = [*demote_outdated(ranking[:MANY]), *ranking[MANY:]]
-            by_text.append(self._measured(question, ranking, must_keep_facts=True))
-            by_lineage.append(self._measured(question, ranking, must_keep_facts=False))
+            by_text.append(measure_hits(question, ranking, partial(self._kept_sources, question)))
+            by_lineage.append(measure_hits(question, ranking, _all_sources))
             hits.append(ranking[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
         active = sum(
@@ -161,34 +164,39 @@ class Trials:
         )
         return SearchResults(active, hits, by_text, by_lineage)
 
-    def _measured(
-        self, question: RecallQuestion, ranking: Sequence[Hit], must_keep_facts: bool
-    ) -> Measures:
-        evidence = set(question.evidence_ids)
-        answers = [
-            MeasuredHit(
-                hit.memory.content,
-                frozenset(
-                    memory_id
-                    for memory_id in evidence & {hit.memory.id, *hit.sources}
-                    if memory_id == hit.memory.id
-                    or not must_keep_facts
-                    or keeps_facts(self._texts[memory_id], hit.memory.content)
-                ),
-                is_stale(hit, question),
-            )
-            for hit in ranking
-        ]
-        return measure(answers, evidence)
+    def _kept_sources(self, question: RecallQuestion, hit: Hit) -> set[str]:
+        """Return the hit and those of its sources, among the evidence, whose facts it contains."""
+        sources = set(question.evidence_ids).intersection(hit.sources)
+        text = hit.memory.content
+        kept = (source for source in sources if keeps_facts(self._texts[source], text))
+        return {hit.memory.id, *kept}
 
 
 def _evidence(questions: Sequence[RecallQuestion]) -> set[str]:
     return {memory_id for question in questions for memory_id in question.evidence_ids}
 
 
+def _all_sources(hit: Hit) -> set[str]:
+    return {hit.memory.id, *hit.sources}
+
+
+def measure_hits(
+    question: RecallQuestion, hits: Iterable[Hit], contained: Callable[[Hit], set[str]]
+) -> Measures:
+    """Measure the hits of a question. contained: returns the ids of the memories that a hit has."""
+    evidence = set(question.evidence_ids)
+    measured = [
+        MeasuredHit(
+            hit.memory.content, frozenset(evidence & contained(hit)), is_stale(hit, question)
+        )
+        for hit in hits
+    ]
+    return measure(measured, evidence)
+
+
 def is_stale(hit: Hit, question: RecallQuestion) -> bool:
     """Whether a hit presents an outdated value as current."""
-    covered = {hit.memory.id, *hit.sources}
+    covered = _all_sources(hit)
     is_outdated = not covered.isdisjoint(question.stale_ids)
     return is_outdated and hit.rival is None and covered.isdisjoint(question.evidence_ids)
 

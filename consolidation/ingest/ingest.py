@@ -31,7 +31,7 @@ from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
 
 from .candidates import PartReading
-from .ingest_outcome import IngestOutcome, IngestResult
+from .ingest_outcome import IngestOutcome
 from .known import KnownMemories
 from .memory_writer import MemoryWriter
 from .options import IngestOptions
@@ -120,20 +120,15 @@ def ingest_while_locked(
     recorded = dict(inputs.options.shown) | {INGESTED: list(dict.fromkeys(names))}
     if any(part.queued_id for part in outcome.parts):
         recorded["taken_up"] = True
-    run = RunInFile(inputs.path, inputs.embedder, inputs.writer, inputs.now, recorded, preflight)
+    run = RunInFile(preflight, inputs.embedder, recorded, interruption)
     if inputs.model is not None:
         run_in_thread(inputs.model.make_ready)
-    # The last results: after an interruption they may be stored without being in the outcome.
-    last: list[IngestResult] = []
     try:
-        _read_all(inputs, writer, outcome, run, last)
+        _read_all(inputs, writer, outcome, run, interruption)
         interruption.close()
     except KeyboardInterrupt:
         interruption.close()
         outcome.interrupted = True
-        with interruption.limited():
-            stored = run.find_decisions(result.proposal for result in last if result.proposal)
-            outcome.remembered += [result for result in last if result.proposal in stored]
     except Exception as error:
         interruption.close()
         if not isinstance(error, StoreError) or not (outcome.remembered or outcome.unread):
@@ -155,7 +150,7 @@ def _read_all(
     writer: MemoryWriter,
     outcome: IngestOutcome,
     run: RunInFile,
-    last: list[IngestResult],
+    interruption: Interruption,
 ) -> None:
     """Read or queue the parts, and write the results of each in one transaction."""
     memories, run_id = writer.known_memories, run.record.run_id
@@ -169,10 +164,10 @@ def _read_all(
             else read_parts(outcome.parts, inputs.model, memories, answers)
         )
         for number, reading in enumerate(readings, start=1):
-            with file.transaction():
-                last += writer.write(file, reading, run_id)
-            outcome.add(reading, last)
-            last.clear()
+            with interruption.deferred():
+                with file.transaction():
+                    results = writer.write(file, reading, run_id)
+                outcome.add(reading, results)
             inputs.progress.stage("reading", number, len(outcome.parts))
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.outcome import QueuedPartsResult
 from slowwave.consolidation.running.run_in_file import NightInputs, Preflight
-from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import count_queued, read_backlog
@@ -36,15 +35,13 @@ def ask_about_queued_parts(night: NightInputs) -> int:
     return sum(len(outcome.parts) for outcome in previews)
 
 
-def read_queued_parts(
-    night: NightInputs, preflight: Preflight, interruption: Interruption
-) -> QueuedPartsResult:
+def read_queued_parts(night: NightInputs, preflight: Preflight) -> QueuedPartsResult:
     """Read the queued parts of a night's tenants, or count them without a model.
 
     The caller holds the maintenance lock. The writer's budget includes the night. Raises
     `StoreError`, `EmbedderError` or `ModelError` if nothing was changed.
     """
-    chosen = night.options.tenants
+    chosen, interruption = night.options.tenants, night.interruption
     with open_reading(night.path) as file:
         queued = count_queued(file, chosen)
         if night.writer.model is None or not queued:

@@ -110,22 +110,24 @@ def audit(path: Path, options: AuditOptions, now: datetime) -> Audit:
         seconds = to_epoch_seconds(file, moment)
         written = read_written_trusts(file)
         findings = [
-            *_contents(file, tenants, moment, written),
-            *_doubtful(read_support(file, tenants), written),
-            *_leaving(ages, options, seconds),
-            *_faded(ages, seconds),
-            *_pending(file, tenants),
+            *_find_in_texts(file, tenants, moment, written),
+            *_find_doubtful(read_support(file, tenants), written),
+            *_find_leaving(ages, options, seconds),
+            *_find_faded(ages, seconds),
+            *_find_pending(file, tenants),
         ]
-        last_said = list(_by_kind(read_last_observed(file, tenants), seconds))
+        last_said = list(_ages_by_kind(read_last_observed(file, tenants), seconds))
     findings.sort(key=lambda finding: _KINDS.index(finding.kind))
-    return Audit(tuple(findings), tuple(last_said), _by_tenant(ages), any(map(_is_accessed, ages)))
+    return Audit(
+        tuple(findings), tuple(last_said), _count_by_tenant(ages), any(map(_was_accessed, ages))
+    )
 
 
-def _by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
+def _count_by_tenant(ages: Iterable[MemoryAge]) -> Counter[str]:
     return Counter(age.tenant for age in ages)
 
 
-def _contents(
+def _find_in_texts(
     file: MemoryFile, tenants: Sequence[str], now: str, written: Mapping[str, float]
 ) -> Iterator[Finding]:
     """Yield what is wrong with single texts, and which texts contradict each other."""
@@ -134,7 +136,7 @@ def _contents(
         memories = read_active(file, tenant, now)
         features = features_of(memories, cache)
         for memory in memories:
-            yield from _of_text(memory, features[memory.content_hash])
+            yield from _find_in_text(memory, features[memory.content_hash])
             if _is_distrusted(written, memory.id, memory.trust, memory.generation):
                 why = f"trust {memory.trust:g}"
                 yield Finding("distrusted", tenant, (memory.id,), why)
@@ -145,7 +147,7 @@ def _contents(
             yield Finding("conflict", tenant, conflict.sources, conflict.disagreement)
 
 
-def _of_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
+def _find_in_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
     if features.orders:
         yield Finding("orders", memory.tenant, (memory.id,), features.orders[0])
     elif features.density.is_dense:
@@ -154,17 +156,17 @@ def _of_text(memory: Memory, features: TextFeatures) -> Iterator[Finding]:
         yield Finding("blank", memory.tenant, (memory.id,), "it has neither letters nor digits")
 
 
-def _doubtful(support: Iterable[Support], written: Mapping[str, float]) -> Iterator[Finding]:
+def _find_doubtful(support: Iterable[Support], written: Mapping[str, float]) -> Iterator[Finding]:
     """Yield the derived memories with a source that no longer supports them."""
     for source in support:
-        if (why := _doubt(source, written)) is not None:
+        if (why := _explain_doubt(source, written)) is not None:
             ids = source.derived_id, source.source_id
             # No undo brings back what an agent deleted.
             proposal = None if source.status is None else source.proposal
             yield Finding("doubtful source", source.tenant, ids, why, proposal)
 
 
-def _doubt(source: Support, written: Mapping[str, float]) -> str | None:
+def _explain_doubt(source: Support, written: Mapping[str, float]) -> str | None:
     if source.status is None or source.trust is None or source.generation is None:
         return "a source was deleted"
     if source.content_hash != source.source_hash:
@@ -183,11 +185,11 @@ def _is_distrusted(
 
     written: the trust that runs gave to the observed memories they wrote, by id.
     """
-    usual = _TRUSTED - TRUST_LOSS * generation
-    return trust < min(usual, written.get(memory_id, usual))
+    expected = _TRUSTED - TRUST_LOSS * generation
+    return trust < min(expected, written.get(memory_id, expected))
 
 
-def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:
+def _find_leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iterator[Finding]:
     """Yield the memories that have expired or soon will, and the tenants near their limit."""
     soon = now + round(options.within.total_seconds())
     expired: set[str] = set()
@@ -199,35 +201,35 @@ def _leaving(ages: Sequence[MemoryAge], options: AuditOptions, now: int) -> Iter
                 expired.add(leaving.id)
                 yield Finding(kind, leaving.memory.tenant, (leaving.id,), leaving.why)
     limit = options.max_active
-    for tenant, count in sorted(_by_tenant(ages).items()):
+    for tenant, count in sorted(_count_by_tenant(ages).items()):
         if limit is not None and count >= _NEAR * limit:
             yield Finding("limit", tenant, (), f"{count:,} of {limit:,} active memories")
 
 
-def _faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
+def _find_faded(ages: Sequence[MemoryAge], now: int) -> Iterator[Finding]:
     """Yield what the phase `limit` may archive and has outlived its half-life, the oldest first."""
     free = choose_excess(ages, 0, now).leaving
-    are_recorded = any(map(_is_accessed, ages))
+    are_recorded = any(map(_was_accessed, ages))
     for leaving in free:
         memory = leaving.memory
         if leaving.score is not None and leaving.score < _FADED:
             days = f"not confirmed for {(now - memory.last_stated) // _DAY_S} days"
-            never = ", never recalled" if are_recorded and not _is_accessed(memory) else ""
+            never = ", never recalled" if are_recorded and not _was_accessed(memory) else ""
             yield Finding("faded", memory.tenant, (memory.id,), f"{days}{never}")
 
 
-def _is_accessed(memory: MemoryAge) -> bool:
+def _was_accessed(memory: MemoryAge) -> bool:
     return memory.access_count > 0 or memory.last_used > memory.last_stated
 
 
-def _pending(file: MemoryFile, tenants: Sequence[str]) -> Iterator[Finding]:
+def _find_pending(file: MemoryFile, tenants: Sequence[str]) -> Iterator[Finding]:
     for decision in read_pending(file):
         if decision.tenant in tenants:
             ids = tuple(decision.sources)
             yield Finding("pending", decision.tenant, ids, decision.reason, decision.key)
 
 
-def _by_kind(last_said: Iterable[tuple[str, int]], now: int) -> Iterator[KindAge]:
+def _ages_by_kind(last_said: Iterable[tuple[str, int]], now: int) -> Iterator[KindAge]:
     for kind, group in groupby(last_said, key=itemgetter(0)):
         days = [max(0, now - moment) // _DAY_S for _, moment in group]
         yield KindAge(kind, len(days), round(median(days)), max(days))

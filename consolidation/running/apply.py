@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from slowwave.consolidation.proposals import Proposal, Result, derived_trust, method_key
+from slowwave.store.errors import RejectedChange
 from slowwave.store.file import MemoryFile
 from slowwave.store.kept_form import KEPT
 from slowwave.store.ledger import Decision, keep_decision
@@ -56,8 +57,8 @@ def apply_proposal(
 ) -> Result:
     """Apply a checked proposal in the caller's transaction.
 
-    entities: the names that each source mentions. If a source changed since the plan was made, only
-    the decision `stale` is written.
+    entities: the names that each source mentions. If a source changed since the plan was made, or
+    if the database rejects a change, only the decision `stale` or `failed` is written.
     """
     proposal = checked.proposal
     sources = list(read_memories(file, proposal.sources))
@@ -66,8 +67,12 @@ def apply_proposal(
         result = replace(checked, state="stale", why=why)
     else:
         changes = ProposalChanges(file, run.run_id, proposal.id, timestamp(run.now))
-        derived = _write(changes, run, checked, sources, entities)
-        result = replace(checked, state="applied", derived=derived)
+        try:
+            with file.savepoint():
+                derived = _write(changes, run, checked, sources, entities)
+            result = replace(checked, state="applied", derived=derived)
+        except RejectedChange as error:
+            result = replace(checked, state="failed", why=error.message)
     record(file, run, result)
     return result
 

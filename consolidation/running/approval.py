@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_b
 
 from .apply import apply_proposal, find_stale, in_batches, record
 from .review_queue import read_sources
-from .run_in_file import RunRecord, run_report
+from .run_in_file import RunRecord, Verdict, run_report
 
 
 @dataclass(frozen=True)
@@ -47,29 +47,185 @@ class ReviewResult:
     results: tuple[Result, ...]
 
 
-def apply_approved(
-    file: MemoryFile,
-    proposals: Sequence[Result],
-    embedder: Embedder,
-    now: datetime,
-    way: str,
-    progress: Progress | None = None,
-    is_trusted: bool = True,
-) -> ReviewResult:
-    """Apply approved proposals unchanged, in a run of their own.
+@dataclass(frozen=True)
+class Approval:
+    """Applies proposals that a person approved, in a run of their own."""
 
-    file: open for writing under the maintenance lock. way: how a person decided, recorded with the
-    run. is_trusted: whether the memory file itself kept the proposals.
+    # Open for writing under the maintenance lock.
+    file: MemoryFile
+    embedder: Embedder
+    now: datetime
+    # How the person decided, recorded with the run.
+    way: str
+    progress: Progress = field(default_factory=Progress)
+    # Whether the memory file itself kept the proposals, after its night checked them.
+    is_trusted: bool = True
 
-    Each proposal is checked first. A damaged proposal, or one whose sources changed, is `stale`;
-    one whose draft its sources do not support is `rejected`; neither writes a memory. Raises
-    `StoreError` and `EmbedderError`.
-    """
-    progress = progress or Progress()
-    ready = revalidate(file, proposals, embedder, progress, is_trusted)
-    if not any(checked.state == "planned" for checked in ready):
-        return ReviewResult(None, tuple(ready))
-    return _apply_all(file, ready, now, way, progress)
+    def apply(self, proposals: Sequence[Result]) -> ReviewResult:
+        """Apply proposals unchanged.
+
+        Each is checked first. A damaged proposal, or one whose sources changed, is `stale`; one
+        whose draft its sources do not support is `rejected`; one that the database rejects is
+        `failed`. None of these writes a memory. Raises `StoreError` and `EmbedderError`.
+        """
+        checked = self._check(proposals)
+        if not any(result.state == "planned" for result in checked):
+            return ReviewResult(None, tuple(checked))
+        run = RunRecord(new_id(), self.now)
+        tenants = sorted({result.proposal.tenant for result in checked})
+        before = count_memories(self.file, tenants, count_tokens)
+        results: list[Result] = []
+        # The applied proposals, by the ids of the memories that they changed.
+        changed_by: dict[str, Proposal] = {}
+
+        def report() -> dict[str, Any]:
+            after = count_memories(self.file, tenants, count_tokens)
+            return run_report(before, after, (result.state for result in results), Usage())
+
+        with run.begun(self.file, {"tenant": tenants, DECIDED: self.way}, report):
+            names = {tenant: read_entities(self.file, tenant) for tenant in tenants}
+            try:
+                for batch in in_batches(checked):
+                    with self.file.transaction():
+                        decided = [
+                            self._apply(run, result, names[result.proposal.tenant], changed_by)
+                            for result in batch
+                        ]
+                    results += decided
+                    self.progress.stage("applying", len(results), len(checked))
+            except StoreError as error:
+                if not any(result.state == "applied" for result in results):
+                    raise
+                # Applied proposals stay applied and are reported; the rest stay pending.
+                results += [
+                    replace(result, state="failed", why=error.message)
+                    for result in checked[len(results) :]
+                ]
+            applied = sum(result.state == "applied" for result in results)
+            verdict: Verdict = "partial" if applied else "failed"
+            run.end(self.file, "done" if applied == len(results) else verdict, report())
+        return ReviewResult(run.run_id, tuple(results))
+
+    def _apply(
+        self,
+        run: RunRecord,
+        checked: Result,
+        names: Mapping[str, Sequence[str]],
+        changed_by: dict[str, Proposal],
+    ) -> Result:
+        """Apply a proposal, or return why not. changed_by: applied proposals by memory id."""
+        proposal = checked.proposal
+        if checked.state != "planned":
+            return checked
+        for memory_id in proposal.sources:
+            if (earlier := changed_by.get(memory_id)) is not None:
+                change = f"changed by {earlier.operation} {earlier.id[:8]}"
+                why = f"memory {memory_id} was already {change}"
+                result = replace(checked, state="stale", why=why)
+                record(self.file, run, result)
+                return result
+        result = apply_proposal(self.file, run, checked, names)
+        if result.state == "applied":
+            decide_pending(self.file, proposal.id, "approved", timestamp(self.now))
+            changed = set(proposal.leaving)
+            if proposal.survivor is not None and not proposal.keeps_text:
+                changed.add(proposal.survivor)
+            changed_by.update(dict.fromkeys(changed, proposal))
+        return result
+
+    def _check(self, proposals: Sequence[Result]) -> list[Result]:
+        """Return proposals as `planned` if they can still be applied, with their drafts' vectors.
+
+        Sources and drafts whose vectors are kept are not embedded again.
+        """
+        memories = read_sources(self.file, proposals)
+        checked = [
+            replace(result, state="planned" if why is None else "stale", why=why)
+            for result in proposals
+            for why in [find_stale(result, memories)]
+        ]
+        planned = [result for result in checked if result.state == "planned"]
+        # Unchanged texts need no vectors, and a plan file may write no others.
+        drafts = [
+            result for result in planned if self.is_trusted and not result.proposal.keeps_text
+        ]
+        sources_of = self._read_sources(drafts, memories)
+        vectors = self._draft_vectors(drafts, sources_of)
+        for index, result in enumerate(checked):
+            if result.state == "planned":
+                sources = sources_of.get(result.proposal.id)
+                faults = self._find_faults(result.proposal, memories, sources)
+                checked[index] = replace(
+                    result,
+                    state="rejected" if faults else "planned",
+                    why="; ".join(faults) or None,
+                    vector=vectors.get(result.proposal.id),
+                )
+            self.progress.stage("checking", index + 1, len(checked))
+        return checked
+
+    def _read_sources(
+        self, drafts: Sequence[Result], memories: Mapping[str, Memory]
+    ) -> dict[str, list[Source]]:
+        """Return the sources of drafts, sorted, with their vectors, by the ids of proposals."""
+        ids = sorted({memory_id for draft in drafts for memory_id in draft.proposal.sources})
+        kept_vectors = read_vectors_by_id(self.file, self.embedder.name, ids)
+        vectors = TextVectors([memories[memory_id] for memory_id in ids], kept_vectors)
+        vectors.complete(self.embedder, lambda _: None, Progress())
+        of_drafts = {
+            draft.proposal.id: [memories[memory_id] for memory_id in sorted(draft.proposal.sources)]
+            for draft in drafts
+        }
+        return {key: Source.of(members, vectors.of(members)) for key, members in of_drafts.items()}
+
+    def _draft_vectors(
+        self, drafts: Sequence[Result], sources_of: Mapping[str, Sequence[Source]]
+    ) -> dict[str, tuple[str, bytes]]:
+        """Return the embedding model and the vector of each draft, by the proposal's id.
+
+        Each text is embedded once. A kept vector is used if the sources have vectors of that kind.
+        """
+        embedder = self.embedder
+        vector_of: dict[str, tuple[str, bytes]] = {}
+        missing: dict[str, str] = {}
+        for draft in drafts:
+            proposal = draft.proposal
+            model, blob = draft.vector or ("", b"")
+            expected = len(to_blob(sources_of[proposal.id][0].vector))
+            if model == embedder.name and is_sound(blob) and len(blob) == expected:
+                vector_of[proposal.id] = model, blob
+            else:
+                missing[proposal.id] = proposal.draft.text
+        texts = list(dict.fromkeys(missing.values()))
+        stage = partial(self.progress.stage, "embedding")
+        embedded = {
+            texts[position]: to_blob(vector)
+            for positions, vectors in encode_portions(embedder, texts, stage)
+            for position, vector in zip(positions, vectors, strict=True)
+        }
+        vector_of |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
+        if missing:
+            # Before anything is applied.
+            first = next(iter(missing))
+            vector = from_blob(vector_of[first][1])
+            refuse_another_space(embedder, vector, sources_of[first][0].vector)
+        return vector_of
+
+    def _find_faults(
+        self, proposal: Proposal, memories: Mapping[str, Memory], sources: Sequence[Source] | None
+    ) -> list[str]:
+        """Return why a proposal whose sources are unchanged is not applied; [] if it is.
+
+        sources: None if it writes no text.
+        """
+        from slowwave.consolidation.writing.draft_check import find_faults
+
+        if self.is_trusted:
+            return [] if sources is None else find_faults(proposal, sources)
+        # Anybody may have written a plan file. A model's texts are refused: nothing has checked
+        # them since the plan could be changed.
+        sources_now = [memories[memory_id] for memory_id in proposal.sources]
+        return [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources_now)]
 
 
 def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Result]:
@@ -142,183 +298,6 @@ def with_text(result: Result, text: str, memories: Sequence[Memory]) -> Result:
     draft = Draft((Claim(wording, ids, written_by=None if quoted else BY_PERSON),))
     # The model did not write this draft.
     return Result(replace(proposal, draft=draft, by_model=False, by_person=True), "pending")
-
-
-def _apply_all(
-    file: MemoryFile, ready: Sequence[Result], now: datetime, way: str, progress: Progress
-) -> ReviewResult:
-    run = RunRecord(new_id(), now)
-    tenants = sorted({checked.proposal.tenant for checked in ready})
-    before = count_memories(file, tenants, count_tokens)
-    results: list[Result] = []
-    # The applied proposals, by the ids of the memories that they changed.
-    taken: dict[str, Proposal] = {}
-
-    def report() -> dict[str, Any]:
-        after = count_memories(file, tenants, count_tokens)
-        return run_report(before, after, (result.state for result in results), Usage())
-
-    with run.begun(file, {"tenant": tenants, DECIDED: way}, report):
-        names = {tenant: read_entities(file, tenant) for tenant in tenants}
-        try:
-            for batch in in_batches(ready):
-                with file.transaction():
-                    applied = [
-                        _apply_or_report(file, run, checked, names[checked.proposal.tenant], taken)
-                        for checked in batch
-                    ]
-                results += applied
-                progress.stage("applying", len(results), len(ready))
-        except StoreError as error:
-            if not any(result.state == "applied" for result in results):
-                raise
-            # Applied proposals stay applied and are reported; the rest stay pending.
-            results += [
-                replace(result, state="failed", why=error.message)
-                for result in ready[len(results) :]
-            ]
-        is_done = all(result.state == "applied" for result in results)
-        run.end(file, "done" if is_done else "partial", report())
-    return ReviewResult(run.run_id, tuple(results))
-
-
-def _apply_or_report(
-    file: MemoryFile,
-    run: RunRecord,
-    ready: Result,
-    names: Mapping[str, Sequence[str]],
-    taken: dict[str, Proposal],
-) -> Result:
-    """Apply a proposal, or return why not. taken: proposals applied so far, by memory id."""
-    proposal = ready.proposal
-    if ready.state != "planned":
-        return ready
-    for memory_id in proposal.sources:
-        if (earlier := taken.get(memory_id)) is not None:
-            why = f"memory {memory_id} was already changed by {earlier.operation} {earlier.id[:8]}"
-            result = replace(ready, state="stale", why=why)
-            record(file, run, result)
-            return result
-    result = apply_proposal(file, run, ready, names)
-    if result.state == "applied":
-        decide_pending(file, proposal.id, "approved", timestamp(run.now))
-        changed = set(proposal.leaving)
-        if proposal.survivor is not None and not proposal.keeps_text:
-            changed.add(proposal.survivor)
-        taken.update(dict.fromkeys(changed, proposal))
-    return result
-
-
-def revalidate(
-    file: MemoryFile,
-    proposals: Sequence[Result],
-    embedder: Embedder,
-    progress: Progress,
-    is_trusted: bool,
-) -> list[Result]:
-    """Return proposals as `planned` if they can still be applied, with the vectors of their drafts.
-
-    is_trusted: whether the memory file itself kept them, after its night checked them.
-
-    A damaged proposal, or one whose sources changed, is `stale`; one whose draft its sources do not
-    support is `rejected`. Sources and drafts whose vectors are kept are not embedded again. Raises
-    `StoreError` and `EmbedderError`.
-    """
-    memories = read_sources(file, proposals)
-    checked = [
-        replace(result, state="planned" if why is None else "stale", why=why)
-        for result in proposals
-        for why in [find_stale(result, memories)]
-    ]
-    planned = [result for result in checked if result.state == "planned"]
-    # Unchanged texts need no vectors, and a plan file may write no others.
-    drafts = [result for result in planned if is_trusted and not result.proposal.keeps_text]
-    sources_of = _read_sources(file, drafts, memories, embedder)
-    vectors = _draft_vectors(drafts, sources_of, embedder, progress)
-    for index, result in enumerate(checked):
-        if result.state == "planned":
-            sources = sources_of.get(result.proposal.id)
-            faults = _find_faults(result.proposal, memories, sources, is_trusted)
-            checked[index] = replace(
-                result,
-                state="rejected" if faults else "planned",
-                why="; ".join(faults) or None,
-                vector=vectors.get(result.proposal.id),
-            )
-        progress.stage("checking", index + 1, len(checked))
-    return checked
-
-
-def _read_sources(
-    file: MemoryFile, drafts: Sequence[Result], memories: Mapping[str, Memory], embedder: Embedder
-) -> dict[str, list[Source]]:
-    """Return the sources of drafts, sorted, with their vectors, by the ids of proposals."""
-    ids = sorted({memory_id for draft in drafts for memory_id in draft.proposal.sources})
-    vectors = TextVectors(
-        [memories[memory_id] for memory_id in ids], read_vectors_by_id(file, embedder.name, ids)
-    )
-    vectors.complete(embedder, lambda _: None, Progress())
-    of_drafts = {
-        draft.proposal.id: [memories[memory_id] for memory_id in sorted(draft.proposal.sources)]
-        for draft in drafts
-    }
-    return {key: Source.of(members, vectors.of(members)) for key, members in of_drafts.items()}
-
-
-def _draft_vectors(
-    drafts: Sequence[Result],
-    sources_of: Mapping[str, Sequence[Source]],
-    embedder: Embedder,
-    progress: Progress,
-) -> dict[str, tuple[str, bytes]]:
-    """Return the embedding model and the vector of each draft, by the proposal's id.
-
-    Each text is embedded once. A kept vector is used if the sources have vectors of that kind.
-    """
-    vector_of: dict[str, tuple[str, bytes]] = {}
-    missing: dict[str, str] = {}
-    for draft in drafts:
-        proposal = draft.proposal
-        model, blob = draft.vector or ("", b"")
-        expected = len(to_blob(sources_of[proposal.id][0].vector))
-        if model == embedder.name and is_sound(blob) and len(blob) == expected:
-            vector_of[proposal.id] = model, blob
-        else:
-            missing[proposal.id] = proposal.draft.text
-    texts = list(dict.fromkeys(missing.values()))
-    stage = partial(progress.stage, "embedding")
-    embedded = {
-        texts[position]: to_blob(vector)
-        for positions, vectors in encode_portions(embedder, texts, stage)
-        for position, vector in zip(positions, vectors, strict=True)
-    }
-    vector_of |= {key: (embedder.name, embedded[text]) for key, text in missing.items()}
-    first = next((draft.proposal for draft in drafts if draft.proposal.id in missing), None)
-    if first is not None:
-        # Before anything is applied.
-        vector = from_blob(vector_of[first.id][1])
-        refuse_another_space(embedder, vector, sources_of[first.id][0].vector)
-    return vector_of
-
-
-def _find_faults(
-    proposal: Proposal,
-    memories: Mapping[str, Memory],
-    sources: Sequence[Source] | None,
-    is_trusted: bool,
-) -> list[str]:
-    """Return why a proposal whose sources are unchanged is not applied; [] if it is.
-
-    sources: None if it writes no text.
-    """
-    from slowwave.consolidation.writing.draft_check import find_faults
-
-    if is_trusted:
-        return [] if sources is None else find_faults(proposal, sources)
-    # Anybody may have written a plan file. A model's texts are refused: nothing has checked them
-    # since the plan could be changed.
-    sources_now = [memories[memory_id] for memory_id in proposal.sources]
-    return [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources_now)]
 
 
 def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:

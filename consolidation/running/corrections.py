@@ -60,7 +60,7 @@ class Correction:
     # The new, the pinned or the kept memory, as it is now; None if there is none.
     memory: Memory | None
     # The memories that were superseded or retracted, as they were.
-    left: tuple[Memory, ...] = ()
+    removed: tuple[Memory, ...] = ()
     # The active memories derived from those, nearest first.
     derived: tuple[Ancestor, ...] = ()
     # The active memories that a new text repeats or contradicts.
@@ -101,7 +101,7 @@ class Corrector:
             changes.add_memory(new_memory)
             self._supersede(changes, new_memory, wrong)
 
-        correction = self._apply("correct", wrong, write, memory=new_memory, left=wrong)
+        correction = self._apply("correct", wrong, write, memory=new_memory, removed=wrong)
         return replace(correction, similar=similar)
 
     def pin(self, memory_id: str, pinned: bool = True) -> Correction:
@@ -128,14 +128,14 @@ class Corrector:
             for memory in wrong:
                 changes.update_memory(memory.id, columns)
 
-        return self._apply("retract", wrong, write, left=wrong)
+        return self._apply("retract", wrong, write, removed=wrong)
 
     def keep(self, kept_id: str, rivals: Sequence[str]) -> Correction:
         """Supersede the rivals of a memory by it: memories that contradict it."""
         survivor = self._find([kept_id, *rivals])[0]
         wrong = [memory for memory in self._find_wrong(rivals) if memory.id != survivor.id]
         write = partial(self._supersede, successor=survivor, wrong=wrong)
-        return self._apply("keep", [survivor, *wrong], write, memory=survivor, left=wrong)
+        return self._apply("keep", [survivor, *wrong], write, memory=survivor, removed=wrong)
 
     def allow(self, pairs: Sequence[tuple[str, str]]) -> Correction:
         """Record that both memories of each pair are right: they are no longer a conflict."""
@@ -238,13 +238,13 @@ class Corrector:
         write: Callable[[ProposalChanges], None],
         *,
         memory: Memory | None = None,
-        left: Sequence[Memory] = (),
+        removed: Sequence[Memory] = (),
         numbers: Mapping[str, Any] = MappingProxyType({}),
     ) -> Correction:
         """Apply a correction in a run of its own, and record it as an applied proposal.
 
-        about: the memories that it concerns, as they were read. memory, left: as in `Correction`.
-        numbers: recorded with the proposal.
+        about: the memories that it concerns, as they were read. memory, removed: as in
+        `Correction`. numbers: recorded with the proposal.
         """
         run, now = RunRecord(new_id(), self.now), timestamp(self.now)
         ids, tenant = tuple(concerned.id for concerned in about), about[0].tenant
@@ -265,9 +265,11 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        descendants = (below for gone in left for below in read_active_derived(self.file, gone.id))
+        descendants = (
+            below for gone in removed for below in read_active_derived(self.file, gone.id)
+        )
         derived = {ancestor.id: ancestor for ancestor in descendants}
-        for gone in left:
+        for gone in removed:
             derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)
         with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
@@ -277,7 +279,7 @@ class Corrector:
                 keep_decision(self.file, decision)
             after = count_memories(self.file, [tenant], count_tokens)
             run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
-        return Correction(way, run.run_id, memory, tuple(left), tuple(derived.values()))
+        return Correction(way, run.run_id, memory, tuple(removed), tuple(derived.values()))
 
     def _refuse_changed(self, memories: Sequence[Memory]) -> None:
         """Raise `StoreError` if an agent changed one of the memories since it was read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import (
     AskedWindow,
@@ -15,12 +15,11 @@ from slowwave.consolidation.proposals import (
     Usage,
     Window,
 )
-from slowwave.consolidation.running.savings import worth_of
-from slowwave.consolidation.runtime.interruption import Interruption
+from slowwave.consolidation.running.savings import savings_of_result
 from slowwave.consolidation.runtime.threads import run_in_thread
 from slowwave.consolidation.thresholds import LOW_COHESION
 from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_space
-from slowwave.consolidation.writing.writer import AnswerStore, Job, Writer
+from slowwave.consolidation.writing.writer import AnswerStore, Job
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
@@ -48,8 +47,12 @@ class ExecutionResult:
     interrupted: bool = False
     # Why the run could not go on, after something was applied.
     broken_off: SlowwaveError | None = None
-    # The proposals that a real run would apply without review; only in a dry run.
-    applicable: tuple[Proposal, ...] = ()
+
+    @property
+    def applicable(self) -> list[Proposal]:
+        """The proposals that a real run would apply without review; only in a dry run."""
+        planned = (result for result in self.results if result.state == "planned")
+        return [result.proposal for result in planned if not result.place]
 
 
 class Execution:
@@ -64,17 +67,15 @@ class Execution:
         self._night = night
         self._run = run
         # The tenants of the current plan.
-        self._views = views
+        self._views = {view.tenant: view for view in views}
         # The number of proposals kept for review so far.
         self._pending = 0
         self._results: dict[str, Result] = {}
         self._asked: dict[str, AskedWindow] = {}
-        # The last transaction: it may be committed without being among the results.
-        self._last: Sequence[Result] = ()
+        # The memories of a model's proposals that the database rejected.
+        self._failed_ids: set[str] = set()
 
-    def execute(
-        self, plan: Plan, interruption: Interruption, plan_again: PlanAgain
-    ) -> ExecutionResult:
+    def execute(self, plan: Plan, plan_again: PlanAgain) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.
 
         If a model answered, a second plan is made and executed, as the next night would. An
@@ -83,7 +84,7 @@ class Execution:
         """
         if self._night.dry_run:
             return self._rehearse(plan)
-        views = self._views
+        views, interruption = self._views, self._night.interruption
         interrupted = False
         broken_off: SlowwaveError | None = None
         try:
@@ -91,14 +92,13 @@ class Execution:
                 self._execute(plan)
             answered = [asked.window for asked in self._asked.values() if asked.state == "applied"]
             if answered:
-                second_plan, self._views = plan_again(answered)
+                second_plan, second_views = plan_again(answered)
+                self._views = {view.tenant: view for view in second_views}
                 self._execute(second_plan)
             interruption.close()
         except KeyboardInterrupt:
             interruption.close()
             interrupted = True
-            with interruption.limited():
-                self._find_applied()
         except SlowwaveError as error:
             if not any(result.state == "applied" for result in self._results.values()):
                 raise
@@ -107,18 +107,19 @@ class Execution:
             broken_off = error
         state: State = "failed" if broken_off else "skipped"
         why = broken_off.message if broken_off else "the run was interrupted"
+        self._views = views
         unfinished = [proposal for proposal in plan.proposals if proposal.id not in self._results]
-        self._add((Result(proposal, state, why) for proposal in unfinished), views)
+        self._add_results(Result(proposal, state, why) for proposal in unfinished)
         unasked = {window.id: AskedWindow(window, state, why) for window in plan.windows}
         # In the order of the plan, and then in that of the answers.
         results = {proposal.id: self._results[proposal.id] for proposal in plan.proposals}
         results |= self._results
         return ExecutionResult(
-            tuple(results.values()),
-            tuple((unasked | self._asked).values()),
-            self._usage,
-            interrupted,
-            broken_off,
+            results=tuple(results.values()),
+            asked=tuple((unasked | self._asked).values()),
+            usage=self._usage,
+            interrupted=interrupted,
+            broken_off=broken_off,
         )
 
     def _rehearse(self, plan: Plan) -> ExecutionResult:
@@ -148,7 +149,6 @@ class Execution:
             ),
             tuple(self._asked[window.id] for window in plan.windows if window.id in self._asked),
             self._usage,
-            applicable=tuple(result.proposal for result in results if result.state == "planned"),
         )
 
     @property
@@ -162,15 +162,38 @@ class Execution:
             run_in_thread(night.writer.make_ready)
         with open_reading(night.path) if night.dry_run else self._run.writing() as file:
             answers = AnswerStore(file, None if night.dry_run else night.now)
-            for batch in _verified_drafts(plan, self._views, night.embedder, night.writer, answers):
+            for batch in self._verified_drafts(plan, answers):
                 results = [
                     self._hold_for_review(part) for part in batch if isinstance(part, Result)
                 ]
                 self._apply_all(file, results, len(plan.proposals))
                 for part in batch:
                     if isinstance(part, AskedWindow):
-                        self._note_asked(file, part)
+                        self._record_asked(file, part)
                         night.progress.stage("asking", len(self._asked), len(plan.windows))
+
+    def _verified_drafts(
+        self, plan: Plan, answers: AnswerStore
+    ) -> Iterator[Sequence[Result | AskedWindow]]:
+        """Yield the plan's own proposals, then a model's results as its answers arrive.
+
+        The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
+        `ModelError` before anything is applied if the model cannot be asked.
+        """
+        embedder = self._night.embedder
+        jobs = [
+            Job(window, tuple(self._views[window.tenant].sources(window.memories)))
+            for window in plan.windows
+        ]
+        if jobs:
+            # Vectors of another model are refused before anything is applied.
+            source = jobs[0].sources[0]
+            refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
+        yield [Result(proposal, "planned") for proposal in plan.proposals]
+        for answered in self._night.writer.write(jobs, answers):
+            results = [part for part in answered if isinstance(part, Result)]
+            windows = [part for part in answered if isinstance(part, AskedWindow)]
+            yield [*_embed(embedder, results), *windows]
 
     def _hold_for_review(self, result: Result) -> Result:
         """Return a planned result as pending if a person reviews it first."""
@@ -178,7 +201,7 @@ class Execution:
         result = replace(result, model=writer.model, model_key=writer.key)
         if review == "never" or result.state != "planned":
             return result
-        risks = list(_risks(result, self._views))
+        risks = list(_risks(result, self._views[result.proposal.tenant]))
         if review == "risky" and not risks:
             return result
         self._pending += 1
@@ -187,40 +210,38 @@ class Execution:
 
     def _apply_all(self, file: MemoryFile, results: Sequence[Result], total: int) -> None:
         if self._night.dry_run:
-            self._add(results, self._views)
+            self._add_results(results)
             return
         for batch in in_batches(results):
-            self._add(self._apply(file, batch), self._views)
-            self._last = ()
+            with self._night.interruption.deferred():
+                with self._run.changing(file):
+                    applied = [self._apply(file, checked) for checked in batch]
+                self._add_results(applied)
             self._night.progress.stage("applying", len(self._results), total)
 
-    def _apply(self, file: MemoryFile, batch: Sequence[Result]) -> list[Result]:
-        """Apply the planned proposals and record the others, in one transaction."""
-        self._last = batch
-        entities = {view.tenant: view.entities for view in self._views}
-        results = []
-        with self._run.changing(file):
-            for checked in batch:
-                if checked.state == "planned":
-                    names = entities[checked.proposal.tenant]
-                    results.append(apply_proposal(file, self._run.record, checked, names))
-                else:
-                    record(file, self._run.record, checked)
-                    results.append(checked)
-        return results
+    def _apply(self, file: MemoryFile, checked: Result) -> Result:
+        """Apply a planned proposal, or record another one, in the caller's transaction."""
+        if checked.state == "planned":
+            names = self._views[checked.proposal.tenant].entities
+            return apply_proposal(file, self._run.record, checked, names)
+        record(file, self._run.record, checked)
+        return checked
 
-    def _add(self, results: Iterable[Result], views: Sequence[TenantView]) -> None:
+    def _add_results(self, results: Iterable[Result]) -> None:
         """Add results, without their vectors, and what they are worth."""
-        by_tenant = {view.tenant: view for view in views}
         for result in results:
-            worth = worth_of(result, by_tenant[result.proposal.tenant])
-            self._results[result.proposal.id] = replace(result, vector=None, worth=worth)
+            proposal = result.proposal
+            worth = savings_of_result(result, self._views[proposal.tenant])
+            if result.state == "failed" and proposal.by_model:
+                self._failed_ids.update(proposal.sources)
+            self._results[proposal.id] = replace(result, vector=None, worth=worth)
 
-    def _note_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
-        """Record an asked window; once answered, it is not asked again."""
+    def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
+        """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
         window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
         self._asked[window.id] = asked
-        if asked.state == "applied" and key is not None and not self._night.dry_run:
+        is_final = asked.state == "applied" and self._failed_ids.isdisjoint(window.memories)
+        if is_final and key is not None and not self._night.dry_run:
             with file.transaction():
                 hashes = (*window.content_hashes, *window.alone)
                 keep_asked(file, window.tenant, hashes, key, run_id)
@@ -231,46 +252,6 @@ class Execution:
                     for earlier, later in [conflict.sources]
                 ]
                 keep_disputes(file, disputes, run_id)
-
-    def _find_applied(self) -> None:
-        """Add what was applied but, because of the interruption, is not among the results."""
-        last = {result.proposal.id: result.proposal for result in self._last}
-        decisions = self._run.find_decisions(last)
-        self._add(
-            (
-                Result(last[key], cast("State", decision.state), decision.why, decision.derived)
-                for key, decision in decisions.items()
-            ),
-            self._views,
-        )
-
-
-def _verified_drafts(
-    plan: Plan,
-    views: Sequence[TenantView],
-    embedder: Embedder,
-    writer: Writer,
-    answers: AnswerStore,
-) -> Iterator[Sequence[Result | AskedWindow]]:
-    """Yield the plan's own proposals, then a model's results as its answers arrive.
-
-    The results have the vectors of drafts that may be written. Raises `EmbedderError`, and
-    `ModelError` before anything is applied if the model cannot be asked.
-    """
-    by_tenant = {view.tenant: view for view in views}
-    jobs = [
-        Job(window, tuple(by_tenant[window.tenant].sources(window.memories)))
-        for window in plan.windows
-    ]
-    if jobs:
-        # Vectors of another model are refused before anything is applied.
-        source = jobs[0].sources[0]
-        refuse_another_space(embedder, embedder.encode([source.text])[0], source.vector)
-    yield [Result(proposal, "planned") for proposal in plan.proposals]
-    for answered in writer.write(jobs, answers):
-        results = [part for part in answered if isinstance(part, Result)]
-        windows = [part for part in answered if isinstance(part, AskedWindow)]
-        yield [*_embed(embedder, results), *windows]
 
 
 def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:
@@ -290,14 +271,13 @@ def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:
     ]
 
 
-def _risks(result: Result, views: Sequence[TenantView]) -> Iterator[str]:
+def _risks(result: Result, view: TenantView) -> Iterator[str]:
     """Yield why a person should review a proposal before it is applied."""
     proposal = result.proposal
     if proposal.operation == "update":
         yield "it replaces a value"
     if proposal.operation == "extract":
         yield "it is about a rule"
-    view = next(view for view in views if view.tenant == proposal.tenant)
     if any(view.memory(memory_id).protected for memory_id in proposal.sources):
         yield "it has a protected memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:

@@ -33,10 +33,6 @@ def to_json(result: Result) -> dict[str, Any]:
     """Return a proposal as JSON."""
     fields = asdict(result)
     content = {name: fields[name] for name in _FIELDS}
-    # Older plans are sealed with the first, and without the second.
-    content["proposal"]["waits"] = False
-    if not result.proposal.include_protected:
-        del content["proposal"]["include_protected"]
     if result.vector is not None:
         model, blob = result.vector
         content[VECTOR] = {"model": model, "blob": b64encode(blob).decode()}

@@ -34,7 +34,7 @@ class QueuedPartsResult:
     # The parts that still wait.
     backlog: Backlog = field(default_factory=Backlog)
     # Whether a real run would read them; only in a dry run.
-    is_due: bool = False
+    would_be_read: bool = False
     runs: tuple[str, ...] = ()
     # Numbers of parts: read, and asked about without success.
     read: int = 0
@@ -62,11 +62,11 @@ class QueuedPartsResult:
 class Outcome:
     """What a run found and did; in a dry run, what it would do."""
 
-    plan: Plan
-    results: tuple[Result, ...]
     before: Counts
     after: Counts
-    usage: Usage
+    plan: Plan = field(default_factory=Plan)
+    results: tuple[Result, ...] = ()
+    usage: Usage = field(default_factory=Usage)
     # The windows shown to a model; in a dry run, those that would be.
     asked: tuple[AskedWindow, ...] = ()
     # None if nothing was written: a dry run, or nothing to do.
@@ -161,7 +161,7 @@ class Outcome:
     def has_work(self) -> bool:
         """Whether a dry run found anything to do."""
         leaving = self.purged.ids or any(aged.leaving for aged in self.aged)
-        return not self.plan.is_empty or bool(leaving) or self.queued_parts.is_due
+        return not self.plan.is_empty or bool(leaving) or self.queued_parts.would_be_read
 
     @property
     def verdict(self) -> Verdict:

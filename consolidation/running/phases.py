@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from slowwave.consolidation.ageing.selection import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
-from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
+from slowwave.consolidation.runtime.interruption import OutOfTime
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
@@ -29,6 +29,8 @@ from slowwave.store.records import new_id, timestamp
 
 from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
 from .savings import changed_counts
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -98,15 +100,14 @@ def choose_archived(
         if proposal.operation != "merge" and proposal.survivor is None
     )
     ages, now = read_ages(night, leaving.union(expired))
-    return choose_excess(ages, limit, now, needed, coming)
+    return choose_excess(ages, limit, now, needed=needed, coming=coming)
 
 
-def age(
+def expire_or_archive(
     night: NightInputs,
     phase: Phase,
     choice: AgeingChoice,
     preflight: Preflight,
-    interruption: Interruption,
 ) -> AgeingResult:
     """Expire or archive the chosen memories that are unchanged; a dry run only returns them.
 
@@ -115,34 +116,25 @@ def age(
     """
     if night.dry_run or not choice.leaving:
         return AgeingResult(leaving=choice.leaving, choice=choice)
-    tenants = read_tenants(night)
     preflight.check_and_back_up()
-    planned = {leaving.id: leaving.memory for leaving in choice.leaving}
-
-    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        memories = [planned[memory_id] for memory_id in ids]
-        retire_memories(file, run_id, phase, memories, timestamp(night.now))
-
-    def report(processed: Collection[str]) -> dict[str, Any]:
-        counts = {"kept": dict(choice.kept), "above": dict(choice.above)}
-        return {STATUS_AFTER[phase]: len(processed), **counts}
-
-    options = {PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()}
-    ids = list(planned)
-    processed, run = _run_in_batches(
-        night.path, tenants, night.now, options, interruption, ids, ageing.PORTION, process, report
+    memories = [leaving.memory for leaving in choice.leaving]
+    now = timestamp(night.now)
+    processed, run = _run_phase(
+        night,
+        tenants=read_tenants(night),
+        options={PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()},
+        steps=[
+            partial(retire_memories, phase=phase, planned=portion, now=now)
+            for portion in _portions(memories, ageing.PORTION)
+        ],
+        counted_as=STATUS_AFTER[phase],
+        report={"kept": dict(choice.kept_by_reason), "above": dict(choice.above)},
     )
     leaving = tuple(memory for memory in choice.leaving if memory.id in processed)
     return AgeingResult(**vars(run), leaving=leaving, choice=choice)
 
 
-def purge_memories(
-    path: Path,
-    purgeable: Purgeable,
-    tenants: Sequence[str],
-    now: datetime,
-    interruption: Interruption,
-) -> PurgeResult:
+def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[str]) -> PurgeResult:
     """Delete the planned memories that nothing needs meanwhile, in short transactions.
 
     An error after the first batch is reported in the result. Raises `StoreError` if nothing was
@@ -150,17 +142,17 @@ def purge_memories(
     """
     if not purgeable.ids:
         return PurgeResult(staying=purgeable.staying)
-    needs = Blockers(now)
-
-    def process(file: MemoryFile, run_id: str, ids: Sequence[str]) -> None:
-        purge(file, run_id, ids, needs)
-
-    def report(processed: Collection[str]) -> dict[str, Any]:
-        return {"purged": len(processed), "kept": asdict(KeptCounts.of(purgeable.staying))}
-
-    options = {OPTION: True, "tenant": list(tenants)}
-    processed, run = _run_in_batches(
-        path, tenants, now, options, interruption, purgeable.ids, PORTION, process, report
+    needs = Blockers(night.now)
+    processed, run = _run_phase(
+        night,
+        tenants=tenants,
+        options={OPTION: True, "tenant": list(tenants)},
+        steps=[
+            partial(purge, ids=portion, needs=needs)
+            for portion in _portions(purgeable.ids, PORTION)
+        ],
+        counted_as="purged",
+        report={"kept": asdict(KeptCounts.of(purgeable.staying))},
     )
     purged_ids = tuple(memory_id for memory_id in purgeable.ids if memory_id in processed)
     return PurgeResult(**vars(run), ids=purged_ids, staying=purgeable.staying)
@@ -189,40 +181,43 @@ def read_ages(night: NightInputs, expired: Collection[str] = ()) -> tuple[list[M
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
-def _run_in_batches(
-    path: Path,
+def _portions(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _run_phase(
+    night: NightInputs,
+    *,
     tenants: Sequence[str],
-    now: datetime,
     options: Mapping[str, Any],
-    interruption: Interruption,
-    ids: Sequence[str],
-    size: int,
-    process: Callable[[MemoryFile, str, Sequence[str]], object],
-    report: Callable[[Collection[str]], Mapping[str, Any]],
+    steps: Sequence[Callable[[MemoryFile, str], object]],
+    counted_as: str,
+    report: Mapping[str, Any],
 ) -> tuple[Collection[str], PhaseRun]:
     """Process memories in a run of its own; return the processed ids and how the run ended.
 
-    process: processes and journals `size` ids in a transaction of its own. report: returns what the
-    run's report contains about the processed memories, besides the counts.
+    steps: each processes and journals memories in a transaction of its own, for the run with that
+    id. counted_as: the name of the number of processed memories in the run's report. report: what
+    else that contains, besides the counts.
 
-    An error after the first batch is reported in the result. Raises `StoreError` if nothing was
+    An error after the first step is reported in the result. Raises `StoreError` if nothing was
     processed.
     """
-    run = RunRecord(new_id(), now)
+    run, interruption = RunRecord(new_id(), night.now), night.interruption
     failure: StoreError | None = None
     interrupted = False
-    with open_writing(path) as file:
+    with open_writing(night.path) as file:
         before = count_memories(file, tenants, count_tokens)
         with interruption.limited():
             run.begin(file, options)
         try:
-            for start in range(0, len(ids), size):
+            for step in steps:
                 # Late in a night signals no longer interrupt, so poll.
                 if interruption.asked:
                     interrupted = True
                     break
                 with interruption.limited():
-                    process(file, run.run_id, ids[start : start + size])
+                    step(file, run.run_id)
         except (KeyboardInterrupt, OutOfTime):
             interruption.close()
             interrupted = True
@@ -233,11 +228,11 @@ def _run_in_batches(
             run.end(file, "failed", {"why": failure.message})
             raise failure
         after = count_memories(file, tenants, count_tokens)
-        whole_report = {"before": asdict(before), "after": asdict(after), **report(processed)}
+        counts = {"before": asdict(before), "after": asdict(after), counted_as: len(processed)}
         verdict: Verdict = "interrupted" if interrupted else "partial" if failure else "done"
         try:
             with interruption.limited():
-                run.end(file, verdict, whole_report)
+                run.end(file, verdict, {**counts, **report})
         except (OutOfTime, StoreError) as error:
             # What was processed is reported even so; the ledger shows the run as interrupted.
             failure = failure or StoreError(f"the end of the run was not recorded: {error.message}")

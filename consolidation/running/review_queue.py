@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from slowwave.consolidation.proposals import Result
+from slowwave.consolidation.proposals import Proposal, Result
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import Decision, decide_pending, read_pending, read_reviewed
 from slowwave.store.memories import read_memories
@@ -22,7 +22,7 @@ class PendingProposal:
     """A proposal that is or was pending, with the current state of its sources."""
 
     decision: Decision
-    kept: Result
+    result: Result
     memories: Mapping[str, Memory]
     # Why it can no longer be applied: a source changed, or it is damaged.
     stale: str | None
@@ -31,6 +31,11 @@ class PendingProposal:
     def id(self) -> str:
         """The proposal's id."""
         return self.decision.key
+
+    @property
+    def proposal(self) -> Proposal:
+        """The proposal itself."""
+        return self.result.proposal
 
     def decided(self, state: str, why: str, now: str) -> PendingProposal:
         """Return it with a person's decision."""
@@ -95,7 +100,7 @@ def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Pe
         }
         stale = find_stale(result, memories) if decision.state == "pending" else None
         queue.append(PendingProposal(decision, result, memories, stale))
-    return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.kept.place))
+    return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.result.place))
 
 
 def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Usage
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
@@ -26,11 +27,10 @@ from slowwave.store.file import (
     migrate_file,
     needs_migration,
     open_any_version,
-    open_reading,
     open_writing,
     schema_version,
 )
-from slowwave.store.ledger import Decision, begin_run, end_run, has_run, read_decision
+from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts
 from slowwave.store.records import new_id, timestamp
 from slowwave.store.vectors import keep_vectors
@@ -56,6 +56,7 @@ class NightInputs:
     dry_run: bool = False
     # How many runs share this machine.
     workers: int = 1
+    interruption: Interruption = field(default_factory=Interruption)
 
 
 def run_report(
@@ -78,9 +79,9 @@ class Preflight:
 
     def __init__(self, path: Path, keep_backups: int | None, now: datetime) -> None:
         """Take the number of backups to keep; None makes no backup."""
-        self._path = path
+        self.path = path
+        self.now = now
         self._keep_backups = keep_backups
-        self._now = now
         self._checked = False
         self._ready = False
         # The backup, once it was made.
@@ -91,7 +92,7 @@ class Preflight:
     def refuse_damaged(self) -> None:
         """Refuse a damaged file; only the first call checks. Raises `UnusableFile`."""
         if not self._checked:
-            with open_any_version(self._path) as file:
+            with open_any_version(self.path) as file:
                 check.refuse_damaged(file)
             self._checked = True
 
@@ -104,17 +105,17 @@ class Preflight:
             return
         self.refuse_damaged()
         if self._keep_backups is not None:
-            self.backup = back_up(self._path, self._now, self._keep_backups)
+            self.backup = back_up(self.path, self.now, self._keep_backups)
         self._ready = True
 
     def migrate(self) -> None:
         """Migrate an older schema."""
-        if needs_migration(self._path):
+        if needs_migration(self.path):
             self.check_and_back_up()
-            with open_any_version(self._path) as file:
-                had = schema_version(file)
-            migrate_file(self._path)
-            self.migrated_from = had
+            with open_any_version(self.path) as file:
+                old_version = schema_version(file)
+            migrate_file(self.path)
+            self.migrated_from = old_version
 
     def as_option(self) -> dict[str, Any]:
         """Return the backup's name for the record of a run; {} if there is none."""
@@ -130,13 +131,15 @@ class RunRecord:
 
     def begin(self, file: MemoryFile, options: Mapping[str, Any]) -> None:
         """Record that the run has begun, and its options."""
-        begin_run(file, self.run_id, timestamp(self.now), version("slowwave"), dict(options))
+        now, made_by = timestamp(self.now), version("slowwave")
+        begin_run(file, self.run_id, now, version=made_by, options=dict(options))
 
     def end(
         self, file: MemoryFile, verdict: Verdict, report: Mapping[str, Any], plan: str | None = None
     ) -> None:
         """Record how the run ended. plan: the digest of its plan, if it had one."""
-        end_run(file, self.run_id, timestamp(self.now), verdict, plan, dict(report))
+        now = timestamp(self.now)
+        end_run(file, self.run_id, now, outcome=verdict, plan=plan, report=dict(report))
 
     @contextmanager
     def begun(
@@ -163,23 +166,20 @@ class RunInFile:
 
     def __init__(
         self,
-        path: Path,
-        embedder: Embedder,
-        writer: Writer,
-        now: datetime,
-        options: Mapping[str, Any],
         preflight: Preflight,
+        embedder: Embedder,
+        options: Mapping[str, Any],
+        interruption: Interruption,
     ) -> None:
-        """Take what the rows of this run record about it."""
-        self.path = path
-        self.embedder = embedder
-        self.writer = writer
+        """Take the file as the preflight has it, and the options to record."""
         self.preflight = preflight
+        self.embedder = embedder
         self._options = options
+        self._interruption = interruption
         self._begun = False
         # The file in which it began, to detect a replacement.
         self._file: Identity | None = None
-        self.record = RunRecord(new_id(), now)
+        self.record = RunRecord(new_id(), preflight.now)
         # The changes that it made, by tenant, on which a plan depends.
         self.changes: Counter[str] = Counter()
 
@@ -207,24 +207,6 @@ class RunInFile:
                         file, [(memory_id, text_hash) for memory_id, text_hash, _ in part], run_id
                     )
 
-    def has_begun(self) -> bool:
-        """Look up whether the run began, which an interruption may have hidden."""
-        if self._begun:
-            with open_reading(self.path) as file:
-                self._begun = has_run(file, self.record.run_id)
-        return self._begun
-
-    def find_decisions(self, keys: Iterable[str]) -> dict[str, Decision]:
-        """Look up this run's decisions by the ids of proposals.
-
-        An interruption may come between a commit and its report.
-        """
-        if not self.has_begun():
-            return {}
-        with open_reading(self.path) as file:
-            decisions = ((key, read_decision(file, self.record.run_id, key)) for key in keys)
-            return {key: decision for key, decision in decisions if decision is not None}
-
     def end(self, verdict: Verdict, plan: str | None, report: dict[str, Any]) -> None:
         """Record how the run ended, if it wrote anything."""
         if self._begun:
@@ -244,11 +226,10 @@ class RunInFile:
     def writing(self) -> Iterator[MemoryFile]:
         """Open the file for writing; the first time, back it up and begin the run."""
         self.preflight.check_and_back_up()
-        with open_writing(self.path, self._file) as file:
+        with open_writing(self.preflight.path, self._file) as file:
             self._file = file.identity
             if not self._begun:
-                options = {**self._options, **self.preflight.as_option()}
-                # Set first: if this is interrupted, `has_begun` looks it up.
-                self._begun = True
-                self.record.begin(file, options)
+                with self._interruption.deferred():
+                    self.record.begin(file, {**self._options, **self.preflight.as_option()})
+                    self._begun = True
             yield file

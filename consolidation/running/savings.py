@@ -28,8 +28,10 @@ def expected_counts(
     new_texts: list[str] = []
     for proposal in proposals:
         view = by_tenant[proposal.tenant]
-        _count_layers(layers, proposal, view)
-        for texts, added in zip((old_texts, new_texts), _texts(proposal, view.memory), strict=True):
+        _move_layers(layers, proposal, view)
+        for texts, added in zip(
+            (old_texts, new_texts), _changed_texts(proposal, view.memory), strict=True
+        ):
             texts += added
     superseded = before.superseded + sum(len(proposal.leaving) for proposal in proposals)
     return changed_counts(before, layers, superseded, old_texts, new_texts)
@@ -41,39 +43,39 @@ def changed_counts(
     """Return the counts with other layers, and without the old texts, but with the new ones."""
     counts: dict[str, int] = {layer: layers[layer] for layer in LAYERS}
     characters = before.characters + sum(map(len, new)) - sum(map(len, old))
-    tokens = before.tokens + _tokens(new) - _tokens(old)
+    tokens = before.tokens + _count_tokens(new) - _count_tokens(old)
     return Counts(sum(counts.values()), superseded, counts, characters, tokens)
 
 
 def savings_of(proposal: Proposal, memory_of: MemoryOf) -> Savings:
     """Return what a proposal is worth if it is applied."""
-    before = _tokens(_contents(proposal.sources, memory_of))
-    old, new = _texts(proposal, memory_of)
+    before = _count_tokens(_read_contents(proposal.sources, memory_of))
+    old, new = _changed_texts(proposal, memory_of)
     if proposal.survivor is not None:
         trust = memory_of(proposal.survivor).trust
     else:
         trust = derived_trust(memory_of(source).trust for source in proposal.sources)
-    return Savings(before, before - _tokens(old) + _tokens(new), trust)
+    return Savings(before, before - _count_tokens(old) + _count_tokens(new), trust)
 
 
-def worth_of(result: Result, view: TenantView) -> Savings:
+def savings_of_result(result: Result, view: TenantView) -> Savings:
     """Return what a result is worth, which is nothing if it was not applied, and will not be."""
     if result.state in ("planned", "applied", "pending"):
         return savings_of(result.proposal, view.memory)
-    return Savings(_tokens(_contents(result.proposal.sources, view.memory)), None, None)
+    return Savings(_count_tokens(_read_contents(result.proposal.sources, view.memory)), None, None)
 
 
-def _texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
+def _changed_texts(proposal: Proposal, memory_of: MemoryOf) -> tuple[list[str], list[str]]:
     """Return the texts that leave or change, and those that replace them."""
-    old = _contents(proposal.leaving, memory_of)
+    old = _read_contents(proposal.leaving, memory_of)
     if proposal.keeps_text:
         return old, []
     if proposal.survivor is not None:
-        old += _contents([proposal.survivor], memory_of)
+        old += _read_contents([proposal.survivor], memory_of)
     return old, [proposal.draft.text]
 
 
-def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) -> None:
+def _move_layers(layers: Counter[str], proposal: Proposal, view: TenantView) -> None:
     leaving = [view.memory(memory_id).layer for memory_id in proposal.leaving]
     layers.subtract(leaving)
     if proposal.operation != "merge" and proposal.survivor is None:
@@ -84,9 +86,9 @@ def _count_layers(layers: Counter[str], proposal: Proposal, view: TenantView) ->
         layers[max([stays, *leaving], key=LAYERS.index)] += 1
 
 
-def _contents(ids: Sequence[str], memory_of: MemoryOf) -> list[str]:
+def _read_contents(ids: Sequence[str], memory_of: MemoryOf) -> list[str]:
     return [memory_of(memory_id).content for memory_id in ids]
 
 
-def _tokens(texts: Iterable[str]) -> int:
+def _count_tokens(texts: Iterable[str]) -> int:
     return sum(map(count_tokens, texts))

@@ -67,20 +67,19 @@ def survey_file(
     idle = _find_idle(night, marks, leaving)
     if cache is None:
         refuse_without_room(night.path, options.tenants, idle, night.workers)
-    leaving_ids = frozenset(memory.id for memory in leaving)
     snapshot = read_snapshot(
         night.path,
         options,
-        night.embedder.name,
-        night.writer.key,
-        timestamp(night.now),
-        night.progress,
-        idle,
-        cache,
-        leaving_ids,
+        model=night.embedder.name,
+        model_key=night.writer.key,
+        now=timestamp(night.now),
+        progress=night.progress,
+        idle=idle,
+        cache=cache,
+        leaving=frozenset(memory.id for memory in leaving),
     )
     planning = replace(options.of_plan(night.writer.key), answered=tuple(answered))
-    compute_missing(snapshot, night.embedder, keeper, night.progress, options.consolidate)
+    compute_missing(snapshot, night.embedder, keeper, night.progress, compares=options.consolidate)
     if not options.reconsider:
         planning = replace(
             planning,
@@ -151,13 +150,7 @@ def _plan_tenants(
     return run_in_thread(plan)
 
 
-def save_findings(
-    night: NightInputs,
-    first: Findings,
-    outcome: Outcome,
-    run: RunInFile,
-    interruption: Interruption,
-) -> Outcome:
+def save_findings(night: NightInputs, first: Findings, outcome: Outcome, run: RunInFile) -> Outcome:
     """Save the findings, and mark the tenants as idle in which nothing is left to do.
 
     first: the findings of the run's own survey. If they do not tell what is left after the run's
@@ -167,6 +160,7 @@ def save_findings(
     """
     if night.dry_run or not night.options.consolidate or outcome.interrupted or outcome.broken_off:
         return outcome
+    interruption = night.interruption
     interruption.end()
     if not first.forests and not first.whole:
         return outcome  # all tenants are idle

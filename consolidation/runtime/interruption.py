@@ -28,8 +28,7 @@ class Interruption:
     """The request to end a run early, made by a signal handler.
 
     The first request raises KeyboardInterrupt anywhere in the program; later ones do not, so that a
-    second Ctrl-C cannot interrupt what a run writes at its end. An interrupted run looks up in the
-    file what it did.
+    second Ctrl-C cannot interrupt what a run writes at its end.
     """
 
     def __init__(self) -> None:
@@ -37,6 +36,7 @@ class Interruption:
         self._asked_at: float | None = None
         self._raised_at = 0.0
         self._closed = False
+        self._deferred = False
         self._ended = False
         self._limited_since: float | None = None
 
@@ -48,11 +48,15 @@ class Interruption:
     def ask(self) -> None:
         """Interrupt the run; if it is ending already, only limit its time."""
         if self._asked_at is None:
-            self._asked_at = monotonic()
-            self._raise_unless_closed()
+            self._asked_at = self._raised_at = monotonic()
+            if not self._deferred:
+                self._raise_unless_closed()
 
     def remind(self) -> None:
-        """Raise again if a library swallowed the interruption; called several times a second."""
+        """Raise again if a library swallowed the interruption, or a block defers it for too long.
+
+        Called several times a second.
+        """
         if monotonic() - self._raised_at > LIMIT_S:
             # Python drops exceptions that are raised in a destructor.
             self._raise_unless_closed()
@@ -83,6 +87,20 @@ class Interruption:
     def close(self) -> None:
         """Stop interrupting the run."""
         self._closed = True
+
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Interrupt the run after a block that commits and notes what it committed.
+
+        If the block waits for a lock, it is interrupted after a second.
+        """
+        self._deferred = True
+        try:
+            yield
+        finally:
+            self._deferred = False
+        if self.asked:
+            self._raise_unless_closed()
 
     @contextmanager
     def limited(self) -> Iterator[None]:

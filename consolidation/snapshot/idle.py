@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +115,7 @@ class IdleMarks:
                 ends += [memory.expires_at for memory in view.too_long]
                 until = min((end for end in ends if end and end > self._now), default=None)
                 applied = frozenset(proposal.id for proposal in plan.proposals)
-                rests.append(Rest(view.tenant, plan.rest, applied, view.changes, until))
+                rests.append(Rest(view.tenant, _rest_of(plan), applied, view.changes, until))
         forests = {view.tenant: view.forest.taken() for view in snapshot.views}
         return Findings(tuple(rests), forests, snapshot.cache, whole)
 
@@ -163,6 +163,18 @@ def _is_complete(view: TenantView, plan: Plan) -> bool:
             len({view.memory(source).layer for source in proposal.sources}) == 1
             for proposal in plan.proposals
         )
+    )
+
+
+def _rest_of(plan: Plan) -> Plan:
+    """Return what is left of a plan once its proposals were applied."""
+    leaving = {memory for proposal in plan.proposals for memory in proposal.leaving}
+    return replace(
+        plan,
+        proposals=(),
+        refused=tuple(pair for pair in plan.refused if leaving.isdisjoint(pair.sources)),
+        suspicious=tuple(order for order in plan.suspicious if order.memory not in leaving),
+        dense=tuple(text for text in plan.dense if text.memory not in leaving),
     )
 
 

@@ -136,23 +136,27 @@ class Worker:
         """Return what tells whether anything is left to do in a file."""
         job = self._job
         writer = job.make_writer(job.budget, None)
-        return idle_marks(NightInputs(path, options, self.embedder, writer, now))
+        night = NightInputs(
+            path=path, options=options, embedder=self.embedder, writer=writer, now=now
+        )
+        return idle_marks(night)
 
     def _maintained(self, path: Path, now: datetime, options: CycleOptions) -> Outcome:
         job = self._job
         writer = job.make_writer(job.budget_now(), job.owner)
         self._interruption.open()
         try:
-            return run_cycle(
-                path,
-                options,
-                self.embedder,
-                writer,
-                now,
-                job.dry_run,
-                interruption=self._interruption,
+            night = NightInputs(
+                path=path,
+                options=options,
+                embedder=self.embedder,
+                writer=writer,
+                now=now,
+                dry_run=job.dry_run,
                 workers=job.workers,
+                interruption=self._interruption,
             )
+            return run_cycle(night)
         finally:
             self._interruption.close()
             if isinstance(writer, ModelWriter):
@@ -190,7 +194,7 @@ def _rehearsed(item: Item, outcome: Outcome) -> Receipt:
     planned = sum(result.state in ("planned", "pending") for result in outcome.results)
     return Receipt(
         item.key,
-        "planned" if planned or outcome.asked or outcome.queued_parts.is_due else "nothing",
+        "planned" if planned or outcome.asked or outcome.queued_parts.would_be_read else "nothing",
         last_run=item.last_run,
         memories_before=outcome.before.active,
         memories_after=outcome.after.active,

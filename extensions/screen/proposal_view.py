@@ -74,7 +74,7 @@ class ProposalPane(ContentSwitcher):
         self.query_one(Tree).focus()
         return True
 
-    def turn(self, pages: int) -> None:
+    def scroll_pages(self, pages: int) -> None:
         """Scroll by pages."""
         for pane in (*self.query(VerticalScroll), self.query_one(Tree)):
             pane.scroll_relative(y=pages * max(pane.size.height - 1, 1), animate=False)
@@ -83,7 +83,7 @@ class ProposalPane(ContentSwitcher):
         """Show the proposal, its sources, and their lineage. Raises `StoreError`."""
         if self.shown is None:
             return
-        proposal, tree = self.shown.kept.proposal, self.query_one(Tree)
+        proposal, tree = self.shown.proposal, self.query_one(Tree)
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             lineages = {
                 memory_id: trees_of(trace_sources(opened, memory_id), DEPTH_OF_TEXT)

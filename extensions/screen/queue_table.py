@@ -6,8 +6,8 @@ from rich.text import Text
 from textual.widgets import DataTable
 from textual.widgets.data_table import RowDoesNotExist
 
-from .session import Session, matching
-from .texts import first_words, haystack
+from .session import Session
+from .texts import first_words, searchable_text
 
 _STATE, _OPERATION, _ALIKE, _TEXT = "state", "operation", "alike", "text"
 _WIDTHS = {_STATE: 8, _OPERATION: 10, _ALIKE: 5}
@@ -42,12 +42,15 @@ class QueueTable(DataTable[Text]):
         """The listed proposals, in their order."""
         return [row.value or "" for row in self.rows]
 
-    def fill(self, wanted: str, at: str | None = None) -> None:
-        """List the proposals with all wanted words. at: the proposal for the cursor."""
+    def fill(self, search: str, current: str | None = None) -> None:
+        """List the proposals with all search words. current: the proposal for the cursor."""
         self.clear()
-        for key in matching(list(self.session.queue.values()), wanted, haystack):
-            self.add_row(*self._cells(key), key=key)
-        self.move_to(at)
+        words = search.lower().split()
+        for key, pending in self.session.queue.items():
+            text = searchable_text(pending)
+            if all(word in text for word in words):
+                self.add_row(*self._cells(key), key=key)
+        self.move_to(current)
 
     def refresh_states(self) -> None:
         """Show the current states."""
@@ -73,7 +76,7 @@ class QueueTable(DataTable[Text]):
 
     def _cells(self, key: str) -> tuple[Text, Text, Text, Text]:
         pending = self.session.queue[key]
-        proposal = pending.kept.proposal
+        proposal = pending.proposal
         return (
             Text(self.session.state_of(key)),
             Text(proposal.operation),

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import (
-    PendingProposal,
-    load_proposals,
-    read_queue,
-)
+from slowwave.consolidation.running.review_queue import PendingProposal, read_queue
 from slowwave.store.errors import NotFound
 from slowwave.store.file import open_reading
 
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
 
-State = Literal["waits", "stale", "applied", "edited", "declined", "decided"]
+State = Literal["pending", "stale", "applied", "edited", "declined", "decided"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class UndoableDecision:
 
 
 @dataclass(frozen=True)
-class Done:
+class KeyResult:
     """The outcome of a key press: a sentence, and the proposal that it changed, or None."""
 
     message: str
@@ -53,98 +49,87 @@ class Session:
     embedder: Embedder
     choice: Choice
     queue: dict[str, PendingProposal] = field(default_factory=dict)
-    steps: list[UndoableDecision] = field(default_factory=list)
-    # Proposals that another program decided.
-    elsewhere: set[str] = field(default_factory=set)
+    decisions: list[UndoableDecision] = field(default_factory=list)
+    # Those that are still pending in the file.
+    pending_ids: set[str] = field(default_factory=set)
 
     def load(self) -> None:
         """Read the pending proposals. Raises `StoreError`."""
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
             self.queue = {pending.id: pending for pending in self.choice.of(read_queue(opened))}
+        self.pending_ids = set(self.queue)
 
     def state_of(self, key: str) -> State:
         """Return the state of a proposal."""
-        for step in self.steps:
-            if step.pending.id == key:
-                return step.state
-        if key in self.elsewhere:
-            return "decided"
-        return "stale" if self.queue[key].stale else "waits"
+        for decision in self.decisions:
+            if decision.pending.id == key:
+                return decision.state
+        if key not in self.pending_ids:
+            return "decided"  # by another program
+        return "stale" if self.queue[key].stale else "pending"
 
     def is_open(self, key: str) -> bool:
         """Whether it can be decided."""
-        return self.state_of(key) in ("waits", "stale")
+        return self.state_of(key) in ("pending", "stale")
 
-    def approve(self, key: str, words: str | None = None) -> Done:
-        """Apply a proposal unchanged, or with another text, if that passes the check.
-
-        Raises `StoreError`.
-        """
-        pending = self.queue[key]
-        try:
-            decided = apply_chosen(self.place, Choice((key,)), words, self.embedder)
-        except NotFound as error:
-            raise self._found_missing(pending, error) from None
-        (result,) = decided.results
-        if result.state == "applied":
-            state: State = "applied" if words is None else "edited"
-            self.steps.append(UndoableDecision(pending, state, decided.run_id))
-        # If it was not, its memories may have changed.
-        self._look_again(pending)
-        if result.state != "applied":
-            return Done(f"Not applied, {result.state}: {result.why}")
-        return Done(f"Applied {key[:8]}. Undo with u.", key)
-
-    def approve_all(self, keys: Sequence[str]) -> Done:
-        """Apply proposals unchanged, as one run. Raises `StoreError`."""
+    def approve(self, keys: Sequence[str], words: str | None = None) -> KeyResult:
+        """Apply proposals as one run, unchanged or with another text. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
         try:
-            decided = apply_chosen(self.place, Choice(tuple(keys)), None, self.embedder)
-        except NotFound:  # another program has decided about one
-            self._look_again(*chosen)
-            raise
+            decided = apply_chosen(self.place, Choice(tuple(keys)), words, self.embedder)
+        except NotFound as error:
+            raise self._explain_missing(chosen, error) from None
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
-        self.steps += [
-            UndoableDecision(pending, "applied", decided.run_id)
+        state: State = "applied" if words is None else "edited"
+        self.decisions += [
+            UndoableDecision(pending, state, decided.run_id)
             for pending in chosen
             if pending.id in applied
         ]
-        self._look_again(*chosen)
-        why_not = [f" {result.why}" for result in decided.results if result.state != "applied"]
-        message = (
-            f"Applied {len(applied):,} of {len(keys):,}. Press u to undo them, last one first."
-        )
-        return Done("".join([message, *why_not]), next(iter(applied), None))
+        # Others may have become stale.
+        self._read_again()
+        messages = [
+            f"Not applied, {result.state}: {result.why}"
+            for result in decided.results
+            if result.state != "applied"
+        ]
+        if applied:
+            messages.insert(0, f"Applied {len(applied):,} of {len(keys):,}. Undo with u.")
+        return KeyResult(" ".join(messages), next(iter(applied), None))
 
-    def decline(self, key: str, reason: str) -> Done:
+    def decline(self, key: str, reason: str) -> KeyResult:
         """Decline it permanently. Raises `StoreError`."""
         pending = self.queue[key]
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
         except NotFound as error:
-            raise self._found_missing(pending, error) from None
-        self.steps.append(UndoableDecision(pending, "declined", None))
-        return Done(f"Declined {key[:8]}. It is not proposed again.", key)
+            raise self._explain_missing([pending], error) from None
+        self.decisions.append(UndoableDecision(pending, "declined", None))
+        return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
 
-    def undo(self) -> Done:
+    def undo(self) -> KeyResult:
         """Undo the last decision; its proposal is pending again. Raises `StoreError`."""
-        if not self.steps:
-            return Done("There is no decision to undo.")
-        step = self.steps[-1]
+        if not self.decisions:
+            return KeyResult("There is no decision to undo.")
+        decision = self.decisions[-1]
 
         def make_pending(opened: MemoryFile) -> None:
             from slowwave.consolidation.running.approval import make_pending_again
 
-            make_pending_again(opened, step.pending.decision, step.run_id, datetime.now(UTC))
+            make_pending_again(
+                opened, decision.pending.decision, decision.run_id, datetime.now(UTC)
+            )
 
         self.place.change(make_pending)
-        self.steps.pop()
-        self._look_again(step.pending)
-        return Done(f"Undid {step.pending.id[:8]}: it is pending again.", step.pending.id)
+        self.decisions.pop()
+        self._read_again()
+        return KeyResult(
+            f"Undid {decision.pending.id[:8]}: it is pending again.", decision.pending.id
+        )
 
-    def effect_of(self, keys: Sequence[str]) -> str:
+    def describe_effect(self, keys: Sequence[str]) -> str:
         """Return what applying proposals does."""
-        proposals = [self.queue[key].kept.proposal for key in keys]
+        proposals = [self.queue[key].proposal for key in keys]
         operations = Counter(proposal.operation for proposal in proposals)
         counts = ", ".join(f"{count} {name}" for name, count in sorted(operations.items()))
         leaving = {memory for proposal in proposals for memory in proposal.leaving}
@@ -154,7 +139,7 @@ class Session:
 
     def summary(self) -> str:
         """Return the numbers of decisions and of pending proposals."""
-        counts = Counter(step.state for step in self.steps)
+        counts = Counter(decision.state for decision in self.decisions)
         parts = [f"{number} {state}" for state, number in sorted(counts.items())]
         pending = sum(self.is_open(key) for key in self.queue)
         parts.append(
@@ -162,28 +147,15 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _found_missing(self, pending: PendingProposal, error: NotFound) -> NotFound:
-        self._look_again(pending)
-        if pending.id not in self.elsewhere:
+    def _explain_missing(self, chosen: Sequence[PendingProposal], error: NotFound) -> NotFound:
+        self._read_again()
+        if len(chosen) > 1 or chosen[0].id in self.pending_ids:
             return error
-        return NotFound(f"{pending.id[:8]} is no longer pending: it was decided elsewhere.")
+        return NotFound(f"{chosen[0].id[:8]} is no longer pending: it was decided elsewhere.")
 
-    def _look_again(self, *changed: PendingProposal) -> None:
-        """Read the queue again, and the proposals about the memories of changed ones."""
-        touched = {memory for pending in changed for memory in pending.kept.proposal.sources}
+    def _read_again(self) -> None:
+        """Read again which proposals are pending, and the memories of these."""
         with self.place.reading() as memory_file, open_reading(memory_file) as opened:
-            self.elsewhere = set(self.queue) - {pending.id for pending in read_queue(opened)}
-            for key, pending in self.queue.items():
-                if touched.isdisjoint(pending.kept.proposal.sources):
-                    continue
-                (seen,) = load_proposals(opened, [pending.decision])
-                # A decided proposal is not stale: its own run changed the memories.
-                self.queue[key] = seen if self.is_open(key) else replace(seen, stale=None)
-
-
-def matching(
-    queue: Sequence[PendingProposal], wanted: str, text_of: Callable[[PendingProposal], str]
-) -> list[str]:
-    """Return the ids of the proposals that contain all search words."""
-    words = wanted.lower().split()
-    return [pending.id for pending in queue if all(word in text_of(pending) for word in words)]
+            pending_now = {pending.id: pending for pending in read_queue(opened)}
+        self.pending_ids = set(pending_now)
+        self.queue |= {key: pending_now[key] for key in self.queue if key in pending_now}

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.records import Memory
 
-GOES, NEW, GUARDED, HEADING = "underline", "bold", "reverse", "bold"
+REMOVED, NEW, VALUE, HEADING = "underline", "bold", "reverse", "bold"
 LEGEND = Text.assemble(
-    ("only in a source", GOES), "  ", ("only in the draft", NEW), "  ", ("value", GUARDED)
+    ("only in a source", REMOVED), "  ", ("only in the draft", NEW), "  ", ("value", VALUE)
 )
 # How many characters of a text are shown and read for values, and how many sources are shown.
 _MAX_TEXT = 20_000
@@ -38,10 +38,10 @@ def sources_of(pending: PendingProposal) -> Text:
     memories = _sources(pending)
     marked, _ = mark_differences(list(map(_shown, memories)), _draft(pending))
     parts = [
-        _headed(_source_line(pending, memory), spans, GOES)
+        _headed(_source_line(pending, memory), spans, REMOVED)
         for memory, spans in zip(memories, marked, strict=True)
     ]
-    missing = len(pending.kept.proposal.sources) - len(pending.memories)
+    missing = len(pending.proposal.sources) - len(pending.memories)
     parts += [Text(_MISSING)] * missing
     hidden = len(pending.memories) - len(memories)
     if hidden:
@@ -53,7 +53,7 @@ def sources_of(pending: PendingProposal) -> Text:
 
 def draft_of(pending: PendingProposal) -> Text:
     """Return the draft, with marks for new words, its values and its authors."""
-    view, proposal = view_pending(pending), pending.kept.proposal
+    view, proposal = view_pending(pending), pending.proposal
     memories, draft = _sources(pending), _draft(pending)
     sources = [_shown(memory) for memory in memories if memory.id != proposal.survivor]
     days = [day_of(memory.observed_at) for memory in memories]
@@ -66,7 +66,7 @@ def draft_of(pending: PendingProposal) -> Text:
 
 def reasons_of(pending: PendingProposal) -> Text:
     """Return why it was proposed, how similar its memories are, and why it is pending."""
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     similarity = f"minimum {proposal.min_similarity:.2f}, mean {proposal.mean_similarity:.2f}"
     reasons = {
         "Why": proposal.reason,
@@ -86,9 +86,9 @@ def first_words(pending: PendingProposal, limit: int) -> str:
     return shortened(_draft(pending), limit)
 
 
-def haystack(pending: PendingProposal) -> str:
+def searchable_text(pending: PendingProposal) -> str:
     """Return all texts of a proposal that a search reads, in lower case."""
-    proposal = pending.kept.proposal
+    proposal = pending.proposal
     texts = [memory.content for memory in pending.memories.values()]
     return "\n".join(
         (proposal.id, proposal.operation, proposal.reason, proposal.draft.text, *texts)
@@ -96,7 +96,7 @@ def haystack(pending: PendingProposal) -> str:
 
 
 def _sources(pending: PendingProposal) -> list[Memory]:
-    by_time = sorted(pending.memories.values(), key=lambda found: (found.observed_at, found.id))
+    by_time = sorted(pending.memories.values(), key=lambda memory: (memory.observed_at, memory.id))
     return by_time[:_MAX_SOURCES]
 
 
@@ -109,7 +109,7 @@ def _shown(memory: Memory) -> str:
 
 
 def _source_line(pending: PendingProposal, memory: Memory) -> str:
-    role = "superseded" if memory.id in pending.kept.proposal.leaving else "kept"
+    role = "superseded" if memory.id in pending.proposal.leaving else "kept"
     status = "" if memory.status == "active" else memory.status
     day, trust = day_of(memory.observed_at), f"trust {memory.trust:g}"
     parts = (role, day, memory.origin, memory.layer, trust, memory.id[:8], status)
@@ -119,8 +119,8 @@ def _source_line(pending: PendingProposal, memory: Memory) -> str:
 def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
     """Return a heading, and below it a text with its marks."""
     text = Text.assemble(*((span.text, style if span.differs else "") for span in spans))
-    for start, end in find_guarded(text.plain):
-        text.stylize(GUARDED, start, end)
+    for start, end in find_values(text.plain):
+        text.stylize(VALUE, start, end)
     return Text.assemble((heading, "dim"), "\n", text)
 
 
@@ -145,7 +145,7 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
             yield Text.assemble((heading, HEADING), clean(", ".join(dict.fromkeys(words))))
 
 
-def find_guarded(text: str) -> list[tuple[int, int]]:
+def find_values(text: str) -> list[tuple[int, int]]:
     """Return the start and the end of each value in a text, in order."""
     return [(value.start, value.end) for value in _values_in(text)]
 

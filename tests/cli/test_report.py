@@ -32,7 +32,6 @@ from slowwave.consolidation.proposals import (
     Result,
     State,
     Undecided,
-    Usage,
 )
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.text.token_count import count_tokens
@@ -51,7 +50,7 @@ def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
     """Return what a run found; `left` are parts of its plan."""
     proposals = tuple(result.proposal for result in results)
     plan = Plan(proposals, **{"refused": (), **left})
-    return Outcome(plan, tuple(results), HELD, HELD, Usage(), run_id="run-1")
+    return Outcome(HELD, HELD, plan, tuple(results), run_id="run-1")
 
 
 def a_result(

@@ -24,7 +24,7 @@ from nights import CountingEmbedder, active, daily, execute, fill, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
-from slowwave.consolidation.running.approval import ReviewResult, apply_approved
+from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import maintenance_lock, open_writing
@@ -45,8 +45,8 @@ def waiting(path: Path, smoke_model: None) -> None:
 def approved(path: Path, embedder: Embedder) -> ReviewResult:
     """Approve all pending proposals."""
     with maintenance_lock(path), open_writing(path) as file:
-        kept = [item.kept for item in read_queue(file)]
-        return apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
+        kept = [item.result for item in read_queue(file)]
+        return Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
@@ -353,33 +353,28 @@ def test_stale_proposals_are_listed_last(waiting: Path, cli: Cli) -> None:
     assert "2 applied, 1 stale" in lines[-1]
 
 
-@pytest.mark.parametrize("applied", [0, 1])
-def test_a_failed_write_keeps_what_was_applied(
-    waiting: Path, cli: Cli, applied: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("rejected", "code"), [(1, 3), (3, 1)])
+def test_proposals_that_the_file_rejects_fail_alone(
+    waiting: Path, cli: Cli, rejected: int, code: int
 ) -> None:
-    # A transaction for each proposal.
-    monkeypatch.setattr("slowwave.consolidation.running.apply._MAX_SOURCES", 1)
-    before, pending = active(waiting), [item["operation"] for item in queue(cli, waiting)]
-    refused = f"WHEN NEW.operation = '{pending[applied]}' BEGIN SELECT RAISE(ABORT, 'no room'); END"
-    execute(waiting, f"CREATE TRIGGER no_room BEFORE UPDATE ON proposals {refused}")
-    ended = cli("review", "approve", waiting, "--all", "--json")
-    outcomes = [row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")]
-    assert [item["operation"] for item in queue(cli, waiting)] == pending[applied:]
-    if applied:
-        assert (ended.code, "partial" in outcomes) == (3, True)
-        found = [proposal["state"] for proposal in ended.json["proposals"]]
-        assert found == ["applied", "failed", "failed"]
-    else:
-        assert (ended.code, "no room" in ended.err, "failed" in outcomes) == (1, True, True)
-        assert active(waiting) == before
+    pending = [item["operation"] for item in queue(cli, waiting)]
+    failing = pending[:rejected]
+    operations = ", ".join(f"'{operation}'" for operation in failing)
+    refused = f"WHEN NEW.operation IN ({operations}) BEGIN SELECT RAISE(ABORT, 'no room'); END"
+    execute(waiting, f"CREATE TRIGGER no_room BEFORE INSERT ON derivations {refused}")
+    ended = (
+        cli("review", "approve", waiting, "--all").ends(code).says("rejects the change: no room")
+    )
+    assert ("Nothing was changed." in ended.out) is (code == 1)
+    assert [item["operation"] for item in queue(cli, waiting)] == failing
 
 
 def test_an_approval_of_all_takes_three_commits(waiting: Path, embedder: SentenceEmbedder) -> None:
     output: list[str] = []
     with maintenance_lock(waiting), open_writing(waiting) as file:
-        kept = [item.kept for item in read_queue(file)]
+        kept = [item.result for item in read_queue(file)]
         file.conn.set_trace_callback(output.append)
-        apply_approved(file, kept, embedder, datetime.now(UTC), "approve")
+        Approval(file, embedder, datetime.now(UTC), "approve").apply(kept)
     assert len(kept) == 3
     # The run begins, all three are applied, and it ends.
     assert output.count("COMMIT") == 3

@@ -193,7 +193,7 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
     ended = memory_age("ended", protected=True, expires=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
     assert [item.id for item in choice.leaving] == ["ended"]
-    assert choice.kept == {"protected": 1}
+    assert choice.kept_by_reason == {"protected": 1}
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, True)
     assert [item.id for item in choice.leaving] == ["kept", "ended"]
 
@@ -271,7 +271,7 @@ def test_the_least_used_memories_without_dependents_are_archived_first() -> None
     choice = choose_excess(memories, 1, NOW_S)
     assert [item.id for item in choice.leaving] == ["old", "older but used", "new"]
     assert choice.above == {"default": 2}
-    assert choice.kept == {"protected": 1, "lineage": 1, "review": 1}
+    assert choice.kept_by_reason == {"protected": 1, "lineage": 1, "review": 1}
 
 
 def test_equal_scores_archive_the_less_important_memory() -> None:
@@ -346,7 +346,7 @@ def test_a_dry_run_predicts_all_phases(lived: Path, embedder: SentenceEmbedder) 
         assert outcome.expired is not None
         assert outcome.archived is not None
         assert {item.id for item in outcome.expired.leaving} == {"ended", "scratch", "context"}
-        assert outcome.expired.choice.kept == {"protected": 1}
+        assert outcome.expired.choice.kept_by_reason == {"protected": 1}
         assert outcome.purged.ids == ("purged",)
         assert outcome.has_work
         archived.append([item.id for item in outcome.archived.leaving])

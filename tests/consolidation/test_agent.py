@@ -129,7 +129,7 @@ def test_an_id_may_be_superseded_besides_another(memory: AgentMemory) -> None:
     with memory:
         first, second = memory.add(WIKI[0]), memory.add(OFFICE[0])
         done = memory.correct(first, "The wiki is closed.", supersedes=second)
-        assert {left.id for left in done.left} == {first, second}
+        assert {memory.id for memory in done.removed} == {first, second}
 
 
 def test_a_block_has_fragments_of_the_program_by_worth(memory: AgentMemory) -> None:

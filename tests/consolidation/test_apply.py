@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -31,8 +30,16 @@ from nights import (
 )
 from reviews import planned
 
-from slowwave.consolidation.proposals import Operation, method_key, proposal_id
-from slowwave.store.records import content_hash, json_text
+from slowwave.consolidation.proposals import (
+    Draft,
+    Operation,
+    Proposal,
+    Result,
+    method_key,
+    proposal_id,
+)
+from slowwave.consolidation.running.plan_file import write_plan
+from slowwave.store.records import Claim, content_hash
 
 TABLES = ("memories", "proposals", "runs", "journal")
 
@@ -236,57 +243,38 @@ def office(memory_file: Path, cli: Cli) -> Path:
     return memory_file
 
 
-def entry(
+def a_proposal(
     path: Path, operation: Operation, ids: list[str], draft: str, **more: Any
-) -> dict[str, Any]:
-    """Return a proposal as a plan has it, its seal and its id those of what it says."""
-    found = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
+) -> Proposal:
+    """Return a proposal whose id is that of what it says; by default, all sources leave."""
+    texts, sources = texts_of(path), tuple(ids)
+    hashes = tuple(content_hash(texts[memory_id]) for memory_id in ids)
     by_model = more.get("by_model", False)
-    hashes = [content_hash(found[item]["content"]) for item in ids]
-    key = "key" if by_model else method_key(operation)
-    writer = "model" if by_model else "extractive"
-    claim = {"text": draft, "sources": ids, "written_by": None, "checked_by": None}
-    proposal = {
-        "id": proposal_id(operation, "default", tuple(hashes), key, writer),
-        **{"operation": operation, "tenant": "default", "sources": ids, "source_hashes": hashes},
-        **{"leaving": ids, "survivor": None, "entities": [], "left_out": []},
-        **{"min_similarity": 0.9, "mean_similarity": 0.9, "reason": "They say the same."},
-        **{"draft": {"claims": [claim]}, "by_model": False, "by_person": False, "waits": False},
-        **more,
+    made_by = ("key", "model") if by_model else (method_key(operation), "extractive")
+    fields: dict[str, Any] = {
+        **{"id": proposal_id(operation, "default", hashes, *made_by), "operation": operation},
+        **{"tenant": "default", "sources": sources, "source_hashes": hashes, "leaving": sources},
+        **{"survivor": None, "entities": (), "min_similarity": 0.9, "mean_similarity": 0.9},
+        **{"reason": "They say the same.", "draft": Draft((Claim(draft, sources),))},
     }
-    usage = {"calls": 0, "cached": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost_usd": None}
-    model, model_key = ("m", "key") if by_model else (None, None)
-    kept = {
-        "proposal": proposal,
-        "usage": usage,
-        "model": model,
-        "model_key": model_key,
-        "place": 0,
-    }
-    return {
-        "id": proposal["id"],
-        "operation": operation,
-        "reason": proposal["reason"],
-        "sources": [
-            {"content": found[item]["content"], "goes": item in proposal["leaving"]} for item in ids
-        ],
-        "draft": " ".join(claim["text"] for claim in proposal["draft"]["claims"]),
-        "kept": kept,
-        "seal": hashlib.sha256(json_text(kept).encode()).hexdigest(),
-    }
+    return Proposal(**fields | more)
 
 
-def forged(path: Path, *entries: dict[str, Any]) -> Path:
+def texts_of(path: Path) -> dict[str, str]:
+    return {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+
+
+def forged(path: Path, proposal: Proposal) -> Path:
+    """Write a plan with a proposal that no night made, with a valid seal."""
     plan = path.with_name("forged.json")
-    plan.write_text(json.dumps({"format": 1, "about": "", "proposals": list(entries)}))
+    write_plan(plan, [Result(proposal, "planned")], texts_of(path))
     return plan
 
 
-def merging(path: Path, stays: str, goes: str, **more: Any) -> dict[str, Any]:
+def merging(path: Path, stays: str, goes: str, **more: Any) -> Proposal:
     """Return the merge of a memory into another."""
-    (kept,) = rows(path, "SELECT content FROM memories WHERE id = ?", stays)
-    given = {"survivor": stays, "leaving": [goes], **more}
-    return entry(path, "merge", sorted([stays, goes]), kept["content"], **given)
+    merge = {"survivor": stays, "leaving": (goes,), **more}
+    return a_proposal(path, "merge", sorted([stays, goes]), texts_of(path)[stays], **merge)
 
 
 def test_a_valid_forged_entry_is_applied(office: Path, cli: Cli) -> None:
@@ -297,7 +285,7 @@ def test_a_valid_forged_entry_is_applied(office: Path, cli: Cli) -> None:
 
 NOT_READ = "a plan cannot contain what a model wrote or grouped"
 # What a plan may claim, and why it is refused.
-FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
+FORGED: dict[str, tuple[Callable[[Path], Proposal], str]] = {
     "a merge of different things": (
         lambda path: merging(path, "of-00", "of-01"),
         "memory of-01 does not say the same as the text that would replace it",
@@ -307,19 +295,19 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         NOT_READ,
     ),
     "a merge whose result is another text": (
-        lambda path: entry(
+        lambda path: a_proposal(
             *(path, "merge", ["twin-00", "twin-01"], "Billing listens on port 8080!"),
             survivor="twin-00",
-            leaving=["twin-01"],
+            leaving=("twin-01",),
         ),
         "is not the text of memory twin-00",
     ),
     "a false sentence": (
-        lambda path: entry(path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory."),
+        lambda path: a_proposal(path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory."),
         NOT_READ,
     ),
     "a false sentence in a person's name": (
-        lambda path: entry(
+        lambda path: a_proposal(
             path, "synthesize", ["of-00", "of-01"], "Everybody pays Mallory.", by_person=True
         ),
         "a plan cannot contain a person's text",
@@ -329,11 +317,11 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
         "became protected",
     ),
     "a pinned memory that is rewritten": (
-        lambda path: entry(
+        lambda path: a_proposal(
             *(path, "synthesize", ["of-01", "pinned-00"]),
             "The safe is in room 4. Plants need light.",
             survivor="pinned-00",
-            leaving=["of-01"],
+            leaving=("of-01",),
         ),
         "the draft is not the text of memory pinned-00",
     ),
@@ -354,7 +342,7 @@ FORGED: dict[str, tuple[Callable[[Path], dict[str, Any]], str]] = {
 
 @pytest.mark.parametrize(("make", "said"), FORGED.values(), ids=FORGED)
 def test_an_invalid_forged_entry_is_rejected_despite_its_seal(
-    office: Path, cli: Cli, make: Callable[[Path], dict[str, Any]], said: str
+    office: Path, cli: Cli, make: Callable[[Path], Proposal], said: str
 ) -> None:
     with unchanged(picture, office, TABLES):
         ended = cli("review", "apply", office, forged(office, make(office)), "--json")
@@ -365,9 +353,9 @@ def test_an_invalid_forged_entry_is_rejected_despite_its_seal(
 @pytest.mark.parametrize(
     ("change_of", "said"),
     [
-        ({"leaving": ["of-00"]}, "the memories to supersede are not its sources"),
+        ({"leaving": ("of-00",)}, "the memories to supersede are not its sources"),
         ({"survivor": "of-00"}, "its survivor is not one of its sources"),
-        ({"leaving": ["twin-00", "twin-01"]}, "its survivor would be superseded"),
+        ({"leaving": ("twin-00", "twin-01")}, "its survivor would be superseded"),
     ],
 )
 def test_a_plan_with_an_inconsistent_entry_is_refused(

@@ -93,7 +93,7 @@ def test_a_persons_correction_keeps_history(memory_file: Path, embedder: Sentenc
         assert done.memory is not None
         assert (done.memory.trust, done.memory.kind) == (1.0, "preference")
         assert done.memory.tags == ("db",)
-        assert {left.id for left in done.left} == {"m-00", "m-01"}
+        assert {memory.id for memory in done.removed} == {"m-00", "m-01"}
         # An agent repeats the old value, and may not have its way.
         memory.add(PORTS[0], observed_at=timestamp(NOW + DAY))
         memory.add(f"User said that t{PORTS[1][1:]}")
@@ -113,7 +113,7 @@ def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -
     fill(memory_file, [*daily(texts, "m"), *daily(["!!!", "User said: Bo has the pager."], "n")])
     with AgentMemory(memory_file) as memory:
         done = memory.correct(named, "Bo has the pager.")
-        assert {left.id for left in done.left} == {"m-00", "m-01"}
+        assert {memory.id for memory in done.removed} == {"m-00", "m-01"}
 
 
 def test_retract_names_derived_memories(memory_file: Path) -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from builders import whole
 from model_nights import Agent, a_fact, only_question
-from nights import TWINS, SlowEmbedder, daily, execute, fill, night, rows, unchanged
+from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows, unchanged
 
 from slowwave.consolidation.errors import EmbedderError
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.errors import StoreError
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,15 @@ def test_an_interrupted_run_keeps_applied_proposals(
     assert [result.state for result in again.results] == ["applied"]
 
 
-def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent) -> None:
+def test_an_interruption_comes_after_a_block_that_defers_it() -> None:
+    interruption, noted = Interruption(), []
+    with pytest.raises(KeyboardInterrupt), interruption.deferred():
+        interruption.ask()
+        noted.append("committed")
+    assert noted == ["committed"]
+
+
+def test_a_rejected_proposal_of_a_model_fails_alone(memory_file: Path, agent: Agent) -> None:
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
     # The last write of a synthesis fails.
     execute(
@@ -69,10 +79,9 @@ def test_an_error_leaves_only_complete_proposals(memory_file: Path, agent: Agent
         "BEGIN SELECT RAISE(ABORT, 'no room'); END",
     )
     outcome = agent.sleep()
-    assert [result.state for result in outcome.results] == ["applied"]
-    assert only_question(outcome).state == "failed"
-    assert outcome.broken_off is not None
-    assert "no room" in outcome.broken_off.message
+    assert [result.state for result in outcome.results] == ["applied", "failed"]
+    assert "no room" in (outcome.why or "")
+    assert outcome.verdict == "partial"
     assert rows(memory_file, "SELECT * FROM memories WHERE generation > 0") == []
     assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 1
     execute(memory_file, "DROP TRIGGER full")
@@ -87,25 +96,37 @@ def test_vectors_of_another_model_are_refused(agent: Agent) -> None:
         agent.sleep()
 
 
-def test_a_failure_keeps_earlier_proposals(
-    memory_file: Path, embedder: SentenceEmbedder, monkeypatch: pytest.MonkeyPatch
+def test_a_rejected_proposal_fails_alone_every_night(
+    memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
-    # A transaction for each proposal.
-    monkeypatch.setattr("slowwave.consolidation.running.apply._MAX_SOURCES", 1)
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
         fill(memory_file, daily([line, f"{line}."], f"twin-{number}"))
     order = [
         result.proposal.leaving[0] for result in night(memory_file, embedder, dry_run=True).results
     ]
-    assert len(order) == len(lines)
     execute(
         memory_file,
         f"CREATE TRIGGER mine BEFORE UPDATE OF status ON memories WHEN old.id = '{order[1]}' "
         "BEGIN SELECT RAISE(ABORT, 'mine'); END",
     )
     outcome = night(memory_file, embedder)
-    assert [result.state for result in outcome.results] == ["applied", "failed", "failed"]
-    gone = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'")
-    assert gone == [{"id": order[0]}]
+    assert [result.state for result in outcome.results] == ["applied", "failed", "applied"]
+    gone = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded' ORDER BY id")
+    assert [row["id"] for row in gone] == sorted([order[0], order[2]])
     assert whole(memory_file)
+    again = night(memory_file, embedder)
+    assert ([result.state for result in again.results], again.verdict) == (["failed"], "failed")
+
+
+def test_a_trigger_that_rolls_back_ends_the_run(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    execute(
+        memory_file,
+        "CREATE TRIGGER mine BEFORE UPDATE OF status ON memories "
+        "BEGIN SELECT RAISE(ROLLBACK, 'mine'); END",
+    )
+    with unchanged(picture, memory_file, ["memories"]), pytest.raises(StoreError, match="mine"):
+        night(memory_file, embedder)

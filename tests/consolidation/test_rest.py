@@ -18,18 +18,15 @@ from zlib import crc32
 import pytest
 from builders import made_once
 from counting import work_of
-from nights import NOW, NoEmbedder, execute, fill, night, of_one_thing, picture, rows
+from nights import NOW, NoEmbedder, execute, fill, inputs_of, night, of_one_thing, picture, rows
 
 from fixtures.night import load
 from slowwave.cli.app import run
 from slowwave.consolidation.cycle import run_cycle
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running import survey
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.store.errors import ChangedSince
 from slowwave.store.file import create_file, open_writing
 from slowwave.store.undo.undo import undo_proposal, undo_runs
@@ -132,8 +129,7 @@ def test_a_change_is_planned_like_a_full_pass(settled: Path, embedder: SentenceE
     assert same(quick, night(settled, embedder, dry_run=True, full=True))
     assert quick.plan.proposals
     assert quick.plan.undecided
-    inputs = NightInputs(settled, CycleOptions(), embedder, BuiltInWriter(), NOW)
-    assert survey.survey_file(inputs).snapshot.views[0].forest.is_grown
+    assert survey.survey_file(inputs_of(settled, embedder)).snapshot.views[0].forest.is_grown
 
 
 @pytest.mark.parametrize(
@@ -238,7 +234,7 @@ def test_a_concurrent_change_prevents_the_idle_mark(
 ) -> None:
     fill(settled, [memory(pool()[0], 500, embedder)])
     meanwhile = Meanwhile(settled, statement)
-    run_cycle(settled, CycleOptions(), embedder, BuiltInWriter(), NOW, progress=meanwhile)
+    run_cycle(inputs_of(settled, embedder, progress=meanwhile))
     assert idle_tenants(settled) == []
 
 
@@ -408,8 +404,7 @@ def test_a_night_leaves_nothing_for_the_next_one(
 
 
 def test_a_survey_leaves_no_reference_cycle(settled: Path, embedder: SentenceEmbedder) -> None:
-    options, writer = CycleOptions(full=True), BuiltInWriter()
-    found = survey.survey_file(NightInputs(settled, options, embedder, writer, NOW))
+    found = survey.survey_file(inputs_of(settled, embedder, full=True))
     read = [ref(view) for view in found.snapshot.views]
     gc.disable()
     try:

@@ -16,6 +16,7 @@ from readme import block
 
 from benchmarks.quality import model
 from benchmarks.quality.bench import QUALITY
+from benchmarks.quality.drafts import labelled_drafts
 from benchmarks.speed.__main__ import PARTS
 from benchmarks.speed.machine import run
 from benchmarks.speed.report import DEFAULT, ROWS, page
@@ -116,6 +117,6 @@ def test_measuring_an_unknown_model_exits(tmp_path: Path) -> None:
 
 
 def test_the_repository_has_258_labelled_drafts() -> None:
-    drafts = list(model.labelled_drafts(QUALITY / "drafts-held-out.toml"))
+    drafts = list(labelled_drafts(QUALITY / "drafts-held-out.toml"))
     assert len(drafts) == 258
     assert {"case", "sources", "claims", "faithful", "kind"} <= drafts[0].keys()

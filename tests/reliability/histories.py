@@ -20,6 +20,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import OPERATIONS
 from slowwave.consolidation.running.corrections import Corrector
+from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.ageing import restore_memory
@@ -206,7 +207,7 @@ class History:
         )
         known = set(self.runs("1"))
         with suppress(Killed):
-            run_cycle(self.path, options, self.embedder, self.writer, self.now, progress=progress)
+            run_cycle(self._inputs(options, self.writer, progress))
         return next((run_id for run_id in self.runs("1") if run_id not in known), None)
 
     def age(self) -> list[str]:
@@ -218,8 +219,20 @@ class History:
             retention=Retention((Rule(keep=timedelta(days=self.random.randint(1, 9))),)),
             limit=self.random.choice([None, 2, 5]),
         )
-        run_cycle(self.path, options, self.embedder, BuiltInWriter(), self.now)
+        run_cycle(self._inputs(options, BuiltInWriter()))
         return [run_id for run_id in self.runs("1") if run_id not in known]
+
+    def _inputs(
+        self, options: CycleOptions, writer: Writer, progress: Progress | None = None
+    ) -> NightInputs:
+        return NightInputs(
+            path=self.path,
+            options=options,
+            embedder=self.embedder,
+            writer=writer,
+            now=self.now,
+            progress=progress or Progress(),
+        )
 
     def runs(self, where: str = "outcome <> 'undone'") -> list[str]:
         """Return the runs, the latest first."""

@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from figures import Figures
 from nights import picture
 from reliability.disk import Fault, What, linked_library
 from reliability.scenes import NAMES, Reference, a_model, contents, scene
@@ -109,9 +108,7 @@ def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callabl
     return attempt
 
 
-def test_a_kill_at_any_write_leaves_an_intact_file(
-    chosen: list[Reference], rounds: Rounds, figures: Figures
-) -> None:
+def test_a_kill_at_any_write_leaves_an_intact_file(chosen: list[Reference], rounds: Rounds) -> None:
     chance = random.Random(1)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
@@ -119,12 +116,9 @@ def test_a_kill_at_any_write_leaves_an_intact_file(
         for at in sample(reference.ended.touches, count, chance):
             tries.append(killed(reference, chance.choice(("kill", "tear")), at))
     at_once(tries)
-    figures.add("kills survived", len(tries))
 
 
-def test_a_kill_at_any_moment_leaves_an_intact_file(
-    references: References, rounds: Rounds, figures: Figures
-) -> None:
+def test_a_kill_at_any_moment_leaves_an_intact_file(references: References, rounds: Rounds) -> None:
     chance = random.Random(2)  # noqa: S311 - moments, not secrets
     tries = []
     for name, mode in NIGHTS[: rounds(1, 2)]:
@@ -132,11 +126,10 @@ def test_a_kill_at_any_moment_leaves_an_intact_file(
         moments = [chance.uniform(0, reference.ended.seconds) for _ in range(rounds(3, 16))]
         tries += [killed_after(reference, moment) for moment in moments]
     at_once(tries)
-    figures.add("kills survived", len(tries))
 
 
 def test_a_failing_write_is_reported_and_harms_nothing(
-    chosen: list[Reference], rounds: Rounds, figures: Figures
+    chosen: list[Reference], rounds: Rounds
 ) -> None:
     chance = random.Random(3)  # noqa: S311 - moments, not secrets
     tries = []
@@ -145,4 +138,3 @@ def test_a_failing_write_is_reported_and_harms_nothing(
             lasting = chance.random() < 0.5
             tries.append(failing(reference, chance.choice(("error", "full")), at, lasting))
     at_once(tries)
-    figures.add("injected faults survived", len(tries))

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from builders import whole
-from figures import Figures
 from nights import execute, night, rows
 from reliability import damage
 from reliability.crashing import Ended, Job
@@ -124,7 +123,6 @@ def test_commands_neither_crash_on_damage_nor_add_to_it(
     kinds: dict[str, damage.Damage],
     tmp_path: Path,
     rounds: Callable[[int, int], int],
-    figures: Figures,
 ) -> None:
     def try_copy(number: int) -> list[str]:
         chance = random.Random(number)  # noqa: S311 - the same damage every time
@@ -162,7 +160,6 @@ def test_commands_neither_crash_on_damage_nor_add_to_it(
     total = rounds(12, 200)
     with ThreadPoolExecutor(2) as pool:
         found = [item for harm in pool.map(try_copy, range(total)) for item in harm]
-    figures.add("damaged copies", total)
     assert not found, "\n".join(found)
 
 
@@ -179,7 +176,6 @@ def test_memories_on_undamaged_pages_are_saved(
     original: Original,
     tmp_path: Path,
     rounds: Callable[[int, int], int],
-    figures: Figures,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     leaves = sorted(page for page, ids in original.pages.items() if ids)
@@ -189,8 +185,6 @@ def test_memories_on_undamaged_pages_are_saved(
         lines = saved(path, capsys, "--all")
         wanted = all_ids(original) - original.pages[page]
         there = {line["id"] for line in lines}
-        figures.add("memories on undamaged pages", len(wanted))
-        figures.add("memories on undamaged pages saved", len(wanted & there))
         assert wanted - there == set()
         assert len(there) == len(lines)
         source, copy = tmp_path / f"{page}.jsonl", tmp_path / f"{page}.db"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import closing
@@ -17,7 +16,6 @@ from builders import copy_of, whole
 from cli_calls import Cli, Ended
 from commands import setting
 from counting import calls
-from figures import Figures
 from model_nights import writing
 from model_server import Reply, Responder, approval, group, honest, model_server, refuses, says
 from nights import daily, execute, fill, night, of_one_thing, picture, rows
@@ -96,7 +94,7 @@ def hostile(every_code: Path, tmp_path: Path) -> Path:
 
 
 def test_no_command_prints_control_codes_of_memories(
-    hostile: Path, cli: Cli, tmp_path: Path, figures: Figures, scripted: tuple[str, ...]
+    hostile: Path, cli: Cli, tmp_path: Path, scripted: tuple[str, ...]
 ) -> None:
     night_of = ("maintain", hostile, "--consolidate", *scripted)
     assert cli(*night_of, "--dry-run").code == 0
@@ -124,7 +122,6 @@ def test_no_command_prints_control_codes_of_memories(
             assert cli(*command, "--json").code == 0, command
     assert cli("import", again, lines).code == 0
     assert cli("import", tmp_path / "third.db", lines, "--json").code == 0
-    figures.add("hostile texts", 2 * len(CODES))
 
 
 def test_an_export_with_escapes_can_be_imported(hostile: Path, cli: Cli, tmp_path: Path) -> None:
@@ -149,7 +146,7 @@ def test_markup_is_printed_literally(hostile: Path, cli: Cli) -> None:
 
 
 def test_errors_on_arguments_contain_no_control_codes(
-    memory_file: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     fill(memory_file, ["The pump is old."])
     night(memory_file, embedder)
@@ -171,7 +168,6 @@ def test_errors_on_arguments_contain_no_control_codes(
             ended = cli(*arguments, "--json")
             assert ended.code == exit_code, arguments
             assert not exit_code or json.loads(ended.err)["code"] == exit_code
-        figures.add("hostile arguments", 12)
 
 
 def test_errors_on_models_contain_no_control_codes(hostile: Path, cli: Cli, rounds: Rounds) -> None:
@@ -304,7 +300,7 @@ ANSWERS: dict[str, Responder] = {
 
 
 def test_a_model_that_obeys_or_attacks_changes_nothing(
-    tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+    tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     filled = tmp_path / "filled.db"
     create_file(filled)
@@ -314,12 +310,11 @@ def test_a_model_that_obeys_or_attacks_changes_nothing(
     with closing(sqlite3.connect(filled)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for name in list(ANSWERS)[:: rounds(6, 1)]:
-        memory_file = copy_of(filled, tmp_path / f"{name}.db")
-        figures.add("hostile answers", attacked(memory_file, cli, ANSWERS[name]))
+        attacked(copy_of(filled, tmp_path / f"{name}.db"), cli, ANSWERS[name])
 
 
-def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
-    """Let a model attack a night, look that nothing came of it, and count its answers."""
+def attacked(memory_file: Path, cli: Cli, responder: Responder) -> None:
+    """Let a model attack a night, and look that nothing came of it."""
     before = picture(memory_file, ("memories", "synthesized_from"))
     with model_server(responder) as server:
         named = ("--model", "openai/scripted", setting("api_base", server.base))
@@ -341,7 +336,6 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> int:
     assert memory_file.stat().st_size < 2_000_000
     assert cli("log", memory_file, shown["run"]).code == 0
     assert whole(memory_file)
-    return len(server.asked)
 
 
 def assert_nothing_of_an_attack(memory_file: Path) -> None:
@@ -354,7 +348,7 @@ def assert_nothing_of_an_attack(memory_file: Path) -> None:
 
 
 def test_a_model_that_invents_a_text_changes_nothing(
-    memory_file: Path, cli: Cli, embedder: SentenceEmbedder, figures: Figures
+    memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, [*daily(PORTS, "port"), *daily(COMMANDING, "order", first_day=15)])
     night(memory_file, embedder, only=frozenset())
@@ -363,7 +357,6 @@ def test_a_model_that_invents_a_text_changes_nothing(
         assert cli("maintain", memory_file, "--consolidate", *named).code == 3
         assert server.asked
     assert {row["status"] for row in rows(memory_file, "SELECT status FROM memories")} == {"active"}
-    figures.add("hostile answers")
 
 
 def test_duplicate_injections_are_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:
@@ -396,15 +389,12 @@ def test_huge_texts_are_skipped_and_named(
     assert [row["content"] for row in left] == texts
 
 
-def test_no_text_takes_quadratic_time(rounds: Rounds, figures: Figures) -> None:
+def test_no_text_takes_quadratic_time(rounds: Rounds) -> None:
     size = rounds(2_000, MAX_CHARACTERS)
     quarters = shapes(size // 4)
     look_at("The first text also loads modules.")
     for name, text in shapes(size).items():
-        start = time.process_time()
         taken = calls(partial(look_at, text))
-        used = time.process_time() - start
-        figures.reach(f"CPU ms to compare two hostile texts of {size:,}", round(used * 1000))
         # Four times as much text: up to ten times, since what is found may differ; not sixteen.
         assert taken <= 10 * calls(partial(look_at, quarters[name])) + 1_000, name
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from commands import configure
-from figures import Figures
 from hypothesis import given
 from hypothesis import strategies as st
 from model_nights import Agent, answered, facts, near_pairs
@@ -114,7 +113,7 @@ def failing(chance: random.Random) -> Responder:
 
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_a_failing_provider_costs_at_most_what_the_retries_allow(
-    agent: Agent, concurrency: int, rounds: Callable[[int, int], int], figures: Figures
+    agent: Agent, concurrency: int, rounds: Callable[[int, int], int]
 ) -> None:
     agent.remember([*six_tenants(), *facts(3)])
     clean = agent.path.read_bytes()
@@ -136,7 +135,6 @@ def test_a_failing_provider_costs_at_most_what_the_retries_allow(
         assert all(question.why for question in outcome.asked if question.state != "applied")
         assert outcome.usage.prompt_tokens >= 0
         assert outcome.usage.completion_tokens >= 0
-        figures.add("requests to a failing provider", asked)
 
 
 # ----------------------------------------------------------------- usage that cannot be
@@ -241,7 +239,7 @@ def maintain(path: Path, server: ModelServer, **settings: object) -> list[str]:
 
 @pytest.mark.parametrize("answered", [1, 3])
 def test_paid_answers_survive_a_kill(
-    agent: Agent, answered: int, rounds: Callable[[int, int], int], figures: Figures
+    agent: Agent, answered: int, rounds: Callable[[int, int], int]
 ) -> None:
     if answered > 1 and rounds(0, 1) == 0:
         pytest.skip("in make test-long")
@@ -271,7 +269,6 @@ def test_paid_answers_survive_a_kill(
     assert len(agent.server.asked) == 6 - answered
     assert outcome.usage.calls == 6 - answered
     assert list(states(agent.path).values()).count("superseded") == 6
-    figures.add("answers kept through a kill", answered)
 
 
 def test_answers_are_stored_while_another_is_applied(agent: Agent) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from figures import Figures
 from nights import picture, rows
 from reliability.disk import Fault, linked_library
 from reliability.scenes import Scene, a_model, find_problems, scene
@@ -169,11 +168,10 @@ def model() -> Iterator[tuple[str, ...]]:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_power_loss_leaves_the_state_of_a_commit_and_loses_none(
-    mode: str, model: tuple[str, ...], tmp_path: Path, rounds: Rounds, figures: Figures
+    mode: str, model: tuple[str, ...], tmp_path: Path, rounds: Rounds
 ) -> None:
     chance = random.Random(4)  # noqa: S311 - losses, not secrets
     names = SCENES if rounds(0, 1) else (SCENES[1],)
-    lost = 0
     for name in names:
         made = scene(name, tmp_path / name, mode, model)
         touches = recorded(made, tmp_path / name / "recorded")
@@ -187,9 +185,7 @@ def test_a_power_loss_leaves_the_state_of_a_commit_and_loses_none(
                 found = everything(path)
                 allowed = states[machine.returned : machine.begun + 1]
                 assert found in allowed, (name, mode, number, touch[:2])
-                lost += 1
         find_problems(path)
-    figures.add("power losses survived", lost)
 
 
 def test_a_disk_without_syncs_is_detected(tmp_path: Path, model: tuple[str, ...]) -> None:

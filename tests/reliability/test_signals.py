@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 from builders import whole
 from commands import configure
-from figures import Figures
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
 from nights import fill, night, rows
 from reliability.processes import Ended, assert_report_is_true, small_night, start, stop, wait_for
@@ -28,7 +27,6 @@ SIGNALS = tuple(CODES)
 # On a machine that others use as well; what is promised is measured when nobody does.
 GENEROUS_S = 10.0
 PROMISED_S = 2.0
-LATEST = "slowest end after a signal in ms"
 
 Rounds = Callable[[int, int], int]
 
@@ -51,9 +49,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
-def ended_well(
-    ended: Ended, number: signal.Signals, path: Path, figures: Figures, limit: float
-) -> None:
+def ended_well(ended: Ended, number: signal.Signals, path: Path, limit: float) -> None:
     """Hold the end of a run to what is promised of it."""
     # Before Python has loaded the command, and right after its report, the signal itself ends the
     # process.
@@ -65,8 +61,6 @@ def ended_well(
     assert ended.code == CODES[number], ended.err
     assert "Traceback" not in ended.err
     assert ended.seconds < limit
-    figures.add("signals survived")
-    figures.reach(LATEST, ended.seconds * 1000)
     assert whole(path)
     runs = rows(path, "SELECT id, outcome FROM runs")
     assert [run_id for run_id in runs if run_id["outcome"] == "running"] == []
@@ -124,7 +118,7 @@ def with_a_model(path: Path, server: ModelServer) -> subprocess.Popen[str]:
 
 
 def test_a_signal_at_any_moment_leaves_a_true_report(
-    ready: Path, path: Path, embedder: SentenceEmbedder, rounds: Rounds, figures: Figures
+    ready: Path, path: Path, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     chance = random.Random(11)  # noqa: S311 - moments, not secrets
     whole = 4.0
@@ -137,13 +131,13 @@ def test_a_signal_at_any_moment_leaves_a_true_report(
         if ended.code == 0:
             whole *= 0.9
         else:
-            ended_well(ended, number, path, figures, GENEROUS_S)
+            ended_well(ended, number, path, GENEROUS_S)
             whole *= 1.1
     finishes_the_rest(path, ready, embedder)
 
 
 def test_a_signal_between_proposals_leaves_a_true_report(
-    ready: Path, path: Path, rounds: Rounds, figures: Figures, limit: float
+    ready: Path, path: Path, rounds: Rounds, limit: float
 ) -> None:
     chance = random.Random(12)  # noqa: S311 - moments, not secrets
     for turn in range(rounds(2, 20)):
@@ -155,11 +149,11 @@ def test_a_signal_between_proposals_leaves_a_true_report(
         time.sleep(chance.random() * 0.04)
         ended = stop(process, *[number] * (1 + turn % 3))
         if ended.code != 0:
-            ended_well(ended, number, path, figures, limit)
+            ended_well(ended, number, path, limit)
 
 
 def test_a_signal_during_a_model_call_keeps_what_is_applied(
-    ready: Path, path: Path, figures: Figures, limit: float
+    ready: Path, path: Path, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
     # Equal texts are merged without a model, and before it is asked.
@@ -169,7 +163,7 @@ def test_a_signal_during_a_model_call_keeps_what_is_applied(
         wait_for(lambda: applying(path) and bool(server.asked), process)
         # The second one while the run ends changes nothing: not even the code.
         ended = stop(process, signal.SIGTERM, signal.SIGINT)
-    ended_well(ended, signal.SIGTERM, path, figures, limit)
+    ended_well(ended, signal.SIGTERM, path, limit)
     assert ended.report is not None
     assert "applied" in {proposal["state"] for proposal in ended.report["proposals"]}
     assert {result["state"] for result in ended.report["questions"]} == {"skipped"}
@@ -180,7 +174,7 @@ def test_a_signal_during_a_model_call_keeps_what_is_applied(
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_a_run_that_waits_for_a_lock(
-    number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
+    number: signal.Signals, ready: Path, path: Path, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
     with an_endless_writer(path):
@@ -189,12 +183,12 @@ def test_a_signal_ends_a_run_that_waits_for_a_lock(
         # By then it has a plan, and waits; on a slow machine it plans still.
         time.sleep(5.0)
         ended = stop(process, number)
-        ended_well(ended, number, path, figures, limit)
+        ended_well(ended, number, path, limit)
 
 
 @pytest.mark.usefixtures("long_only")
 def test_the_next_run_records_the_end_of_an_interrupted_run(
-    ready: Path, path: Path, figures: Figures, limit: float
+    ready: Path, path: Path, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
     with model_server(in_turn(SILENT, then=oracle)) as server:
@@ -206,7 +200,6 @@ def test_the_next_run_records_the_end_of_an_interrupted_run(
             assert ended.code == 143
             assert "could not be written" in ended.err
             assert ended.seconds < limit
-            figures.reach(LATEST, ended.seconds * 1000)
             assert ended.report is not None
             assert_report_is_true(path, ended.report)
             assert rows(path, "SELECT outcome FROM runs")[-1] == {"outcome": "running"}
@@ -221,7 +214,7 @@ def test_the_next_run_records_the_end_of_an_interrupted_run(
 @pytest.mark.usefixtures("long_only")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_a_wait_between_retries(
-    number: signal.Signals, ready: Path, path: Path, figures: Figures, limit: float
+    number: signal.Signals, ready: Path, path: Path, limit: float
 ) -> None:
     shutil.copyfile(ready, path)
     with model_server(lambda asked: refuses(429, retry_after="30")) as server:
@@ -229,7 +222,7 @@ def test_a_signal_ends_a_wait_between_retries(
         wait_for(lambda: server.asked, process)
         time.sleep(0.5)
         ended = stop(process, number)
-    ended_well(ended, number, path, figures, limit)
+    ended_well(ended, number, path, limit)
 
 
 @pytest.mark.usefixtures("long_only")
@@ -241,7 +234,6 @@ def test_a_signal_before_the_plan_keeps_vectors_and_names(
     fresh: Path,
     path: Path,
     rounds: Rounds,
-    figures: Figures,
 ) -> None:
     chance = random.Random(13)  # noqa: S311 - moments, not secrets
     for _ in range(rounds(1, 2)):
@@ -250,14 +242,14 @@ def test_a_signal_before_the_plan_keeps_vectors_and_names(
         wait_for(lambda: stage(path), process)
         time.sleep(chance.random())
         ended = stop(process, number)
-        ended_well(ended, number, path, figures, GENEROUS_S)
+        ended_well(ended, number, path, GENEROUS_S)
         assert rows(path, "SELECT outcome FROM runs") == [{"outcome": "interrupted"}]
         assert begun(path)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_during_an_import_imports_nothing(
-    number: signal.Signals, ready: Path, path: Path, figures: Figures
+    number: signal.Signals, ready: Path, path: Path
 ) -> None:
     shutil.copyfile(ready, path)
     before = rows(path, "SELECT * FROM memories ORDER BY id")
@@ -270,6 +262,5 @@ def test_a_signal_during_an_import_imports_nothing(
         ended = stop(process, number, number)
     assert (ended.code, ended.out) == (CODES[number], "")
     assert "Interrupted" in ended.err
-    figures.add("signals survived")
     assert rows(path, "SELECT * FROM memories ORDER BY id") == before
     assert whole(path)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from builders import copy_of
-from figures import Figures
 from model_nights import a_writer, joined_once
 from model_server import answering, approval, write
 from nights import NOW, daily, execute, fill, more_of_it, night, of_one_thing, picture, rows
@@ -29,9 +28,6 @@ from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, S
 from slowwave.store.file import create_file
 from slowwave.store.undo.obstacles import Obstacle
 
-CHECKED = "undos checked"
-REFUSED = "undos refused, each for a true reason"
-
 
 @pytest.fixture(scope="module")
 def caching(embedder: SentenceEmbedder) -> Embedder:
@@ -40,7 +36,7 @@ def caching(embedder: SentenceEmbedder) -> Embedder:
 
 
 def test_undo_restores_every_bit_or_names_the_obstacles(
-    tmp_path: Path, caching: Embedder, rounds: Callable[[int, int], int], figures: Figures
+    tmp_path: Path, caching: Embedder, rounds: Callable[[int, int], int]
 ) -> None:
     for seed in range(rounds(2, 40)):
         path = tmp_path / f"{seed}.db"
@@ -51,12 +47,12 @@ def test_undo_restores_every_bit_or_names_the_obstacles(
             history.insert()
             for _ in range(24):
                 history.day += 1
-                _step(history, figures)
+                _step(history)
                 assert problems(path, history.deleted) == [], f"seed {seed}, day {history.day}"
-            _unwind(history, figures)
+            _unwind(history)
 
 
-def _step(history: History, figures: Figures) -> None:
+def _step(history: History) -> None:
     match history.random.choices(
         ["insert", "edit", "look up", "delete", "restore", "night", "word", "age", "undo"],
         [5, 2, 2, 1, 1, 6, 4, 2, 5],
@@ -72,14 +68,14 @@ def _step(history: History, figures: Figures) -> None:
         case "restore":
             history.restore()
         case "night" | "word" as kind:
-            _run_and_back(history, kind, figures)
+            _run_and_back(history, kind)
         case "age":
-            _age_and_back(history, figures)
+            _age_and_back(history)
         case _:
-            _undo_something(history, figures)
+            _undo_something(history)
 
 
-def _run_and_back(history: History, kind: str, figures: Figures) -> None:
+def _run_and_back(history: History, kind: str) -> None:
     before = picture(history.path, GIVEN_BACK)
     made = history.night() if kind == "night" else history.word()
     if made is None:
@@ -94,20 +90,18 @@ def _run_and_back(history: History, kind: str, figures: Figures) -> None:
         assert try_undo(copy, made, proposal) == ()
     assert try_undo(copy, made, None) == ()
     assert picture(copy, GIVEN_BACK) == before
-    figures.add(CHECKED, 2)
 
 
-def _age_and_back(history: History, figures: Figures) -> None:
+def _age_and_back(history: History) -> None:
     before = picture(history.path, GIVEN_BACK)
     made = history.age()
     copy = copy_of(history.path, history.path.with_name("copy.db"))
     for item in made:
         assert try_undo(copy, item, None) == ()
-        figures.add(CHECKED)
     assert picture(copy, GIVEN_BACK) == before
 
 
-def _undo_something(history: History, figures: Figures) -> None:
+def _undo_something(history: History) -> None:
     chosen: list[tuple[str, str | None]] = [(run_id, None) for run_id in history.runs()]
     chosen += history.applied()
     if not chosen:
@@ -115,7 +109,6 @@ def _undo_something(history: History, figures: Figures) -> None:
     chosen_run, proposal = history.random.choice(chosen)
     copy = copy_of(history.path, history.path.with_name("copy.db"))
     obstacles = try_undo(history.path, chosen_run, proposal)
-    figures.add(REFUSED if obstacles else CHECKED)
     for obstacle in obstacles:
         assert _is_true(obstacle, history), obstacle
     if obstacles and all(item.run for item in obstacles):
@@ -160,7 +153,7 @@ def _has_passed(obstacle: Obstacle, history: History) -> bool:
     return deleted and bool(reported) and (reported[0], "superseded_by") in history.by_hand
 
 
-def _unwind(history: History, figures: Figures) -> None:
+def _unwind(history: History) -> None:
     """Undo all that can be, the latest first: what agents wrote is left."""
     path = history.path
     progress = True
@@ -170,7 +163,6 @@ def _unwind(history: History, figures: Figures) -> None:
             for item in [*history.applied(undone), (undone, None)]:
                 if try_undo(path, *item) == ():
                     progress = True
-                    figures.add(CHECKED)
     standing = {
         memory
         for owner, key in history.applied()
@@ -192,7 +184,6 @@ def _unwind(history: History, figures: Figures) -> None:
     if not standing:
         _nothing_is_left_of_any_run(path)
     assert problems(path, history.deleted) == []
-    figures.add("histories unwound")
 
 
 def _sources(row: dict[str, Any]) -> list[str]:

@@ -24,7 +24,6 @@ from builders import (
     whole,
 )
 from cli_calls import Cli
-from figures import Figures
 from nights import execute, night, picture, rows, unchanged
 
 from slowwave.cli.app import run
@@ -171,7 +170,7 @@ def test_leftovers_of_a_killed_backup_are_deleted(full_file: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
 def test_a_backup_during_writes_is_consistent(
-    memory_file: Path, mode: str, rounds: Callable[[int, int], int], figures: Figures
+    memory_file: Path, mode: str, rounds: Callable[[int, int], int]
 ) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     put(memory_file, *(a_memory(f"m{n:05d}", "some words of it " * 50) for n in range(2_000)))
@@ -185,7 +184,6 @@ def test_a_backup_during_writes_is_consistent(
         # Everything that the agent had written by then is there, without a gap.
         written = rows(item, "SELECT id FROM memories WHERE id LIKE 'a%' ORDER BY rowid")
         assert [row["id"] for row in written] == [f"a{number}" for number in range(len(written))]
-    figures.add("backups during an agent's writes", len(made))
 
 
 def test_a_copy_that_differs_or_is_cut_off_is_not_a_backup(full_file: Path, tmp_path: Path) -> None:

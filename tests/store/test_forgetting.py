@@ -21,7 +21,7 @@ from model_server import ModelServer
 from nights import age_runs, execute, night, rows, states, unchanged
 from places import FIXTURES
 
-from benchmarks.quality.life import replaying
+from benchmarks.quality.bench import replaying
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.erasing import clean

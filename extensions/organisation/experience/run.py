@@ -105,8 +105,8 @@ def compress_experiences(
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
-            run = RunInFile(path, embedder, writer, now, shown, preflight)
-            return _compress_due(run, options, due, progress, interruption)
+            run = RunInFile(preflight, embedder, shown, interruption)
+            return _compress_due(run, writer, options, due, progress, interruption)
     except KeyboardInterrupt:
         interruption.close()
         raise InterruptedEarly from None
@@ -114,34 +114,31 @@ def compress_experiences(
 
 def _compress_due(
     run: RunInFile,
+    writer: Writer,
     options: ExperienceOptions,
     due: _Due,
     progress: Progress,
     interruption: Interruption,
 ) -> Compression:
     """Compress the tasks, store the lessons of each at once, and record the end of the run."""
-    before = _count(run.path, options.tenant)
+    before = _count(run.preflight.path, options.tenant)
     # By the keys of the tasks; planned until the lessons are stored.
     results: dict[str, Compressed] = {}
     interrupted = False
     broken_off: StoreError | None = None
     try:
-        with open_writing(run.path) as file:
+        with open_writing(run.preflight.path) as file:
             answers = AnswerStore(file, run.record.now)
-            for result in _tried(due, options, run.writer, answers, progress):
+            for result in _tried(due, options, writer, answers, progress):
                 results[result.task.key] = result
                 if result.state == "planned" and result.learned is not None:
-                    memory = store(run, result.learned, due.earlier.get(result.task.name))
-                    results[result.task.key] = replace(result, state="applied", memory=memory)
+                    with interruption.deferred():
+                        memory = store(run, result.learned, due.earlier.get(result.task.name))
+                        results[result.task.key] = replace(result, state="applied", memory=memory)
         interruption.close()
     except KeyboardInterrupt:
         interruption.close()
         interrupted = True
-        # The last lessons may have been stored just before.
-        with interruption.limited():
-            planned = [key for key, result in results.items() if result.state == "planned"]
-            for key, decision in run.find_decisions(planned).items():
-                results[key] = replace(results[key], state="applied", memory=decision.derived)
     except StoreError as error:
         interruption.close()
         if run.run_id is None:
@@ -162,7 +159,10 @@ def _compress_due(
     # Stored lessons stay.
     with suppress(OutOfTime, StoreError), interruption.limited():
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
-        report = run_report(before, _count(run.path, options.tenant), applied, outcome.usage)
+        after = _count(run.preflight.path, options.tenant)
+        report = run_report(before, after, applied, outcome.usage)
+            before, _count(run.preflight.path, options.tenant), applied, outcome.usage
+        )
         run.end(outcome.verdict, None, report)
     return outcome
 

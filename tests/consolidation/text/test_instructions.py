@@ -6,14 +6,12 @@ import hashlib
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import night as fixture
 import numpy as np
 import pytest
-from figures import Figures
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from places import FIXTURES, ROOT
@@ -181,11 +179,8 @@ def test_an_emoji_flag_is_not_suspicious() -> None:
     assert commands(f"The match is in England {tags}\U000e007f.")
 
 
-def test_no_ordinary_text_is_flagged(rounds: Callable[[int, int], int], figures: Figures) -> None:
+def test_no_ordinary_text_is_flagged(rounds: Callable[[int, int], int]) -> None:
     told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
     count = rounds(10_000, 100_000)
     texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
-    start = time.process_time()
     assert [text for text in texts if commands(text)] == []
-    used = time.process_time() - start
-    figures.reach(f"CPU ms to search {count:,} texts for orders", round(used * 1000))

@@ -20,7 +20,6 @@ from pathlib import Path
 import pytest
 from builders import damage, foreign, older_file
 from cli_calls import Cli
-from figures import Figures
 from fleets import (
     RECEIPTS,
     agent_file,
@@ -36,15 +35,13 @@ from fleets import (
 )
 from model_nights import near_pairs
 from model_server import model_server
-from nights import daily, execute, fill, picture, unchanged
+from nights import daily, execute, fill, inputs_of, picture, unchanged
 from readme import ROOT, every_command
 
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.errors import ConsolidationError
 from slowwave.consolidation.model.usage_limits import Portion, UsageLimits
-from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
-from slowwave.consolidation.writing.writer import BuiltInWriter
 from slowwave.extensions.fleet.budget_owners import OwnerInFile, OwnerInMemory
 from slowwave.extensions.fleet.commands.worker import writer_of
 from slowwave.extensions.fleet.fleet_job import FleetJob, Item
@@ -105,13 +102,12 @@ def assert_receipts_name_all_runs(files: list[Path]) -> None:
     assert receipt_runs(folder / RECEIPTS) == runs
 
 
-def test_a_killed_worker_is_replaced(tmp_path: Path, rounds: Rounds, figures: Figures) -> None:
+def test_a_killed_worker_is_replaced(tmp_path: Path, rounds: Rounds) -> None:
     for turn in range(rounds(1, 4)):
         folder = tmp_path / str(turn)
         files = fleet_of(folder / "agents", 3)
         totals = nightly(folder / "agents", deadly_writer(folder, 1), workers=2)
         assert len(list(folder.glob("killed-*"))) == 1
-        figures.add("workers of fleets killed")
         assert totals.became == {"done": 3}
         # The killed worker had applied them without a receipt.
         assert totals.sums["applied"] == sum(len(applied(file)) for file in files)
@@ -148,7 +144,7 @@ def test_a_fleet_opens_a_file_once_more_than_a_single_run(fleet: list[Path]) -> 
         # With proposals, and without.
         for _ in range(2):
             now = datetime.now(UTC)
-            run_cycle(fleet[0], CycleOptions(), SentenceEmbedder(), BuiltInWriter(), now)
+            run_cycle(inputs_of(fleet[0], SentenceEmbedder(), now=now))
             alone = len(opened)
             Worker(job).night(Item(fleet[2].relative_to(folder_of(fleet)).as_posix(), None))
             assert len(opened) - alone == alone + 1 > 1
@@ -196,7 +192,7 @@ def test_other_options_make_every_file_due(fleet: list[Path], cli: Cli) -> None:
 # ---- kills ----
 
 
-def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds, figures: Figures) -> None:
+def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds) -> None:
     chance = random.Random(20)  # noqa: S311 - moments, not secrets
     for kill in range(rounds(1, 4)):
         folder = tmp_path / f"agents-{kill}"
@@ -210,7 +206,6 @@ def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds, figures
         assert (found["complete"], found["troubles"]) == (True, [])
         assert_receipts_name_all_runs(files)
         assert all(len(applied(file)) == len(set(applied(file))) > 0 for file in files)
-        figures.add("drivers of fleets killed")
 
 
 def driving(folder: Path, *options: str) -> subprocess.Popen[str]:

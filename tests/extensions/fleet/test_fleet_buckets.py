@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from bucket import Bucket, running
 from cli_calls import Cli
-from figures import Figures
 from fleets import (
     agent_file,
     all_receipts,
@@ -99,7 +98,7 @@ def test_an_object_without_changes_is_not_put(bucket: Bucket, tmp_path: Path, cl
 
 
 def test_an_upload_during_a_run_is_kept_and_the_run_repeated(
-    bucket: Bucket, tmp_path: Path, rounds: Rounds, figures: Figures
+    bucket: Bucket, tmp_path: Path, rounds: Rounds
 ) -> None:
     for number in range(rounds(2, 40)):
         folder = tmp_path / f"{number}"
@@ -122,7 +121,6 @@ def test_an_upload_during_a_run_is_kept_and_the_run_repeated(
         assert news in {row["content"] for row in rows(got, "SELECT content FROM memories")}
         assert list(receipt.runs) == runs_of(got)
         assert len(applied(got)) == 2
-        figures.add("uploads between get and put, none lost")
 
 
 def test_an_object_that_changes_during_each_try_is_stale(bucket: Bucket, tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-from figures import Figures
 from fleets import RECEIPTS, applied, fleet_of, receipt_runs, runs_of
 
 pytestmark = pytest.mark.skipif(
@@ -49,7 +48,7 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     )
 
 
-def test_a_killed_worker_of_ray_is_replaced(tmp_path: Path, figures: Figures) -> None:
+def test_a_killed_worker_of_ray_is_replaced(tmp_path: Path) -> None:
     files = fleet_of(tmp_path / "agents", 12)
     driver = maintain(tmp_path / "agents")
     killed = False
@@ -59,7 +58,6 @@ def test_a_killed_worker_of_ray_is_replaced(tmp_path: Path, figures: Figures) ->
         time.sleep(0.05)
     out, _ = driver.communicate(timeout=300)
     assert killed
-    figures.add("workers of Ray killed")
     assert json.loads(out)["complete"] is True
     assert sorted(receipt_runs(tmp_path / "agents" / RECEIPTS).values()) == sorted(
         map(runs_of, files)

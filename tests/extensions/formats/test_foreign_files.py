@@ -17,7 +17,6 @@ import pytest
 from agents_files import RECORDED, recorded, texts_in
 from cli_calls import Cli
 from disturbed import undo_all
-from figures import Figures
 from nights import of_one_thing
 from real_vec0 import make_memory_service
 from reliability.crashing import Ended, Job, run
@@ -132,7 +131,7 @@ def moments(writes: int, count: int) -> list[int]:
 @needs_a_disk
 @pytest.mark.parametrize("what", FAULTS)
 def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
-    agent_file: AgentFile, what: What, cli: Cli, rounds: Rounds, figures: Figures
+    agent_file: AgentFile, what: What, cli: Cli, rounds: Rounds
 ) -> None:
     if OFTEN.get(agent_file.name) != what and rounds(1, 0):
         pytest.skip("each fault with each format: in make test-long")
@@ -154,7 +153,6 @@ def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
         assert agent_file.content() == after, at
         undo_all(cli, agent_file.path)
         assert agent_file.content() == before, at
-        figures.add("faults beside other agents' files survived")
 
 
 @needs_a_disk

@@ -110,7 +110,7 @@ def test_lineage_is_a_complete_tree(pending: Path, cli: Cli, embedder: SentenceE
 
 def test_a_search_requires_all_words(pending: Path, embedder: SentenceEmbedder) -> None:
     found = drive(pending, embedder, ["slash", '"WIKI backup', "enter"])
-    assert f"1 of 1 · {UPDATE} waits" in found.lines[0]
+    assert f"1 of 1 · {UPDATE} pending" in found.lines[0]
     again = drive(pending, embedder, ["slash", '"WIKI backup', "enter", "escape"])
     assert f"3 of 3 · {UPDATE}" in again.lines[0]
     nothing = drive(pending, embedder, ["slash", '"no such words', "enter", "a", "d", "e", "l"])
@@ -132,10 +132,10 @@ def test_undo_reverts_an_approval(pending: Path, cli: Cli, embedder: SentenceEmb
     shown = drive(pending, embedder, ["n", "n", "a"], session=session)
     assert states(pending)[UPDATE] == "applied"
     assert " applied   update" in shown.text
-    assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
+    assert f"1 of 3 · {MERGE} pending" in shown.lines[0]
     assert picture(pending, WRITTEN) != before
     shown = drive(pending, embedder, ["u"], session=session)
-    assert f"3 of 3 · {UPDATE} waits" in shown.lines[0]
+    assert f"3 of 3 · {UPDATE} pending" in shown.lines[0]
     assert picture(pending, WRITTEN) == before
     again = cli("review", pending, "--json").json["proposals"]
     assert [item | {"decided_at": ""} for item in again] == [
@@ -244,7 +244,7 @@ def test_a_run_that_locks_the_file_is_named(pending: Path, embedder: SentenceEmb
     with maintenance_lock(pending):
         shown = drive(pending, embedder, ["a"], session=session)
     assert any("maintenance run" in item for item in shown.said), shown.said
-    assert f"1 of 3 · {MERGE} waits" in shown.lines[0]
+    assert f"1 of 3 · {MERGE} pending" in shown.lines[0]
     drive(pending, embedder, ["a"], session=session)
     assert states(pending)[MERGE] == "applied"
 
