@@ -161,8 +161,6 @@ def _compress_due(
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
         after = _count(run.preflight.path, options.tenant)
         report = run_report(before, after, applied, outcome.usage)
-            before, _count(run.preflight.path, options.tenant), applied, outcome.usage
-        )
         run.end(outcome.verdict, None, report)
     return outcome
 
