@@ -86,13 +86,13 @@ def answer(
             answers_by_id, invalid = _read_answer_lines(lines, skip_invalid)
     if invalid and not answers_by_id:
         raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
-    ended = Rounds(place, asked, output, wiki).answer(answers_by_id)
+    finished = Rounds(place, asked, output, wiki).answer(answers_by_id)
     for number, reason in invalid:
         output.note(f"Skipped line {number}: {reason}.")
     skipped = [{"line": number, "reason": reason} for number, reason in invalid]
-    output.result("answer", file=str(place.named), **ended.found, skipped=skipped)
-    output.show(*ended.shown)
-    raise typer.Exit(ended.code or (Code.PARTLY if invalid else Code.DONE))
+    output.result("answer", file=str(place.named), **finished.json_fields, skipped=skipped)
+    output.show(*finished.paragraphs)
+    raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 
 def dream(
@@ -117,16 +117,16 @@ def dream(
     rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
     is_open = bool(open_questions.questions)
-    for ended in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
-        open_questions = ended.given.left
-        if ended.given.outcome is not None:
-            code = ended.code
+    for finished in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
+        open_questions = finished.given.left
+        if finished.given.outcome is not None:
+            code = finished.code
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
-                _print_line(of_file | ended.found)
-            output.show(*ended.shown)
-        elif ended.given.read is not None:
-            for paragraph in queued_parts_as_text(ended.given.read):
+                _print_line(of_file | finished.json_fields)
+            output.show(*finished.paragraphs)
+        elif finished.given.read is not None:
+            for paragraph in queued_parts_as_text(finished.given.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
         output.note(f"The input ended. {left_as_text(open_questions)}")
@@ -152,11 +152,11 @@ def _rounds(rounds: Rounds, open_questions: OpenQuestions, output: Output) -> It
             continue
         except ValueError:  # it answers what was asked
             key, text = question.id, line.decode()
-        ended = rounds.answer({key: text})
-        for stale in ended.given.stale:
+        finished = rounds.answer({key: text})
+        for stale in finished.given.stale:
             output.note(f"Question {stale} is no longer open; its answer was ignored.")
-        open_questions, faults = ended.given.left, ended.given.faults
-        yield ended
+        open_questions, faults = finished.given.left, finished.given.faults
+        yield finished
 
 
 def _print_line(value: Mapping[str, Any]) -> None:
@@ -198,15 +198,13 @@ def _parse_answer_line(line: bytes) -> tuple[str, str]:
 
     That is a `UnicodeError` if the line is not UTF-8.
     """
+    from slowwave.consolidation.agent.rounds import AgentAnswer
+
+    text = line.decode("utf-8-sig")
     try:
-        value = json.loads(line.decode("utf-8-sig"))
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError("it is not JSON, or it is nested too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("it is not an object")
-    key, answer = value.get("id"), value.get("answer")
-    if not isinstance(key, str):
-        raise ValueError("it has no question id")
-    if not isinstance(answer, str | dict | list):
-        raise ValueError('it has no "answer" (an object, or its JSON text)')
-    return key, answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
+        answer = AgentAnswer.model_validate(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            'it is not a JSON object with an "id" and an "answer" (an object, or its JSON text)'
+        ) from error
+    return answer.id, answer.text

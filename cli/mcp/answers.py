@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from slowwave.cli.terminal.wording import time_of
 from slowwave.cli.views.memory import findings_as_json
 from slowwave.cli.views.proposal import (
@@ -21,19 +19,6 @@ from slowwave.consolidation.recall.search import Hit
 from slowwave.consolidation.text.injection import commands
 from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
-from slowwave.store.records import json_text
-
-
-class GivenAnswer(BaseModel):
-    """An answer of an agent, and the id of its question."""
-
-    id: str
-    answer: dict[str, Any] | str = Field(description="The JSON object, or its text.")
-
-    @property
-    def text(self) -> str:
-        """The answer as a text."""
-        return self.answer if isinstance(self.answer, str) else json_text(self.answer)
 
 
 def mark(text: str) -> dict[str, str]:
@@ -91,25 +76,27 @@ def shown_run(run: Run, decisions: Sequence[Decision]) -> dict[str, Any]:
     return run_as_json(run) | {"proposals": proposals}
 
 
-def judged_as_json(judged: Feedback) -> dict[str, Any]:
+def feedback_as_json(feedback: Feedback) -> dict[str, Any]:
     """Return what became of a memory that an agent judged."""
     return {
-        "memory": judged.memory.id,
-        "trust_before": judged.memory.trust,
-        "trust": judged.trust,
-        "made_from_it": [{"id": memory.id, "content": memory.content} for memory in judged.derived],
-        "undone": judged.undone,
-        "said": " ".join(_consequences(judged)),
+        "memory": feedback.memory.id,
+        "trust_before": feedback.memory.trust,
+        "trust": feedback.trust,
+        "made_from_it": [
+            {"id": memory.id, "content": memory.content} for memory in feedback.derived
+        ],
+        "undone": feedback.undone,
+        "said": " ".join(_consequences(feedback)),
     }
 
 
-def _consequences(judged: Feedback) -> Iterator[str]:
-    before = judged.memory.trust
-    went = "fell" if judged.trust < before else "rose"
-    yield f"Its trust {went} from {before:.2f} to {judged.trust:.2f}."
-    if judged.derived:
-        yield f"{len(judged.derived)} memories derived from it may also mislead: check them."
-    if judged.undone:
+def _consequences(feedback: Feedback) -> Iterator[str]:
+    before = feedback.memory.trust
+    went = "fell" if feedback.trust < before else "rose"
+    yield f"Its trust {went} from {before:.2f} to {feedback.trust:.2f}."
+    if feedback.derived:
+        yield f"{len(feedback.derived)} memories derived from it may also mislead: check them."
+    if feedback.undone:
         yield f"Its trust is below {MIN_TRUST}, so the proposal that derived it was undone."
-    if judged.why_not is not None:
-        yield f"That is below {MIN_TRUST}, but it could not be undone: {judged.why_not}"
+    if feedback.why_not is not None:
+        yield f"That is below {MIN_TRUST}, but it could not be undone: {feedback.why_not}"

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, replace
 from pathlib import Path
-from threading import Event, Thread
 from typing import Annotated, Any
 
 import anyio
-from anyio import from_thread
-from anyio.lowlevel import current_token
-from mcp.server.mcpserver import Context
 from pydantic import Field
 
 from slowwave.cli.terminal.progress_bars import STAGES
@@ -27,7 +23,7 @@ from slowwave.cli.views.questions import (
     open_questions_as_json,
 )
 from slowwave.consolidation.agent import AgentMemory
-from slowwave.consolidation.agent.proposing import SecondReading
+from slowwave.consolidation.agent.rounds import AgentAnswer
 from slowwave.consolidation.model.answer_forms import StatedGroup, StatedLeftOut
 from slowwave.consolidation.options import Review
 from slowwave.consolidation.progress import Progress
@@ -35,7 +31,7 @@ from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.outcome import Outcome
 from slowwave.consolidation.writing.writer import Writer
 
-from .answers import GivenAnswer, shown_proposal, suspicious
+from .answers import shown_proposal, suspicious
 
 ProposalId = Annotated[
     str,
@@ -46,8 +42,9 @@ MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 # How often a client gets a report: many give up after a minute of silence.
 _INTERVAL_S = 2.0
-# What is raised if the client is gone.
-_GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError, CancelledError, RuntimeError)
+# That of the call in whose thread a tool runs.
+PROGRESS: ContextVar[Progress | None] = ContextVar("PROGRESS", default=None)
+
 # The number of proposals of a night that are shown with their texts.
 _FIRST = 10
 
@@ -63,7 +60,6 @@ class ConsolidationTools:
 
     def consolidate_pending(
         self,
-        context: Context,
         survey: Annotated[
             bool,
             Field(description="Compare all memories now; with very many, this takes a minute."),
@@ -83,8 +79,7 @@ class ConsolidationTools:
         pending = [] if survey else self._memory.waiting()
         if pending:
             return {"surveyed": False} | self._page(list(map(view_pending, pending)), limit, offset)
-        with reported_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run=True, progress=progress)
+        outcome = self._memory.consolidate(dry_run=True, progress=PROGRESS.get())
         windows = outcome.plan.undecided
         views = read_views(self._file, ids_in(window.sources for window in windows[:limit]))
         undecided = [
@@ -104,7 +99,6 @@ class ConsolidationTools:
 
     def consolidate_run(
         self,
-        context: Context,
         dry_run: Annotated[bool, Field(description="Show the changes, and make none.")] = False,
         limit: Limit = 50,
     ) -> dict[str, Any]:
@@ -119,25 +113,22 @@ class ConsolidationTools:
         parts that are queued for a model; conversations has the outcome.
         """
         writer = self._writer_of()
-        with reported_progress(context) as progress:
-            outcome = self._memory.consolidate(dry_run, writer, progress)
+        outcome = self._memory.consolidate(dry_run, writer, PROGRESS.get())
         usage = {"name": writer.model, "refused": writer.refused, **asdict(outcome.usage)}
         return self._outcome(outcome, limit) | {"model": usage}
 
-    def consolidate_apply(self, context: Context, proposal_id: ProposalId) -> dict[str, Any]:
+    def consolidate_apply(self, proposal_id: ProposalId) -> dict[str, Any]:
         """Apply one proposal of consolidate_pending.
 
         It is stale if its memories have changed since. Before protected memories are replaced, a
         client that can ask a person does so.
         """
-        with reported_progress(context) as progress:
-            decided = self._memory.apply(proposal_id, progress)
+        decided = self._memory.apply(proposal_id, PROGRESS.get())
         proposals = list(map(view_result, decided.results))
         return {"run": decided.run_id} | self._page(proposals)
 
     def consolidate_propose(
         self,
-        context: Context,
         ids: Annotated[list[str], Field(min_length=2, description="The ids of the memories.")],
         text: Annotated[str, Field(min_length=1, description="The text that replaces them.")],
         operation: Annotated[
@@ -152,7 +143,7 @@ class ConsolidationTools:
             list[StatedLeftOut] | None, Field(description="What the text omits on purpose.")
         ] = None,
         check: Annotated[
-            GivenAnswer | None, Field(description="The answer to the question of the first call.")
+            AgentAnswer | None, Field(description="The answer to the question of the first call.")
         ] = None,
     ) -> dict[str, Any]:
         """Propose a text of your own for memories that belong together. Nothing is applied.
@@ -164,9 +155,8 @@ class ConsolidationTools:
         fault either, the proposal is pending, and consolidate_apply applies it.
         """
         group = StatedGroup(operation=operation, ids=ids, text=text, left_out=left_out or [])
-        answer = None if check is None else SecondReading(check.id, check.text)
-        with reported_progress(context) as progress:
-            proposed = self._memory.propose(group, answer, progress)
+        answer = None if check is None else {check.id: check.text}
+        proposed = self._memory.propose(group, answer, PROGRESS.get())
         results = [] if proposed.result is None else [view_result(proposed.result)]
         return {
             "faults": proposed.faults,
@@ -177,7 +167,6 @@ class ConsolidationTools:
 
     def consolidation_questions(
         self,
-        context: Context,
         limit: MaxQuestions = 3,
     ) -> dict[str, Any]:
         """Return questions that only a model can decide; you can be that model.
@@ -189,15 +178,13 @@ class ConsolidationTools:
         a fresh context that sees nothing but its messages, such as a subagent, never where the text
         was written. open: the number of open questions. Read-only.
         """
-        with reported_progress(context) as progress:
-            questions = self._memory.questions(progress)
+        questions = self._memory.questions(PROGRESS.get())
         return open_questions_as_json(questions, limit)
 
     def consolidation_answer(
         self,
-        context: Context,
         answers: Annotated[
-            list[GivenAnswer], Field(description="Answers to consolidation_questions.")
+            list[AgentAnswer], Field(description="Answers to consolidation_questions.")
         ],
         review: Annotated[
             Review, Field(description="Which proposals to queue for consolidate_apply.")
@@ -213,8 +200,7 @@ class ConsolidationTools:
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}
-        with reported_progress(context) as progress:
-            given = self._memory.answer(texts, review, progress)
+        given = self._memory.answer(texts, review, PROGRESS.get())
         outcome = given.outcome
         return {
             **given_as_json(given, limit),
@@ -223,13 +209,11 @@ class ConsolidationTools:
 
     def consolidate_decline(
         self,
-        context: Context,
         proposal_id: ProposalId,
         reason: Annotated[str, Field(min_length=1, description="Why not to apply it.")],
     ) -> dict[str, Any]:
         """Decline one proposal of consolidate_pending: no later run proposes it again."""
-        with reported_progress(context) as progress:
-            run_id = self._memory.decline(proposal_id, reason, progress)
+        run_id = self._memory.decline(proposal_id, reason, PROGRESS.get())
         return {"run": run_id, "proposal": proposal_id, "state": "declined", "why": reason}
 
     def _outcome(self, outcome: Outcome, limit: int, offset: int = 0) -> dict[str, Any]:
@@ -269,44 +253,30 @@ class ConsolidationTools:
         }
 
 
-@contextmanager
-def reported_progress(context: Context) -> Iterator[Progress]:
-    """Provide a `Progress`, and report it to the client while the block runs.
-
-    The block runs in a thread that anyio started, as tools do. A client that has not asked for
-    progress gets none.
-    """
-    latest = _Latest()
-    ended = Event()
-    token = from_thread.run_sync(current_token)
-
-    def report() -> None:
-        began = time.monotonic()
-        while True:
-            # The protocol wants a number that rises: the seconds.
-            seconds = round(time.monotonic() - began, 3)
-            try:
-                from_thread.run(context.report_progress, seconds, None, latest.words, token=token)
-            except _GONE:
-                return
-            if ended.wait(_INTERVAL_S):
-                return
-
-    reporter = Thread(target=report, daemon=True)
-    reporter.start()
-    try:
-        yield latest
-    finally:
-        ended.set()
-        reporter.join()
-
-
-class _Latest(Progress):
-    """Keeps the latest stage in words."""
-
-    def __init__(self) -> None:
-        self.words = "reading the file"
+class _LatestStage(Progress):
+    words = "reading the file"
 
     def stage(self, name: str, done: int, total: int) -> None:
         """Set how far a stage is."""
         self.words = f"{STAGES[name]}: {done:,} of {total:,}" if total else STAGES[name]
+
+
+@asynccontextmanager
+async def reported_progress(context: Any) -> AsyncIterator[None]:
+    """Report `PROGRESS` to the client of a call while the block runs, if it asks for that."""
+    latest = _LatestStage()
+    PROGRESS.set(latest)
+
+    async def report() -> None:
+        began = time.monotonic()
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):  # the client is gone
+            while True:
+                # The protocol wants a number that rises: the seconds.
+                seconds = round(time.monotonic() - began, 3)
+                await context.report_progress(seconds, None, latest.words)
+                await anyio.sleep(_INTERVAL_S)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(report)
+        yield
+        tasks.cancel_scope.cancel()

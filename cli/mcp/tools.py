@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceError
 from pydantic import BaseModel, Field
 
@@ -16,15 +15,14 @@ from slowwave.cli.views.ingest import as_json, conversation_as_json
 from slowwave.cli.views.lineage import trace_as_json
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.agent.conversing import EVERY
-from slowwave.consolidation.agent.recalling import RecallOptions
 from slowwave.consolidation.ingest.secrets import kinds_of_secrets
 from slowwave.consolidation.thresholds import MIN_RELEVANCE
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Kind, Layer
 
-from .answers import hit_as_json, judged_as_json, mark, shown_run, suspicious
-from .consolidation_tools import reported_progress
+from .answers import feedback_as_json, hit_as_json, mark, shown_run, suspicious
+from .consolidation_tools import PROGRESS
 from .hints import sentences
 
 Query = Annotated[str, Field(min_length=1, description="A question in plain words.")]
@@ -80,8 +78,19 @@ class Tools:
         has its text. contradicts: a later memory with another value; which is right is undecided.
         words_only: why only words were searched, if embedding failed.
         """
-        options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        hits = self._memory.recall(query, limit, **options)
+        hits = self._memory.recall(
+            query,
+            limit,
+            kind=kind,
+            layer=layer,
+            tags=tags or (),
+            session=session,
+            since=since,
+            until=until,
+            as_of=as_of,
+            min_relevance=min_relevance,
+            shared=shared,
+        )
         return {"hits": list(map(hit_as_json, hits)), "words_only": hits.words_only}
 
     def memory_block(
@@ -103,8 +112,19 @@ class Tools:
         The arguments are those of recall. Memories that try to command their reader are omitted;
         left_out has their ids.
         """
-        options = _options(kind, layer, tags, session, since, until, as_of, min_relevance, shared)
-        block = self._memory.block(query, budget, **options)
+        block = self._memory.block(
+            query,
+            budget,
+            kind=kind,
+            layer=layer,
+            tags=tags or (),
+            session=session,
+            since=since,
+            until=until,
+            as_of=as_of,
+            min_relevance=min_relevance,
+            shared=shared,
+        )
         return {
             "text": block.text,
             "tokens": block.tokens,
@@ -164,7 +184,6 @@ class Tools:
 
     def ingest(
         self,
-        context: Context,
         messages: Annotated[
             list[SaidMessage], Field(description="The next messages, or all so far, oldest first.")
         ],
@@ -199,8 +218,7 @@ class Tools:
         stored = talk.keep(passed, can_repeat=True)
         outcome = None
         if read_now or talk.is_due(stored):
-            with reported_progress(context) as progress:
-                outcome = talk.read(progress)
+            outcome = talk.read(PROGRESS.get())
         remembered = [] if outcome is None else outcome.remembered
         texts = {result.memory or "": result.content for result in remembered}
         return {
@@ -250,7 +268,7 @@ class Tools:
         For a memory that misled, made_from_it lists the memories derived from it: check them too. A
         derived memory whose trust falls below 0.2 is undone.
         """
-        return judged_as_json(self._memory.feedback(memory_id, helpful))
+        return feedback_as_json(self._memory.feedback(memory_id, helpful))
 
     def undo(
         self,
@@ -275,27 +293,3 @@ class Tools:
             raise ResourceError(sentences(error)) from error
         report = None if last is None else shown_run(*last)
         return json.dumps({"run": report}, ensure_ascii=False, indent=2)
-
-
-def _options(
-    kind: list[Kind] | Kind | None,
-    layer: list[Layer] | Layer | None,
-    tags: list[str] | None,
-    session: list[str] | str | None,
-    since: str | None,
-    until: str | None,
-    as_of: str | None,
-    min_relevance: float,
-    shared: bool,
-) -> RecallOptions:
-    return {
-        "kind": kind,
-        "layer": layer,
-        "tags": tags or (),
-        "session": session,
-        "since": since,
-        "until": until,
-        "as_of": as_of,
-        "min_relevance": min_relevance,
-        "shared": shared,
-    }

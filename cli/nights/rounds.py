@@ -37,12 +37,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Round:
-    """The outcome of a round: its exit code, JSON, and text for people."""
+    """The outcome of a round: its exit code, the fields of its JSON, and text for people."""
 
     given: GivenAnswers
     code: int
-    found: dict[str, Any]
-    shown: tuple[RenderableType, ...]
+    json_fields: dict[str, Any]
+    paragraphs: tuple[RenderableType, ...]
 
 
 class Rounds:
@@ -69,16 +69,16 @@ class Rounds:
 
     def questions(self) -> OpenQuestions:
         """Return the open questions; the file is only read."""
-        with self._place.reading() as memory_file, self._begun(memory_file) as begun:
-            return begun.questions()
+        with self._place.reading() as memory_file, self._round(memory_file) as agent_round:
+            return agent_round.questions()
 
     def answer(self, answers: dict[str, str]) -> Round:
         """Keep answers, run the night once no question is open, and write it back."""
         place, unwritten = self._place, None
         before = after = place.budget()
         with place.changing() as memory_file:
-            with self._begun(memory_file) as begun:
-                given = begun.give(answers)
+            with self._round(memory_file) as agent_round:
+                given = agent_round.give(answers)
             if given.outcome is None:
                 place.write_back()
             else:
@@ -86,15 +86,15 @@ class Rounds:
                     place, memory_file, given.outcome, self._options
                 )
                 given = replace(given, outcome=outcome)
-            ended = self._reported(given, memory_file, (before, after), unwritten)
+            finished = self._reported(given, memory_file, (before, after), unwritten)
         if given.outcome is None:
-            return ended
+            return finished
         pages = write_after_change(self._wiki, place)
-        code = pages.report(self._output, ended.code)
-        return replace(ended, code=code, found=ended.found | pages.as_json())
+        code = pages.report(self._output, finished.code)
+        return replace(finished, code=code, json_fields=finished.json_fields | pages.as_json())
 
     @contextmanager
-    def _begun(self, memory_file: Path) -> Iterator[AgentRound]:
+    def _round(self, memory_file: Path) -> Iterator[AgentRound]:
         from slowwave.consolidation.agent.rounds import AgentRound
 
         signals, now = signals_of_this_command(), datetime.now(UTC)
@@ -112,13 +112,13 @@ class Rounds:
         from slowwave.consolidation.model.agent_writer import AgentWriter
 
         named, outcome, writer = self._place.named, given.outcome, AgentWriter()
-        result = {**given_as_json(given), "night": None}
-        shown: list[RenderableType] = [*given_as_text(given)]
+        fields = {**given_as_json(given), "night": None}
+        paragraphs: list[RenderableType] = [*given_as_text(given)]
         code: int = Code.DONE
         if outcome is not None:
             report = NightReport(outcome, self._place, False, writer, memory_file, budgets)
-            result["night"] = report.as_json()
-            shown += report.as_text()
+            fields["night"] = report.as_json()
+            paragraphs += report.as_text()
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
                 code = report_night_problems(self._output, code, named, outcome, writer)
@@ -127,7 +127,7 @@ class Rounds:
                 self._output.error(unwritten.message, "The next run writes it.", code)
         if given.unusable and code == Code.DONE:
             code = Code.PARTLY
-        return Round(given, code, result, tuple(shown))
+        return Round(given, code, fields, tuple(paragraphs))
 
 
 def refuse_or_end(

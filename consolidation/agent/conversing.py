@@ -28,7 +28,7 @@ from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.shared_tenant import refuse_unpublished
 
-from .tenant_file import TenantFile
+from .correcting import TenantFile
 
 # The number of turns after which a conversation is read.
 EVERY = 5

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 
 from slowwave.consolidation.recall.similar import Similar, find_similar
 from slowwave.consolidation.running.corrections import By, Correction, Corrector
+from slowwave.consolidation.vectors.embedder import Embedder
+from slowwave.store.check import refuse_damaged
 from slowwave.store.erasing import clean
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text
-from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
 from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_derived
 from slowwave.store.forgetting import Forgotten, finish, forget
 from slowwave.store.records import timestamp
 
-from .tenant_file import TenantFile
+
+class TenantFile:
+    """A tenant's file, closed between calls: what all parts of `AgentMemory` share."""
+
+    _path: Path
+    _tenant: str
+    _embedder: Embedder
+    _clock: Callable[[], datetime]
+
+    @contextmanager
+    def _locked(self) -> Iterator[MemoryFile]:
+        """Open the file for changes that only one run at a time may make."""
+        with maintenance_lock(self._path), open_writing(self._path) as file:
+            refuse_damaged(file)
+            yield file
 
 
 class Correcting(TenantFile):

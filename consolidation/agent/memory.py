@@ -48,7 +48,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, SecondReading, find_pending, find_planned
+from .proposing import OwnProposal, Proposer, find_pending, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -226,13 +226,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     def propose(
         self,
         group: StatedGroup,
-        check: SecondReading | None = None,
+        check: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> OwnProposal:
         """Propose a group of your own, with the text that replaces its memories.
 
         A program checks it. Without faults the checking question is returned: answer it in a fresh
-        context, and pass that as `check`. Then the proposal is pending. Raises `StoreError`.
+        context, and pass the answer by the question's id as `check`. Then the proposal is pending.
+        Raises `StoreError`.
         """
         now = self._clock()
         proposer = Proposer(self._path, self._tenant, self._caching, now, progress or Progress())

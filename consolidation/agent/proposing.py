@@ -6,7 +6,7 @@ the agent must arrange. What passes both is pending; applying it is a decision o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -54,14 +54,6 @@ class OwnProposal:
     run_id: str | None = None
 
 
-@dataclass(frozen=True)
-class SecondReading:
-    """The answer of a second reading, and the id of its question."""
-
-    question_id: str
-    text: str
-
-
 class OwnGroup(WindowDialogue):
     """The dialogue about one group of a window, which nobody is asked to write."""
 
@@ -72,7 +64,7 @@ class OwnGroup(WindowDialogue):
         """
         written = self._propose([stated], {})
         if not written.candidates:
-            yield OwnProposal(tuple(group.why for group in written.unproposed) or (_DECIDED,))
+            yield OwnProposal(tuple(why for _, why in written.unusable) or (_DECIDED,))
             return
         (group,) = written.candidates
         if not group.faults:
@@ -95,10 +87,11 @@ class Proposer:
     now: datetime
     progress: Progress
 
-    def judge(self, group: StatedGroup, check: SecondReading | None) -> OwnProposal:
+    def judge(self, group: StatedGroup, check: Mapping[str, str] | None) -> OwnProposal:
         """Return the faults of a group, or its checking question, or a result that can be kept.
 
-        The ids of its memories may be shortened. Raises `StoreError` if there is no such memory.
+        The ids of its memories may be shortened. check: an answer by its question's id. Raises
+        `StoreError` if there is no such memory.
         """
         with open_reading(self.path) as file:
             ids = [find_id(file, memory_id, self.tenant) for memory_id in group.ids]
@@ -110,12 +103,13 @@ class Proposer:
         if question is not None:
             if check is None:
                 return OwnProposal(question=question)
-            if check.question_id != question.id:
+            text = check.get(question.id)
+            if text is None:
                 return OwnProposal((_STALE_CHECK,), question)
-            fault = question.fault_of(check.text)
+            fault = question.fault_of(text)
             if fault is not None:
                 return OwnProposal((f"the answer cannot be read: {fault}",), question)
-            judged, _ = resume(dialogue, Reply(check.text, Usage()))
+            judged, _ = resume(dialogue, Reply(text, Usage()))
         return judged[0]
 
     def keep(self, file: MemoryFile, result: Result) -> OwnProposal:

@@ -26,7 +26,7 @@ from slowwave.store.memory_filter import NO_LIMIT, Filter
 from slowwave.store.records import LAYERS, Kind, timestamp, timestamp_of
 from slowwave.store.shared_tenant import shared_tenants
 
-from .tenant_file import TenantFile
+from .correcting import TenantFile
 
 
 class RecallOptions(TypedDict, total=False):

@@ -15,6 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from slowwave.consolidation.cycle import run_cycle
 from slowwave.consolidation.ingest.read_queued_parts import (
     ask_about_queued_parts,
@@ -41,9 +43,21 @@ from slowwave.store.file import (
 )
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.prefixes import MIN_PREFIX
-from slowwave.store.records import timestamp
+from slowwave.store.records import json_text, timestamp
 
 _ARE_KEPT = "The answers are kept, and the next round uses them."
+
+
+class AgentAnswer(BaseModel):
+    """An answer of an agent, and the id of its question."""
+
+    id: str
+    answer: dict[str, Any] | str = Field(description="The JSON object, or its text.")
+
+    @property
+    def text(self) -> str:
+        """The answer as a text."""
+        return self.answer if isinstance(self.answer, str) else json_text(self.answer)
 
 
 @dataclass(frozen=True)
@@ -134,38 +148,34 @@ class AgentRound:
         if by_whole_id != answers:
             answers = by_whole_id
             open_questions, writer = self._look(answers)
-        new_ids: set[str] = set()
-        while writer.used:
-            # Another agent may have answered meanwhile; then it is looked at again.
-            if self._keep(writer.used):
-                new_ids |= writer.used.keys()
-                break
-            open_questions, writer = self._look(answers)
+        kept = self._keep(writer.used)
+        if len(kept) < len(writer.used):  # another agent answered meanwhile
+            open_questions = self.questions()
+        unused = [key for key in answers if key not in kept and key not in writer.faults]
         with open_any_version(self.path) as file:
-            left_over = answers.keys() - new_ids - writer.faults.keys()
-            old_ids = {key for key in left_over if read_answer(file, key) is not None}
-        stale = answers.keys() - new_ids - old_ids - writer.faults.keys()
+            known = [key for key in unused if read_answer(file, key) is not None]
+        stale = [key for key in unused if key not in known]
         outcome, reading = None, None
-        is_complete = not open_questions.questions and bool(new_ids or old_ids or not answers)
+        is_complete = not open_questions.questions and bool(kept or known or not answers)
         if is_complete and open_questions.about_conversations:
             with self._locking(), maintenance_lock(self.path):
                 preflight = Preflight(self.path, self.options.keep_backups, self.now)
                 reading = read_queued_parts(self._inputs(AgentWriter()), preflight)
             open_questions = self.questions()
-        if (
-            is_complete
-            and not open_questions.questions
-            and (reading is None or not reading.interrupted)
-        ):
+            is_complete = not open_questions.questions and not reading.interrupted
+        if is_complete:
             with self._locking():
-                outcome = self._run(self.path, AgentWriter(), dry_run=False)
+                outcome = self._run(AgentWriter(), dry_run=False)
             if not outcome.interrupted:
                 open_questions = self.questions()
-        kept_ids, known_ids, stale_ids = (
-            tuple(key for key in answers if key in group) for group in (new_ids, old_ids, stale)
-        )
         return GivenAnswers(
-            kept_ids, known_ids, stale_ids, writer.faults, open_questions, outcome, reading
+            kept=tuple(key for key in answers if key in kept),
+            known=tuple(known),
+            stale=tuple(stale),
+            faults=writer.faults,
+            left=open_questions,
+            outcome=outcome,
+            read=reading,
         )
 
     def _look(self, answers: Mapping[str, str]) -> tuple[OpenQuestions, AgentWriter]:
@@ -175,7 +185,7 @@ class AgentRound:
         if parts:
             opened = tuple(writer.open)
             return OpenQuestions(opened, parts, parts - len(opened), True), writer
-        outcome = self._run(self.path, writer, dry_run=True)
+        outcome = self._run(writer, dry_run=True)
         windows = len(outcome.asked)
         answered = windows - len(writer.open)
         by_tenant = Counter(asked.window.tenant for asked in outcome.asked)
@@ -188,8 +198,9 @@ class AgentRound:
     def _rehearse(self, writer: AgentWriter) -> None:
         """Run the night on a copy, to find the questions of its second plan."""
         with copied_to_try(self.path) as copy:
+            rehearsal = replace(self, path=copy, options=replace(self.options, keep_backups=None))
             self.interruption.open()
-            outcome = self._run(copy, writer, dry_run=False)
+            outcome = rehearsal._run(writer, dry_run=False)
             self.interruption.open()
             if outcome.interrupted:
                 raise InterruptedEarly
@@ -216,25 +227,24 @@ class AgentRound:
         finally:
             self.interruption.close()
 
-    def _run(self, path: Path, writer: AgentWriter, dry_run: bool) -> Outcome:
+    def _run(self, writer: AgentWriter, dry_run: bool) -> Outcome:
         options = replace(self.options, consolidate=True, ask=dry_run)
-        if path != self.path:
-            options = replace(options, keep_backups=None)
-        night = replace(self._inputs(writer), path=path, options=options, dry_run=dry_run)
-        return run_cycle(night)
+        return run_cycle(replace(self._inputs(writer), options=options, dry_run=dry_run))
 
-    def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> bool:
-        """Keep all answers, or none if another agent has answered one of the questions."""
-        rows = [(key, AGENT, Answer(text, 0, 0, 0.0)) for key, (_, text) in used.items()]
+    def _keep(self, used: Mapping[str, tuple[Question[Any], str]]) -> set[str]:
+        """Keep answers to questions that no other agent has answered, and return their ids."""
+        if not used:
+            return set()
         with open_writing(self.path) as file:
             refuse_damaged(file)
             with file.transaction():
-                for key, (question, _) in used.items():
-                    answer = read_answer(file, key)
-                    if answer is not None and question.is_answered_by(answer.answer):
-                        return False
+                rows = []
+                for key, (question, text) in used.items():
+                    known = read_answer(file, key)
+                    if known is None or not question.is_answered_by(known.answer):
+                        rows.append((key, AGENT, Answer(text, 0, 0, 0.0)))
                 write_answers(file, rows, timestamp(self.now))
-        return True
+        return {key for key, *_ in rows}
 
 
 def _with_whole_ids(

@@ -15,8 +15,7 @@ from .window_dialogue import WindowDialogue
 
 # Writes and checks.
 AGENTS = Models(AGENT, AGENT)
-_OPEN = "no answer yet"
-_WAITS = "waits for the answers to other questions"
+_OPEN = "a question has no answer yet"
 
 
 class AgentWriter(Writer):
@@ -45,13 +44,11 @@ class AgentWriter(Writer):
         self, jobs: Sequence[Job], answers: AnswerStore
     ) -> Iterator[Sequence[Result | AskedWindow]]:
         """Yield the results of all windows, or each window as pending."""
-        dialogues = [WindowDialogue(job, AGENTS).run() for job in jobs]
-        outcomes = [self._answered(dialogue, answers) for dialogue in dialogues]
-        if all(results is not None for results in outcomes):
-            yield from filter(None, outcomes)
-            return
-        for job, results in zip(jobs, outcomes, strict=True):
-            yield [AskedWindow(job.window, "pending", _OPEN if results is None else _WAITS)]
+        dialogues = (WindowDialogue(job, AGENTS).run() for job in jobs)
+        results: list[Sequence[Result | AskedWindow]] = list(self.ask(dialogues, answers))
+        if self.open:
+            results = [[AskedWindow(job.window, "pending", _OPEN) for job in jobs]]
+        yield from results
 
     def ask(
         self, dialogues: Iterator[Dialogue[Made]], answers: AnswerStore

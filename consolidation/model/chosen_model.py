@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -15,12 +15,12 @@ from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .cli_model import PREFIX, ProgramModel
-from .interface import Model, Terms
+from .interface import Model
 from .litellm_client import one_line
 from .litellm_model import Endpoint
 from .model_writer import ModelWriter
 from .unanswered import CallFailed
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 # Answers messages, each with `role` and `content`, with JSON of a schema. May be slow, and raise.
 AnswersMessages = Callable[[list[dict[str, str]], dict[str, Any]], str]
@@ -34,8 +34,10 @@ class FunctionModel:
 
     function: AnswersMessages
     # A function may not be thread-safe.
-    concurrency: int = field(default=1, init=False)
-    answered_as: str | None = field(default=None, init=False)
+    concurrency: ClassVar = 1
+    answered_as: ClassVar = None
+    # It cannot be stopped.
+    patience_s: ClassVar = math.inf
 
     @property
     def model(self) -> str:
@@ -44,16 +46,18 @@ class FunctionModel:
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
         return f"python:{name}"
 
-    @property
-    def terms(self) -> Terms:
-        """No price, and no limit: a function cannot be stopped."""
-        return Terms(lambda prompt, answer: None, lambda tokens: tokens, math.inf)
+    def price(self, prompt_tokens: int, answer_tokens: int) -> None:
+        """Return None: it is unknown."""
+
+    def limit(self, answer_tokens: int) -> int:
+        """Return the length itself."""
+        return answer_tokens
 
     def open(self) -> FunctionModel:
         """Return itself."""
         return self
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         """Call the function. Raises `CallFailed`, and what `permit` raises."""
         call.permit()
         try:
@@ -73,14 +77,14 @@ class FunctionModel:
 def model_of(model: ModelLike, api_base: str | None = None) -> Model:
     """Return the model that is meant. Raises `ModelError` for anything else.
 
-    model: litellm's name, or that of a program (`cli:claude`), or a function.
+    model: litellm's name, or that of a program (`cli:claude`), or a function, or a `Model`.
     """
     if isinstance(model, str):
         return ProgramModel(model) if model.startswith(PREFIX) else Endpoint(model, api_base)
-    if isinstance(model, Endpoint | ProgramModel | FunctionModel):
-        return model
     if callable(model):
         return FunctionModel(model)
+    if hasattr(model, "ask"):
+        return model
     raise ModelError(
         f"An object of type {type(model).__name__} is not a model.",
         "Pass a name, or a function of messages and a schema.",
@@ -98,11 +102,11 @@ def chosen_writer(
         return writer or BuiltInWriter()
     if model is None or writer is not None:
         raise ModelError("Pass a model, perhaps with a checker, or a writer.")
-    writing = model_of(model)
-    checked_by: Model | Literal["same", "none"] = "same"
-    if checker == "none":
-        checked_by = "none"
-    elif checker is not None and checker != model:
-        checked_by = model_of(checker)
-    models = [model for model in (writing, checked_by) if not isinstance(model, str)]
-    return ModelWriter(writing, min(model.concurrency for model in models), checker=checked_by)
+    models = [model_of(model)]
+    if checker is not None and checker != "none" and checker != model:
+        models.append(model_of(checker))
+    return ModelWriter(
+        models[0],
+        min(each.concurrency for each in models),
+        checker="none" if checker == "none" else models[-1],
+    )

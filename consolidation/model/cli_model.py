@@ -27,10 +27,10 @@ from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer
 
 from .cli_programs import CONCURRENCY, PROGRAMS, Program, ProgramAnswer
-from .interface import Terms, limit_with_reasoning
+from .interface import limit_with_reasoning
 from .litellm_client import MAX_ANSWER_BYTES, cost_of, one_line, token_count_of
 from .unanswered import CallFailed, LimitReached, ModelRefuses
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 PREFIX = "cli:"
 # A program starts, and its model thinks.
@@ -43,7 +43,7 @@ _MAX_ERROR_BYTES = 64 * 1024
 _ASSUMED_PRICES = (15e-6, 75e-6)
 
 
-@dataclass(frozen=True)
+@dataclass
 class ProgramModel:
     """A model by the name of a program, and perhaps of one of its models.
 
@@ -54,17 +54,12 @@ class ProgramModel:
     timeout_s: float = _TIMEOUT_S
     # Concurrent programs.
     concurrency: ClassVar = CONCURRENCY
-    # The names that answers gave the model.
-    _names: list[str] = field(default_factory=list, init=False, compare=False, repr=False)
+    # The name that its last answer gave the model.
+    answered_as: str | None = field(default=None, init=False, compare=False)
     # The cost of all answers, and what was assumed for them.
     _costs: list[tuple[float, float]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )
-
-    @property
-    def answered_as(self) -> str | None:
-        """The name that its last answer gave the model; None if it gave none."""
-        return self._names[-1] if self._names else None
 
     @cached_property
     def _parts(self) -> tuple[Program, Path, str | None]:
@@ -90,17 +85,22 @@ class ProgramModel:
         return self
 
     @property
-    def terms(self) -> Terms:
-        """The price, from the answers so far if they name one, and the limits."""
-        return Terms(self._price, limit_with_reasoning, self.timeout_s + _OVERHEAD_S)
+    def patience_s(self) -> float:
+        """The longest that a call may take, in seconds."""
+        return self.timeout_s + _OVERHEAD_S
 
-    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+    def limit(self, answer_tokens: int) -> int:
+        """Return the token limit, reasoning included, for an answer of a length."""
+        return limit_with_reasoning(answer_tokens)
+
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return what a call costs in USD, by the answers so far, if they name a cost."""
         if not self._parts[0].tells_cost:
             return None
         cost, assumed = map(sum, zip(*self._costs, strict=True)) if self._costs else (1.0, 1.0)
         return _assumed_price(prompt_tokens, answer_tokens) * cost / assumed
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         """Run the program. Raises `CallFailed`, and what `permit` raises.
 
         It is not run again for the same question: it retries by itself.
@@ -119,12 +119,12 @@ class ProgramModel:
         answer = self._answer(call, output)
         if output.text is not None:
             return answer
-        call.waste(answer)
+        call.spend(answer)
         if output.failure is LimitReached:
             raise LimitReached("the budget has no room for another call")
         raise output.failure(f"{program.command}: {_shown(output.why)}")
 
-    def _run(self, call: PendingCall, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, call: Call, folder: Path) -> subprocess.CompletedProcess[bytes]:
         """Run the program to its end, in an empty folder within `folder`."""
         program, path, model_name = self._parts
         work = folder / "empty"
@@ -162,7 +162,7 @@ class ProgramModel:
             stderr.seek(-min(stderr.seek(0, os.SEEK_END), _MAX_ERROR_BYTES), os.SEEK_END)
             return subprocess.CompletedProcess(child.args, code, stdout.read(), stderr.read())
 
-    def _answer(self, call: PendingCall, output: ProgramAnswer) -> Answer:
+    def _answer(self, call: Call, output: ProgramAnswer) -> Answer:
         """Return what was found as an answer, and note its price and its model."""
         expected = call.estimate
         text = without_secrets(replace_half_pairs(output.text or ""))
@@ -173,7 +173,7 @@ class ProgramModel:
         if cost and was_charged:
             self._costs.append((cost, _assumed_price(prompt, answer)))
         if output.model:
-            self._names.append(_shown(output.model))
+            self.answered_as = _shown(output.model)
         # Errors from before the first request cost nothing.
         if output.text is None and not was_charged:
             return Answer("", 0, 0, 0.0)

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from .litellm_client import REFUSAL_STATUSES, REFUSAL_WORDS
 from .prompts import Messages, json_line
 from .unanswered import CallFailed, LimitReached, ModelRefuses, Unanswered
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 # The default number of concurrent programs.
 CONCURRENCY = 2
@@ -85,7 +85,7 @@ class Program:
     # Whether its answers say what they cost.
     tells_cost: bool
     # Takes a call, a folder that is deleted afterwards, and the model that the user named.
-    prepare: Callable[[PendingCall, Path, str | None], Start]
+    prepare: Callable[[Call, Path, str | None], Start]
     # Returns the answer in its output.
     read: Callable[[CompletedProcess[bytes]], ProgramAnswer]
 
@@ -100,7 +100,7 @@ def as_text(messages: Messages) -> str:
     )
 
 
-def _prepare_claude(call: PendingCall, folder: Path, model: str | None) -> Start:
+def _prepare_claude(call: Call, folder: Path, model: str | None) -> Start:
     """Prepare a call of Claude Code.
 
     A configuration folder of our own (CLAUDE_CONFIG_DIR) would lose the login, which is kept for
@@ -172,7 +172,7 @@ def _read_claude(ended: CompletedProcess[bytes]) -> ProgramAnswer:
     return ProgramAnswer(None, why, prompt, answer, cost, failure=failure)
 
 
-def _prepare_codex(call: PendingCall, folder: Path, model: str | None) -> Start:
+def _prepare_codex(call: Call, folder: Path, model: str | None) -> Start:
     """Prepare a call of Codex.
 
     `--ignore-user-config` keeps the login and ignores the settings, with their hooks and MCP

@@ -1,7 +1,7 @@
 """Run calls concurrently, up to a maximum, in threads.
 
-The thread that completes a call makes the next one, so that no call waits for the results of
-another to be read, nor for a thread to start.
+The thread that completes a call starts the next one, so that no call waits for the results of
+another to be read.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock
@@ -19,23 +18,13 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.store.model_answers import Answer
 
-from .interface import Terms
+from .interface import Model
 from .question import Question
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
-from .usage_limits import PendingCall, UsageMeter, usage_of
+from .usage_limits import Call, UsageMeter
 
 # The reason of calls after a permanent refusal; the first refused call has the full one.
 _REFUSED_BEFORE = "not asked, because an earlier call was refused"
-
-
-@dataclass(frozen=True)
-class CompletedCall:
-    """A question whose call has ended, with the answer or the error."""
-
-    question: Question[Any]
-    outcome: Answer | BaseException
-    # The usage, whether or not an answer arrived.
-    used: Usage
 
 
 class Dispatcher:
@@ -43,20 +32,23 @@ class Dispatcher:
 
     def __init__(
         self,
-        ask: Callable[[PendingCall], Answer],
-        terms: Terms,
+        ask: Callable[[Call], Answer],
+        model_of: Callable[[Question[Any]], Model | None],
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
-        """Take what asks a model, its terms, and the maximum number of calls in flight."""
+        """Take what asks, and the maximum number of calls in flight.
+
+        model_of: returns the model that a question is for; None if a recording answers.
+        """
         self._ask = ask
-        self._terms = terms
+        self._model_of = model_of
         self._meter = meter
         self._max_calls = max_calls
         self._lock = Lock()
         self._queue: deque[Question[Any]] = deque()
-        self._in_flight: set[PendingCall] = set()
-        self._completed: SimpleQueue[CompletedCall] = SimpleQueue()
+        self._in_flight: set[Call] = set()
+        self._completed: SimpleQueue[Call] = SimpleQueue()
         # Why calls have stopped.
         self.refused: str | None = None
         self._closed = False
@@ -72,7 +64,7 @@ class Dispatcher:
             (self._queue.appendleft if first else self._queue.append)(question)
             self._send()
 
-    def completed(self, seconds: float) -> Iterator[CompletedCall]:
+    def completed(self, seconds: float) -> Iterator[Call]:
         """Yield completed calls; wait up to `seconds` for the first."""
         with suppress(Empty):
             yield self._completed.get(timeout=seconds) if seconds else self._completed.get_nowait()
@@ -82,12 +74,12 @@ class Dispatcher:
     def abandon_overdue(self) -> None:
         """Abandon overdue calls; a thread that cannot be stopped ends when its server responds."""
         with self._lock:
-            for pending in list(self._in_flight):
-                why = self._overdue(pending)
+            for call in list(self._in_flight):
+                why = self._overdue(call)
                 if why is not None:
-                    pending.abandon(str(why))
-                    pending.lose()
-                    self._complete(pending, why)
+                    call.lose()
+                    call.abandon(str(why))
+                    self._complete(call, why)
             self._send()
 
     def close(self) -> None:
@@ -96,83 +88,70 @@ class Dispatcher:
         Without the lock: an interrupted thread may hold it.
         """
         self._closed = True
-        for pending in list(self._in_flight):
-            pending.abandon("the run ended")
+        for call in list(self._in_flight):
+            call.abandon("the run ended")
 
     def unfinished(self) -> Usage:
         """Return the usage of calls that nobody collected; those in flight are estimated."""
         with self._lock:
             in_flight = [
-                Usage(pending.requests) + pending.wasted + pending.lost + pending.estimated
-                for pending in self._in_flight
-                if pending.requests
+                Usage(call.requests) + call.used + call.estimated
+                for call in self._in_flight
+                if call.requests
             ]
             return sum((*in_flight, *(call.used for call in self.completed(0))), start=Usage())
 
     def _send(self) -> None:
         """Start as many calls as are allowed. The caller holds the lock."""
-        while (pending := self._next()) is not None:
-            start_in_thread(partial(self._call, pending))
-
-    def _next(self) -> PendingCall | None:
-        """Return the next call, now in flight, or None. The caller holds the lock."""
         while self._queue and len(self._in_flight) < self._max_calls and not self._closed:
             question = self._queue[0]
+            model, max_tokens = self._model_of(question), question.max_tokens
+            call = Call(self._meter, question, model.limit(max_tokens) if model else max_tokens)
             try:
                 if self.refused is not None:
                     raise LimitReached(_REFUSED_BEFORE)
-                pending = self._meter.begin(question, self._terms.limit(question.max_tokens))
-            except LimitReached as spent:
+                self._meter.begin(call)
+            except LimitReached as reached:
                 # Calls in flight count with their maximum, so they may leave room.
                 if self._in_flight:
-                    return None
-                self._completed.put(CompletedCall(self._queue.popleft(), spent, Usage()))
+                    return
+                call.outcome = reached
+                self._completed.put(call)
             else:
-                self._queue.popleft()
-                self._in_flight.add(pending)
-                return pending
-        return None
+                self._in_flight.add(call)
+                start_in_thread(partial(self._call, call))
+            self._queue.popleft()
 
-    def _call(self, first: PendingCall) -> None:
-        """Make calls one after another until none is queued."""
-        pending: PendingCall | None = first
-        while pending is not None:
-            outcome: Answer | BaseException
-            try:
-                outcome = self._ask(pending)
-            except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
-                outcome = error
-            with self._lock:
-                if pending in self._in_flight:  # otherwise it was abandoned
-                    self._complete(pending, outcome)
-                pending = self._next()
-                # A cheap call may leave room for more than one.
-                self._send()
+    def _call(self, call: Call) -> None:
+        """Make a call, and start those that it leaves room for."""
+        outcome: Answer | BaseException
+        try:
+            outcome = self._ask(call)
+        except BaseException as error:  # noqa: BLE001 - it is reported in place of the answer
+            outcome = error
+        with self._lock:
+            if call in self._in_flight:  # otherwise it was abandoned
+                self._complete(call, outcome)
+            self._send()
 
-    def _complete(self, pending: PendingCall, outcome: Answer | BaseException) -> None:
+    def _complete(self, call: Call, outcome: Answer | BaseException) -> None:
         """Record a completed call. The caller holds the lock."""
-        requests = pending.requests
-        if isinstance(outcome, BaseException):
-            last = Usage(calls=requests)
-        else:
-            # An answer without a request came from a recording.
-            last = usage_of(outcome, requests, cached=int(not requests))
-        self._meter.end(pending, last)
+        self._meter.end(call, outcome)
         if isinstance(outcome, ModelRefuses):
             if self.refused is None:
                 self.refused = str(outcome)
             else:
                 outcome = LimitReached(_REFUSED_BEFORE)
-        used = last + pending.wasted + pending.lost
-        self._in_flight.remove(pending)
-        self._completed.put(CompletedCall(pending.question, outcome, used))
+        call.outcome = outcome
+        self._in_flight.remove(call)
+        self._completed.put(call)
 
-    def _overdue(self, pending: PendingCall) -> Unanswered | None:
+    def _overdue(self, call: Call) -> Unanswered | None:
         out_of_time = self._meter.out_of_time()
         if out_of_time is not None:
-            pending.problem = pending.problem or LimitReached(NOT_IN_TIME)
-            return pending.ended_by(out_of_time)
-        patience_s = self._terms.patience_s
-        if pending.seconds > patience_s:
-            return CallFailed(f"the model did not answer within {patience_s:g} seconds")
-        return None
+            call.problem = call.problem or LimitReached(NOT_IN_TIME)
+            return call.ended_by(out_of_time)
+        model = self._model_of(call.question)
+        if model is None or call.seconds <= model.patience_s:
+            return None
+        return CallFailed(f"the model did not answer within {model.patience_s:g} seconds")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
 from itertools import combinations
-from typing import Any
 
 from slowwave.consolidation.planning.merge_proposals import similarities
 from slowwave.consolidation.proposals import (
@@ -30,45 +28,21 @@ class Unusable(Exception):
     """A group cannot become a proposal. Its message, which the model is shown, says why."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """A group of a model's answer, with the memories' own ids."""
+def with_own_ids(
+    stated: StatedGroup, own_id: Mapping[str, str], notes: Collection[str]
+) -> StatedGroup:
+    """Return a group with the memories' own ids, on one line unless one of them is a note.
 
-    operation: Operation
-    ids: tuple[str, ...]
-    text: str
-    left_out: tuple[LeftOut, ...]
-
-    @classmethod
-    def of(cls, stated: StatedGroup, ids: Mapping[str, str], notes: Collection[str]) -> Group:
-        """Return a stated group, on one line unless one of its memories is a note.
-
-        ids: the memories' ids by the short ids of the prompt. notes: the ids of notes.
-        """
-        own_ids = tuple(dict.fromkeys(ids.get(short, short) for short in stated.ids))
-        has_lines = not set(own_ids).isdisjoint(notes)
-        return cls(
-            stated.operation,
-            own_ids,
-            stated.text.strip() if has_lines else " ".join(stated.text.split()),
-            tuple(
-                LeftOut(ids.get(omitted.id, omitted.id), omitted.words, omitted.why)
-                for omitted in stated.left_out
-            ),
-        )
-
-    def stated(self, ids: Mapping[str, str], faults: Sequence[str]) -> dict[str, Any]:
-        """Return the group and its faults for a prompt. ids: the short ids by the memories' ids."""
-        return {
-            "operation": self.operation,
-            "ids": [ids[memory_id] for memory_id in self.ids if memory_id in ids],
-            "text": self.text,
-            "faults": list(faults),
-        }
-
-    def without(self, ids: Collection[str]) -> Group:
-        """Return the group without these memories."""
-        return replace(self, ids=tuple(memory_id for memory_id in self.ids if memory_id not in ids))
+    own_id: the memories' ids by the short ids of the prompt. notes: the ids of notes.
+    """
+    ids = list(dict.fromkeys(own_id.get(short, short) for short in stated.ids))
+    has_lines = not set(ids).isdisjoint(notes)
+    text = stated.text.strip() if has_lines else " ".join(stated.text.split())
+    left_out = [
+        omitted.model_copy(update={"id": own_id.get(omitted.id, omitted.id)})
+        for omitted in stated.left_out
+    ]
+    return stated.model_copy(update={"ids": ids, "text": text, "left_out": left_out})
 
 
 class WindowGroups:
@@ -86,7 +60,7 @@ class WindowGroups:
         """Return the sources with these ids, in the order in which they are shown."""
         return [source for source in self._source.values() if source.id in ids]
 
-    def propose(self, group: Group, staying: Collection[str] = ()) -> Proposal:
+    def propose(self, group: StatedGroup, staying: Collection[str] = ()) -> Proposal:
         """Return a group's proposal. staying: memories that stay active. Raises `Unusable`."""
         self._refuse(group)
         replaceable = self._window.may_leave.difference(staying)
@@ -129,7 +103,11 @@ class WindowGroups:
             draft=Draft((claim,)),
             by_model=True,
             include_protected=self._window.include_protected,
-            left_out=tuple(omitted for omitted in group.left_out if omitted.memory in ids),
+            left_out=tuple(
+                LeftOut(omitted.id, omitted.words, omitted.why)
+                for omitted in group.left_out
+                if omitted.id in ids
+            ),
         )
 
     def is_wanted(self, proposal: Proposal) -> bool:
@@ -137,7 +115,7 @@ class WindowGroups:
         window = self._window
         return proposal.operation in window.operations and proposal.id not in window.decided
 
-    def _refuse(self, group: Group) -> None:
+    def _refuse(self, group: StatedGroup) -> None:
         unknown = [memory_id for memory_id in group.ids if memory_id not in self._source]
         if unknown:
             raise Unusable(f"it names an id that was not given: {unknown[0]}")
@@ -152,13 +130,15 @@ class WindowGroups:
                 texts = " | ".join(self._source[memory_id].text[:80] for memory_id in pair)
                 raise Unusable(f"a person separated these two: {texts}")
 
-    def _may_be_shortened(self, group: Group) -> bool:
+    def _may_be_shortened(self, group: StatedGroup) -> bool:
         """Whether a group of one memory is a note to shorten, which is done once."""
         if len(group.ids) != 1 or group.operation not in ("merge", "synthesize"):
             return False
         return self._source[group.ids[0]].is_note and group.ids[0] not in self._window.derived
 
-    def _outcome(self, group: Group, replaceable: Collection[str]) -> tuple[Operation, str | None]:
+    def _outcome(
+        self, group: StatedGroup, replaceable: Collection[str]
+    ) -> tuple[Operation, str | None]:
         """Return the operation of a group, and the memory that stays or grows.
 
         A memory whose text equals the group's stays unchanged, unless it is trusted less than

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from slowwave.store.model_answers import Answer
 
 from . import prompts
-from .usage_limits import PendingCall, Price
+from .usage_limits import Call
 
 # Reasoning tokens come before the answer and are charged. OpenAI advises to reserve 25,000; the
 # questions here are a page long.
@@ -42,17 +41,6 @@ class Models:
         return hashlib.sha256(identity.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The prices and limits of a model's calls."""
-
-    price: Price
-    # Returns the token limit, reasoning included, for an answer of a length.
-    limit: Callable[[int], int]
-    # The longest that a call may take, in seconds.
-    patience_s: float
-
-
 def limit_with_reasoning(answer_tokens: int) -> int:
     """Return the token limit for an answer of a model that reasons."""
     return max(REASONING_FACTOR * answer_tokens, answer_tokens + _MIN_REASONING)
@@ -74,27 +62,17 @@ class Model(Protocol):
         """The name that its last answer gave the model; None if it gave none."""
 
     @property
-    def terms(self) -> Terms:
-        """The prices and limits; open it first."""
+    def patience_s(self) -> float:
+        """The longest that a call may take, in seconds; open it first."""
+
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return what a call costs in USD; None if it is unknown. Open it first."""
+
+    def limit(self, answer_tokens: int) -> int:
+        """Return the token limit, reasoning included, for an answer of a length; open it first."""
 
     def open(self) -> Model:
         """Return itself, ready to be asked. Raises `ModelError` if it cannot be asked."""
 
-    def ask(self, call: PendingCall) -> Answer:
-        """Ask a call's question. Raises `CallFailed`, and what `PendingCall.permit` raises."""
-
-
-def strictest(models: Sequence[Model]) -> Terms:
-    """Return the highest prices and limits of models; without a model, no price and no limit."""
-    terms = [model.terms for model in models]
-
-    def price(prompt_tokens: int, answer_tokens: int) -> float | None:
-        prices = [each.price(prompt_tokens, answer_tokens) for each in terms]
-        known_prices = [price for price in prices if price is not None]
-        return max(known_prices, default=0.0) if len(known_prices) == len(prices) else None
-
-    return Terms(
-        price,
-        lambda tokens: max((each.limit(tokens) for each in terms), default=tokens),
-        max((each.patience_s for each in terms), default=math.inf),
-    )
+    def ask(self, call: Call) -> Answer:
+        """Ask a call's question. Raises `CallFailed`, and what `Call.permit` raises."""

@@ -50,7 +50,7 @@ def refuse_unpriced(model: Model) -> None:
     """Refuse a model whose price is unknown, to litellm too. Raises `ModelError`."""
     if price_of(model.model, 1, 1) is not None:
         return
-    if run_in_thread(model.open).terms.price(1, 1) is None:
+    if run_in_thread(model.open).price(1, 1) is None:
         raise ModelError(
             f"The price of '{model.model}' is unknown, so a budget in USD cannot be enforced.",
             "Limit max_tokens or max_calls instead of max_cost or monthly_budget.",

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 import re
-import sys
 import warnings
 from collections.abc import Iterator
 from json import JSONDecodeError
@@ -61,13 +60,8 @@ def load_litellm() -> Any:
     # Concurrent imports may each see a half-loaded module.
     with _LOADING:
         os.environ.update(_ENVIRONMENT)
-        try:
-            import litellm
-        except BaseException:
-            # Such as an interrupt: a second import of a half-imported package fails.
-            for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
-                del sys.modules[name]
-            raise
+        import litellm
+
         litellm.suppress_debug_info = True
         litellm.telemetry = False
         for name in _LOGGERS:
@@ -153,15 +147,16 @@ def status_of(error: BaseException) -> int | None:
     return None
 
 
-def was_sent(error: BaseException) -> bool:
-    """Whether a request that failed may have reached the server."""
+def unsent_to(error: BaseException) -> str | None:
+    """Return the address that no request reached; None if the server may have got it."""
     import httpx
 
     unsent = (
         *(httpx.ConnectError, httpx.ConnectTimeout),
         *(httpx.UnsupportedProtocol, httpx.LocalProtocolError),
     )
-    return not any(isinstance(cause, unsent) for cause in _causes(error))
+    requests = (cause.request for cause in _causes(error) if isinstance(cause, unsent))
+    return next((str(request.url.copy_with(query=None)) for request in requests), None)
 
 
 def why_unreadable(error: BaseException) -> str | None:
@@ -253,16 +248,18 @@ def is_transient(error: BaseException, errors: ModuleType) -> bool:
         errors.Timeout,
     )
     redirects = 300 <= (status_of(error) or 0) < 400
-    return isinstance(error, passing) and not redirects and not refuses_all(error)
+    is_permanent = redirects or why_unreadable(error) is not None or refuses_all(error)
+    return isinstance(error, passing) and not is_permanent
 
 
-def is_beyond_style(error: Exception, errors: ModuleType) -> bool:
-    """Whether no other request style would help: the question or the caller is refused.
+def is_about_style(error: BaseException, errors: ModuleType) -> bool:
+    """Whether another request style may help: neither the question nor the caller is refused.
 
     errors: litellm's exceptions module.
     """
     if isinstance(error, errors.InternalServerError):
-        return _ABOUT_STYLE.search(str(error)) is None
+        return _ABOUT_STYLE.search(str(error)) is not None
     of_the_question = errors.ContentPolicyViolationError, errors.ContextWindowExceededError
+    is_refused = isinstance(error, of_the_question) or refuses_all(error)
     is_about_question = _ABOUT_QUESTION.search(str(error)) is not None
-    return is_about_question or isinstance(error, of_the_question) or refuses_all(error)
+    return isinstance(error, errors.BadRequestError) and not is_refused and not is_about_question

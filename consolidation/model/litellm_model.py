@@ -12,11 +12,11 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.model_answers import Answer
 
 from .answer_forms import RequestStyle, breaks_off, response_format
-from .interface import REASONING_FACTOR, Terms, limit_with_reasoning
+from .interface import REASONING_FACTOR, limit_with_reasoning
 from .known_models import key_variable
 from .litellm_client import (
     cost_of,
-    is_beyond_style,
+    is_about_style,
     is_transient,
     load_litellm,
     one_line,
@@ -25,13 +25,13 @@ from .litellm_client import (
     status_of,
     text_of,
     token_count_of,
-    was_sent,
+    unsent_to,
     why_not_json,
     why_unreadable,
     why_unusable,
 )
 from .unanswered import NOT_IN_TIME, CallFailed, LimitReached, ModelRefuses, Unanswered
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 if TYPE_CHECKING:
     import tenacity
@@ -108,18 +108,17 @@ class Endpoint:
         self._litellm = litellm
         # Looked up once: that there is no price takes as long as a price.
         self._has_price = True
-        self._has_price = self._price(1, 1) is not None
+        self._has_price = self.price(1, 1) is not None
         return self
 
     @property
-    def terms(self) -> Terms:
-        """The prices that litellm knows, if any, and the limits."""
-        waiting = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
-        # A server may send a byte at a time.
-        patience_s = ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
-        return Terms(self._price, self._limit, patience_s)
+    def patience_s(self) -> float:
+        """The longest that a call may take, in seconds; a server may send a byte at a time."""
+        waiting: float = min(MAX_WAIT_S, 2**ATTEMPTS * self.first_wait_s)
+        return ATTEMPTS * (self._timeout_s + waiting) + _OVERHEAD_S
 
-    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+    def price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return what a call costs in USD; None if litellm does not know it."""
         if not self._has_price:
             return None
         try:
@@ -132,64 +131,41 @@ class Endpoint:
             return None
         return float(prompt + answer)
 
-    def _limit(self, answer_tokens: int) -> int:
+    def limit(self, answer_tokens: int) -> int:
+        """Return the token limit, reasoning included, for an answer of a length."""
         return limit_with_reasoning(answer_tokens) if self._reasons else answer_tokens
 
-    def ask(self, call: PendingCall) -> Answer:
-        """Ask, with retries. Raises `CallFailed`, and what `permit` raises."""
-        # The base of all of litellm's errors; the class of that name in litellm is not.
-        from openai import OpenAIError
+    def ask(self, call: Call) -> Answer:
+        """Ask, with retries, and with twice the limit if the answer is cut off.
 
-        try:
-            return self._whole_answer(call)
-        except OpenAIError as error:
-            raise self._problem_of(error, self._timeout(call)) from error
-
-    def _problem_of(self, error: Exception, timeout_s: float) -> Unanswered:
-        """Return what a request failed with. timeout_s: how long it was waited for."""
-        if isinstance(error, self._litellm.exceptions.Timeout):
-            if timeout_s < self._timeout_s:  # what a limit of time had left
-                return LimitReached(NOT_IN_TIME)
-            return CallFailed(f"the model did not answer within {timeout_s:g} seconds")
-        status = status_of(error)
-        if status is not None and 300 <= status < 400:
-            return ModelRefuses(
-                f"the server redirects (HTTP {status}), and redirects are not followed"
-            )
-        wait = retry_after(error) or 0
-        # Whether the other questions would only be refused, too.
-        refuses = refuses_all(error) or wait > MAX_WAIT_S
-        message = self._message_of(error)
-        if wait > MAX_WAIT_S:
-            message += f"; the server asks to wait for {wait:.0f} seconds"
-        return (ModelRefuses if refuses else CallFailed)(message)
-
-    def _whole_answer(self, call: PendingCall) -> Answer:
-        """Ask, and again with twice the limit if the answer is cut off."""
+        Raises `CallFailed`, and what `permit` raises.
+        """
         # Refused styles are not tried again for this call.
         styles = [self._style]
         for is_last in (False, True):
             answer, is_cut_off = self._retrying(call)(self._ask_in_any_style, call, styles)
             if not is_cut_off:
                 return answer
-            call.waste(answer)
+            call.spend(answer)
             if not is_last:
                 call.raise_limit()
         raise CallFailed(
             f"the answer is cut off, even with the doubled limit of {call.max_tokens} tokens"
         )
 
-    def _retrying(self, call: PendingCall) -> tenacity.Retrying:
+    def _retrying(self, call: Call) -> tenacity.Retrying:
         import tenacity
 
-        errors = self._litellm.exceptions
         growing = tenacity.wait_exponential(multiplier=self.first_wait_s)
 
-        def is_worth_waiting(error: BaseException) -> bool:
-            return is_transient(error, errors) and (retry_after(error) or 0) <= MAX_WAIT_S
+        def is_worth_waiting(problem: BaseException) -> bool:
+            error = problem.__cause__
+            is_passing = error is not None and is_transient(error, self._litellm.exceptions)
+            return is_passing and (retry_after(error) or 0) <= MAX_WAIT_S
 
         def waiting(state: tenacity.RetryCallState) -> float:
-            requested = retry_after(state.outcome.exception() if state.outcome else None)
+            problem = state.outcome.exception() if state.outcome else None
+            requested = retry_after(problem and problem.__cause__)
             seconds = growing(state) if requested is None else requested
             # Do not wait beyond the deadline.
             return max(0.0, min(seconds, call.meter.seconds_left()))
@@ -201,24 +177,26 @@ class Endpoint:
             reraise=True,
         )
 
-    def _ask_in_any_style(
-        self, call: PendingCall, styles: list[RequestStyle]
-    ) -> tuple[Answer, bool]:
+    def _ask_in_any_style(self, call: Call, styles: list[RequestStyle]) -> tuple[Answer, bool]:
         """Return an answer, and whether its end is missing; add each simpler style to `styles`."""
-        errors = self._litellm.exceptions
         while True:
             try:
                 answer = self._ask_once(call, styles[-1])
-            except (errors.BadRequestError, errors.InternalServerError) as error:
+            except CallFailed as problem:
+                error = problem.__cause__
                 simpler = styles[-1].simpler(str(error))
-                if simpler is None or is_beyond_style(error, errors):
+                if (
+                    error is None
+                    or simpler is None
+                    or not is_about_style(error, self._litellm.exceptions)
+                ):
                     raise
                 styles.append(simpler)
             else:
                 self._style = styles[-1]
                 return answer
 
-    def _ask_once(self, call: PendingCall, style: RequestStyle) -> tuple[Answer, bool]:
+    def _ask_once(self, call: Call, style: RequestStyle) -> tuple[Answer, bool]:
         call.permit()
         response = self._response(call, style)
         if not response.choices:
@@ -234,13 +212,12 @@ class Endpoint:
         )
         answer = Answer(self._clean(text), *tokens, self._cost(response, *tokens))
         if (why := why_unusable(choice, text)) is not None:
-            call.waste(answer)
+            call.spend(answer)
             raise CallFailed(self._clean(why))
         return answer, choice.finish_reason == "length" or breaks_off(answer.answer)
 
-    def _response(self, call: PendingCall, style: RequestStyle) -> Any:
-        from openai import OpenAIError
-
+    def _response(self, call: Call, style: RequestStyle) -> Any:
+        """Return litellm's response. Raises `Unanswered` from litellm's error."""
         form = call.question.form
         timeout_s = self._timeout(call)
         try:
@@ -259,22 +236,40 @@ class Endpoint:
                 **self._window(call),
             )
         except Exception as error:  # a malformed response may break litellm in any way
-            unreadable = why_unreadable(error)
             # An error status costs nothing; without one the cost is unknown.
-            if unreadable is not None or ((status_of(error) or 0) < 300 and was_sent(error)):
+            is_free = (status_of(error) or 0) >= 300 or unsent_to(error) is not None
+            if not is_free or why_unreadable(error) is not None:
                 call.lose()
-            if isinstance(error, OpenAIError) and unreadable is None:
-                call.problem = self._problem_of(error, timeout_s)
-                raise
-            raise CallFailed(unreadable or self._message_of(error)) from error
+            call.problem = self._problem_of(error, timeout_s)
+            raise call.problem from error
 
-    def _window(self, call: PendingCall) -> dict[str, int]:
+    def _problem_of(self, error: Exception, timeout_s: float) -> Unanswered:
+        """Return what a request failed with. timeout_s: how long it was waited for."""
+        if (unreadable := why_unreadable(error)) is not None:
+            return CallFailed(unreadable)
+        if isinstance(error, self._litellm.exceptions.Timeout):
+            if timeout_s < self._timeout_s:  # what a limit of time had left
+                return LimitReached(NOT_IN_TIME)
+            return CallFailed(f"the model did not answer within {timeout_s:g} seconds")
+        status = status_of(error)
+        if status is not None and 300 <= status < 400:
+            return ModelRefuses(
+                f"the server redirects (HTTP {status}), and redirects are not followed"
+            )
+        message, wait = self._message_of(error), retry_after(error) or 0
+        if wait > MAX_WAIT_S:
+            message += f"; the server asks to wait for {wait:.0f} seconds"
+        # Whether the other questions would only be refused, too.
+        refuses = refuses_all(error) or wait > MAX_WAIT_S
+        return (ModelRefuses if refuses else CallFailed)(message)
+
+    def _window(self, call: Call) -> dict[str, int]:
         """Return Ollama's parameter for a context window that is large enough, a power of two."""
         if not self.model.startswith(("ollama/", "ollama_chat/")):
             return {}
         return {"num_ctx": max(_MIN_WINDOW, 1 << (call.ceiling.total - 1).bit_length())}
 
-    def _timeout(self, call: PendingCall) -> float:
+    def _timeout(self, call: Call) -> float:
         return max(_SHORTEST_TIMEOUT_S, min(self._timeout_s, call.meter.seconds_left()))
 
     def _cost(self, response: Any, prompt_tokens: int, answer_tokens: int) -> float | None:
@@ -282,7 +277,7 @@ class Endpoint:
 
         By the requested model: a server may answer under the name of a cheaper one.
         """
-        price = self._price(prompt_tokens, answer_tokens)
+        price = self.price(prompt_tokens, answer_tokens)
         if price is not None:
             return price
         try:
@@ -299,8 +294,11 @@ class Endpoint:
         summary = text.partition("Traceback (most recent call last)")[0].strip()
         message = one_line(_NAMES_OF_ERRORS.sub("", summary)) or type(error).__name__
         status = status_of(error)
-        coded = message if status is None else f"HTTP {status}: {message}"
-        return f"the call to the model failed: {coded}"
+        if status is not None:
+            message = f"HTTP {status}: {message}"
+        if (address := unsent_to(error)) is not None:
+            message = f"{message.rstrip('.')}, at {self._clean(address)}"
+        return f"the call to the model failed: {message}"
 
     def _clean(self, text: str) -> str:
         return without_secrets(text, self.api_base)

@@ -12,14 +12,14 @@ from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
-from slowwave.store.model_answers import Answer
+from slowwave.store.model_answers import Answer, KeptAnswer
 
-from .dispatcher import CompletedCall, Dispatcher
-from .interface import Model, Models, strictest
+from .dispatcher import Dispatcher
+from .interface import Model, Models
 from .question import Dialogue, Made, Question, Reply, resume
 from .recording import Recordings
 from .unanswered import Unanswered
-from .usage_limits import BudgetOwner, PendingCall, UsageLimits, UsageMeter
+from .usage_limits import BudgetOwner, Call, UsageLimits, UsageMeter
 from .window_dialogue import WindowDialogue
 
 # How often overdue calls are looked for.
@@ -88,11 +88,19 @@ class ModelWriter(Writer):
                 return f"{name} ({model.answered_as})"
         return name
 
-    def _ask(self, call: PendingCall) -> Answer:
+    def _model_of(self, question: Question[Any]) -> Model | None:
+        """Return the model that a question is for; None if all answers come from a recording."""
+        return self._asked[-1 if question.kind == "check" else 0] if self._asked else None
+
+    def _ask(self, call: Call) -> Answer:
         """Return the recorded answer, or that of the model that the question is for."""
-        is_check = call.question.kind == "check"
-        model = self._asked[-1 if is_check else 0] if self._asked else None
-        return self._recordings.ask(call, model)
+        return self._recordings.ask(call, self._model_of(call.question))
+
+    def _price(self, prompt_tokens: int, answer_tokens: int) -> float | None:
+        """Return the highest price of the models; None if one of them is unknown."""
+        prices = [model.price(prompt_tokens, answer_tokens) for model in self._asked]
+        known_prices = [price for price in prices if price is not None]
+        return max(known_prices, default=0.0) if len(known_prices) == len(prices) else None
 
     def give_back(self) -> None:
         """Return the rest of a shared budget."""
@@ -114,11 +122,10 @@ class ModelWriter(Writer):
         answers: where they are kept; None keeps none.
         """
         self.make_ready()
-        terms = strictest(self._asked)
         if self._meter is None:
             # One for this writer: a trial night counts, too.
-            self._meter = UsageMeter(self._limits, terms.price, self._owner)
-        self._dispatcher = Dispatcher(self._ask, terms, self._meter, self._concurrency)
+            self._meter = UsageMeter(self._limits, self._price, self._owner)
+        self._dispatcher = Dispatcher(self._ask, self._model_of, self._meter, self._concurrency)
         self._session = session = _Session[Made](self._dispatcher, answers, self._recordings)
         # Enough questions are queued that no call waits for the results of others.
         yield from session.run(dialogues, 4 * self._concurrency)
@@ -193,13 +200,13 @@ class _Session(Generic[Made]):
     def _collect(self, seconds: float) -> None:
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
-        completed = list(map(self._masked, self._dispatcher.completed(seconds)))
-        readable = [
-            (call.question.id, call.question.model, call.outcome)
-            for call in completed
-            if isinstance(call.outcome, Answer)
-            and call.question.is_answered_by(call.outcome.answer)
-        ]
+        completed = list(self._dispatcher.completed(seconds))
+        readable: list[KeptAnswer] = []
+        for call in completed:
+            if isinstance(call.outcome, Answer):
+                call.outcome = self._masked(call.question, call.outcome)
+                if call.question.is_answered_by(call.outcome.answer):
+                    readable.append((call.question.id, call.question.model, call.outcome))
         if readable and self._answers is not None:
             self._answers.keep(readable)
         for call in completed:
@@ -209,9 +216,8 @@ class _Session(Generic[Made]):
             dialogue = self._asking.pop(call.question)
             self._replied.append((dialogue, Reply(outcome, call.used)))
 
-    def _masked(self, call: CompletedCall) -> CompletedCall:
-        """Return a call whose answer has no secrets that the question did not show."""
-        if self._answers is None or not isinstance(call.outcome, Answer):
-            return call
-        answer = self._answers.masked(call.outcome.answer, call.question.messages)
-        return replace(call, outcome=replace(call.outcome, answer=answer))
+    def _masked(self, question: Question[Any], answer: Answer) -> Answer:
+        """Return an answer without secrets that the question did not show."""
+        if self._answers is None:
+            return answer
+        return replace(answer, answer=self._answers.masked(answer.answer, question.messages))

@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 from slowwave.consolidation.planning.estimates import Estimate
@@ -122,23 +121,20 @@ class Bill:
         self._unshared += used
 
     def share(self, count: int) -> list[Usage]:
-        """Divide the usage since the last time among `count` results, exactly.
+        """Divide the usage since the last time among `count` results.
 
-        Requests and kept answers cannot be divided, and count with the first result.
+        What cannot be divided counts with the first result.
         """
         used, self._unshared = self._unshared, Usage()
         cost = None if used.cost_usd is None else used.cost_usd / count
-        tokens = zip(
-            _split(used.prompt_tokens, count), _split(used.completion_tokens, count), strict=True
+        part = Usage(0, 0, used.prompt_tokens // count, used.completion_tokens // count, cost)
+        first = replace(
+            used,
+            prompt_tokens=used.prompt_tokens - (count - 1) * part.prompt_tokens,
+            completion_tokens=used.completion_tokens - (count - 1) * part.completion_tokens,
+            cost_usd=cost,
         )
-        parts = [Usage(0, 0, prompt, answer, cost) for prompt, answer in tokens]
-        parts[0] = replace(parts[0], calls=used.calls, cached=used.cached)
-        return parts
-
-
-def _split(whole: int, count: int) -> list[int]:
-    cuts = [whole * number // count for number in range(count + 1)]
-    return [end - start for start, end in pairwise(cuts)]
+        return [first, *[part] * (count - 1)]
 
 
 def ask(question: Question[Shape], bill: Bill) -> Asking[Shape]:

@@ -31,7 +31,7 @@ from .interface import Model
 from .prompts import Messages
 from .question import Question
 from .unanswered import CallFailed
-from .usage_limits import PendingCall
+from .usage_limits import Call
 
 # Prompts contain memories, so only the owner may read them.
 _MODE = 0o600
@@ -195,7 +195,7 @@ class Recordings:
         path, error = self.recorder.path, self.recorder.error
         return f"Not all answers were recorded in {path}: {error.strerror}."
 
-    def ask(self, call: PendingCall, model: Model | None) -> Answer:
+    def ask(self, call: Call, model: Model | None) -> Answer:
         """Return the recorded answer, or the model's. Raises `CallFailed` if there is none."""
         question, answers = call.question, self.recording.answers if self.recording else {}
         answer = recorded = answers.get(question_key(question.model, question.messages))

@@ -62,7 +62,7 @@ def ask_samples(
 
     Return the answers and the price of a window. Raises `ModelError` if a model cannot be asked.
     """
-    price = writer.open().terms.price
+    price = writer.open().price
     if checker is not None:
         checker.open()
     messages = ask_to_write(_SAMPLE, frozenset())

@@ -78,8 +78,11 @@ class BudgetOwner(Protocol):
         """Accept what was not used; negative where more was used than granted."""
 
 
-class PendingCall:
-    """A question on its way to a model: its limits, and its requests."""
+class Call:
+    """A question on its way to a model: its limits, its requests, and what became of it."""
+
+    # Set when it has ended.
+    outcome: Answer | BaseException
 
     def __init__(self, meter: UsageMeter, question: Question[Any], max_tokens: int) -> None:
         """Take the question, and the token limit of the answer."""
@@ -90,14 +93,12 @@ class PendingCall:
         # Its maximum, which is reserved meanwhile.
         self.ceiling = Estimate(round(self.estimate.prompt * _MAX_GROWTH), max_tokens)
         self.requests = 0
-        # The usage of unusable answers, which were paid for.
-        self.wasted = Usage()
+        # The usage so far; that of a lost answer is estimated, at an unknown cost.
+        self.used = Usage()
         # Why it was abandoned; None if it was not.
         self.abandoned: str | None = None
         # What its last request failed with, and its type; None if it did not fail.
         self.problem: Unanswered | None = None
-        # The estimated usage of requests whose answer was lost, at an unknown cost.
-        self.lost = Usage()
         # Ends a request in flight, if that is possible.
         self.stop: Callable[[], None] | None = None
         self._began = time.monotonic()
@@ -130,11 +131,9 @@ class PendingCall:
             return LimitReached(limit)
         return type(self.problem)(f"{self.problem}; {limit}")
 
-    def waste(self, answer: Answer) -> None:
+    def spend(self, answer: Answer) -> None:
         """Add the usage of an unusable answer, in any thread."""
-        used = usage_of(answer)
-        self.wasted += used
-        self.meter.charge(used)
+        self._add(usage_of(answer), usage_of(answer))
 
     def raise_limit(self) -> None:
         """Double the token limit, and restart the time limit."""
@@ -145,9 +144,14 @@ class PendingCall:
         self._began = time.monotonic()
 
     def lose(self) -> None:
-        """Record a lost answer, which may be charged, in any thread."""
-        self.lost += self.estimated
-        self.meter.lose(self.estimate)
+        """Add the estimate of a lost answer, which may be charged, in any thread."""
+        self._add(self.estimated, self.meter.priced(self.estimate))
+
+    def _add(self, used: Usage, charged: Usage) -> None:
+        # What was abandoned is counted as lost already.
+        if self.abandoned is None:
+            self.used += used
+            self.meter.charge(charged)
 
     def abandon(self, why: str) -> None:
         """Permit no further request, and end the one in flight, in any thread."""
@@ -185,17 +189,15 @@ class UsageMeter:
         self._lock = RLock()
         self._calls = 0
         self._used = Usage()
-        self._in_flight: list[PendingCall] = []
+        self._in_flight: list[Call] = []
 
-    def begin(self, question: Question[Any], max_tokens: int) -> PendingCall:
+    def begin(self, call: Call) -> None:
         """Count a new call. Raises `LimitReached` if it is not allowed."""
-        pending = PendingCall(self, question, max_tokens)
         with self._lock:
-            self.take(pending)
-            self._in_flight.append(pending)
-        return pending
+            self.take(call)
+            self._in_flight.append(call)
 
-    def take(self, pending: PendingCall) -> None:
+    def take(self, pending: Call) -> None:
         """Count a request of a call. Raises `LimitReached`."""
         with self._lock:
             in_flight = [call.ceiling for call in self._in_flight if call is not pending]
@@ -207,30 +209,33 @@ class UsageMeter:
                 raise LimitReached(reached)
             self._calls += 1
 
-    def lose(self, estimate: Estimate) -> None:
-        """Count a lost answer with its estimate."""
-        price = self._price(estimate.prompt, estimate.answer)
-        self.charge(Usage(0, 0, estimate.prompt, estimate.answer, price))
-
     def charge(self, used: Usage) -> None:
         """Count the usage of an answer whose call continues."""
         with self._lock:
             self._used += used
 
-    def end(self, pending: PendingCall, used: Usage) -> None:
+    def end(self, call: Call, outcome: Answer | BaseException) -> None:
         """Replace the estimate of a call by the usage of its last answer."""
+        # An answer without a request came from a recording.
+        last = Usage(call.requests)
+        if not isinstance(outcome, BaseException):
+            last = usage_of(outcome, call.requests, cached=int(not call.requests))
+        call.used += last
         with self._lock:
-            self._in_flight.remove(pending)
-            self._used += used
-            # A recorded answer took no request.
-            self._calls -= not pending.requests
+            self._in_flight.remove(call)
+            self._used += last
+            self._calls -= not call.requests
+
+    def priced(self, size: Estimate) -> Usage:
+        """Return the usage of a request, with its price."""
+        return Usage(0, 0, size.prompt, size.answer, self._price(size.prompt, size.answer))
 
     def seconds_left(self) -> float:
         """Return the seconds left to send requests; infinite without a limit."""
         limit = inf if self._limits.seconds is None else self._limits.seconds
         return limit - (time.monotonic() - self._began)
 
-    def cost_left(self, pending: PendingCall) -> float | None:
+    def cost_left(self, pending: Call) -> float | None:
         """Return the USD that the other calls in flight leave for a call; None means unlimited."""
         limit = self._limits.cost_usd
         if limit is None or self._owner is not None:  # an owner grants each call its estimate
@@ -277,9 +282,7 @@ class UsageMeter:
 
     def _with_reserved(self, calls: int, reserved: Sequence[Estimate]) -> Portion:
         """Return the usage with `calls` more, and reservations."""
-        used = self._used
-        for size in reserved:
-            used += Usage(0, 0, size.prompt, size.answer, self._price(size.prompt, size.answer))
+        used = sum(map(self.priced, reserved), start=self._used)
         tokens = used.prompt_tokens + used.completion_tokens
         return Portion(self._calls + calls, tokens, used.cost_usd)
 

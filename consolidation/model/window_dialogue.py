@@ -20,7 +20,7 @@ from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
 from .answer_forms import WRITE, StatedGroup
-from .groups import Group, Unusable, WindowGroups
+from .groups import Unusable, WindowGroups, with_own_ids
 from .interface import Models
 from .objections import Objections, check_drafts
 from .prompts import DraftToCheck
@@ -32,7 +32,7 @@ from .unanswered import Unanswered
 class CheckedGroup:
     """A group with its proposal, and the findings of both checks."""
 
-    group: Group
+    group: StatedGroup
     proposal: Proposal
     # Found by the program.
     faults: tuple[str, ...] = ()
@@ -49,31 +49,18 @@ class CheckedGroup:
 
     def without_strangers(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
-        group = self.group.without(self.objections.strangers)
-        return replace(self, group=group) if len(group.ids) > 1 else self
-
-
-@dataclass(frozen=True)
-class Unproposed:
-    """A group that cannot become a proposal, and why."""
-
-    group: Group
-    why: str
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What must be repaired."""
-        return (self.why,)
-
-
-Faulty = CheckedGroup | Unproposed
+        ids = [own_id for own_id in self.group.ids if own_id not in self.objections.strangers]
+        if len(ids) < 2:
+            return self
+        return replace(self, group=self.group.model_copy(update={"ids": ids}))
 
 
 class WrittenGroups(NamedTuple):
     """An answer of the writing model, checked by program."""
 
     candidates: list[CheckedGroup]
-    unproposed: list[Unproposed]
+    # Groups that cannot become a proposal, and why.
+    unusable: list[tuple[StatedGroup, str]]
     # The ids of memories that cannot all be true.
     conflicts: list[tuple[str, ...]]
 
@@ -116,28 +103,52 @@ class WindowDialogue:
             raise
         yield from self._settle(self._conclude(group) for group in checked if not group.reasons)
         faulty = [group.without_strangers() for group in checked if group.reasons]
-        before: list[Faulty] = [*faulty, *self._repairable(first.unproposed)]
-        if not before:
+        unusable = []
+        for group, why in first.unusable:
+            if set(group.ids).isdisjoint(self._window.memories):  # nothing to repair it with
+                self._turned_down.append(why)
+            else:
+                unusable.append((group, why))
+        if not faulty and not unusable:
             return
         try:
-            second = yield from self._write(before)
+            second = yield from self._write(
+                [
+                    *((checked.group, checked.reasons) for checked in faulty),
+                    *((group, (why,)) for group, why in unusable),
+                ]
+            )
             repaired = yield from self._check(second)
         except Unanswered as error:
-            yield from self._settle(self._without_repair(faulty, error))
+            # What is not rejected can be asked about another night.
+            yield from self._settle(_unanswered(checked, error) for checked in faulty)
             raise
-        self._turned_down += [group.why for group in second.unproposed]
-        yield from self._settle(self._after_repair(repaired, before))
+        self._turned_down += [why for _, why in second.unusable]
+        yield from self._settle(self._after_repair(repaired, faulty, unusable))
 
-    def _write(self, faulty: Sequence[Faulty] = ()) -> Asking[WrittenGroups]:
-        """Ask to write all groups, or to repair faulty ones, and check them by program."""
+    def _write(
+        self, faulty: Sequence[tuple[StatedGroup, Sequence[str]]] = ()
+    ) -> Asking[WrittenGroups]:
+        """Ask to write all groups, or to repair faulty ones, and check them by program.
+
+        faulty: groups, each with its faults.
+        """
         derived, sources = self._window.derived, self._job.sources
         if faulty:
-            faulty_ids = {memory_id for checked in faulty for memory_id in checked.group.ids}
+            faulty_ids = {memory_id for group, _ in faulty for memory_id in group.ids}
             sources = tuple(self._groups.sources(faulty_ids))
         ids = prompts.short_ids(sources)
         if faulty:
             short = {memory_id: shown for shown, memory_id in ids.items()}
-            listed = [checked.group.stated(short, checked.reasons) for checked in faulty]
+            listed = [
+                {
+                    "operation": group.operation,
+                    "ids": [short[own_id] for own_id in group.ids if own_id in short],
+                    "text": group.text,
+                    "faults": list(faults),
+                }
+                for group, faults in faulty
+            ]
             messages = prompts.ask_to_repair(sources, derived, listed)
             estimate = estimate_repair(sources, listed)
         else:
@@ -158,13 +169,13 @@ class WindowDialogue:
         taken_ids: set[str] = set()
         notes = [source.id for source in self._job.sources if source.is_note]
         for stated in answered:
-            group = Group.of(stated, ids, notes)
+            group = with_own_ids(stated, ids, notes)
             try:
                 if not taken_ids.isdisjoint(group.ids):
                     raise Unusable("one of its ids is in another group already")
                 proposal = self._groups.propose(group)
             except Unusable as error:
-                written.unproposed.append(Unproposed(group, str(error)))
+                written.unusable.append((group, str(error)))
                 continue
             taken_ids.update(group.ids)
             if self._groups.is_wanted(proposal):
@@ -215,14 +226,6 @@ class WindowDialogue:
                     )
                 )
 
-    def _repairable(self, unproposed: Sequence[Unproposed]) -> Iterator[Unproposed]:
-        """Yield groups that can be repaired: those with memories that were shown."""
-        for unusable in unproposed:
-            if set(unusable.group.ids).isdisjoint(self._window.memories):
-                self._turned_down.append(unusable.why)
-            else:
-                yield unusable
-
     def _settle(self, results: Iterator[Result]) -> Iterator[Result]:
         """Yield results with their share of the usage since the last ones.
 
@@ -267,7 +270,10 @@ class WindowDialogue:
         return Result(proposal, "planned", why)
 
     def _after_repair(
-        self, repaired: Sequence[CheckedGroup], before: Sequence[Faulty]
+        self,
+        repaired: Sequence[CheckedGroup],
+        faulty: Sequence[CheckedGroup],
+        unusable: Sequence[tuple[StatedGroup, str]],
     ) -> Iterator[Result]:
         """Yield the results of repaired groups: of the second text, or of the first.
 
@@ -275,38 +281,25 @@ class WindowDialogue:
         active.
         """
         results = second = list(map(self._conclude, repaired))
-        planned = {
-            memory_id
-            for result in second
-            if result.state == "planned"
-            for memory_id in result.proposal.sources
-        }
-        for original in before:
-            ids = set(original.group.ids)
-            if not planned.isdisjoint(ids):
-                continue
-            again = [result for result in second if not ids.isdisjoint(result.proposal.sources)]
-            if isinstance(original, Unproposed):
-                self._turned_down += [] if again else [original.why]
+
+        def repairs_of(group: StatedGroup) -> list[Result]:
+            return [
+                result
+                for result in second
+                if not set(group.ids).isdisjoint(result.proposal.sources)
+            ]
+
+        for original in faulty:
+            repairs = repairs_of(original.group)
+            if any(result.state == "planned" for result in repairs):
                 continue
             first = self._conclude(original)
             if first.state == "planned":
-                results = [result for result in results if result not in again]
-            if first.state == "planned" or not again:
+                results = [result for result in results if result not in repairs]
+            if first.state == "planned" or not repairs:
                 results = [*results, first]
+        self._turned_down += [why for group, why in unusable if not repairs_of(group)]
         yield from results
-
-    def _without_repair(
-        self, faulty: Sequence[CheckedGroup], error: Unanswered
-    ) -> Iterator[Result]:
-        """Yield the results of groups whose repair failed or could not be checked.
-
-        A first text that only loses something is used. The rest is not rejected, so that it can be
-        asked about another night.
-        """
-        for candidate in faulty:
-            first = self._conclude(candidate)
-            yield first if first.state == "planned" else _unanswered(candidate, error)
 
 
 def _unanswered(candidate: CheckedGroup, error: Unanswered) -> Result:

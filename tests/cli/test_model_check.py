@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+import tenacity
 from cli_calls import Cli, in_a_process
 from commands import setting
 from model_nights import Agent, near_pairs
@@ -109,6 +111,18 @@ def test_a_refusal_of_the_server_is_a_single_line(cli: Cli, server: ModelServer)
     server.responder = lambda _: refuses(401, "not for you")
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert ("not for you" in line, len(server.asked)) == (True, 1)
+
+
+@pytest.mark.parametrize("model", ["openai/scripted", "ollama/scripted"])
+def test_an_address_that_cannot_be_reached_is_named(
+    cli: Cli, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tenacity.wait_exponential", lambda **_: tenacity.wait_none())
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    base = f"http://user:pass@{address}/v1"
+    ended = cli("model-check", "--model", model, "--api-base", base).ends(1, "at http://")
+    assert (address in ended.err, "pass" in ended.err) == (True, False)
 
 
 def test_the_config_file_names_the_model(cli: Cli, server: ModelServer, tmp_path: Path) -> None:

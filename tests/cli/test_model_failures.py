@@ -12,24 +12,15 @@ import tenacity
 from cli_calls import Cli, Ended
 from commands import setting
 from model_nights import Agent, a_pair, facts, near_pairs
-from model_server import HANGS_UP, SILENT, Reply, Responder, refuses, says
+from model_server import SILENT, Responder, refuses, says
 
 _AT_ONCE = {"retry-after": "0"}
 # The reply of a server, and what the error contains.
 FAILURES: dict[str, tuple[Responder, str]] = {
     "429": (lambda _: refuses(429, "slow down", **_AT_ONCE), "slow down"),
-    "500": (lambda _: refuses(500, "broken", **_AT_ONCE), "broken"),
     "401": (lambda _: refuses(401, "not for you"), "not for you"),
-    "403": (lambda _: refuses(403, "not for you"), "not for you"),
-    "404": (lambda _: refuses(404, "no such model"), "no such model"),
     "an hour": (lambda _: refuses(429, retry_after="3600"), "asks to wait for 3600 seconds"),
     "rubbish": (lambda _: says("I think so."), "not answered"),
-    "empty": (lambda _: says(""), "the model's answer is empty"),
-    "HTML": (lambda _: Reply("<html>Welcome</html>"), "the server's answer is not JSON"),
-    "no body": (lambda _: Reply(""), "the server's answer is empty"),
-    "a bad gateway": (lambda _: Reply("<html>502</html>", 502, _AT_ONCE), "502"),
-    "a refusal": (lambda _: says("", refusal="I will not."), "I will not"),
-    "no words": (lambda _: HANGS_UP, "the call to the model failed"),
 }
 
 
@@ -84,7 +75,7 @@ def test_failures_are_reported(failure: str, agent: Agent, maintain: Callable[..
     assert "litellm" not in line
     check = f"slowwave model-check --model openai/scripted --api-base {agent.server.base}"
     assert line.endswith(f" The next run asks again. To test server and key: {check}")
-    ends = failure in ("401", "403", "404", "an hour")
+    ends = failure in ("401", "an hour")
     assert line.startswith("Error: The model was not called again: ") == ends
 
 

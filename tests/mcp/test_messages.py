@@ -12,11 +12,10 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp_client import PATIENCE_S, SLOWWAVE, ask, in_this_process, serving
-from mcp_types import jsonrpc_message_adapter
 from nights import TWINS, daily, fill
 from pydantic import ValidationError
 
-from slowwave.cli.mcp.stdio import answer_to
+from slowwave.cli.mcp.transports import MESSAGES, answer_to
 
 PING = {"jsonrpc": "2.0", "method": "ping"}
 NOT_JSON, NOT_A_MESSAGE = -32700, -32600
@@ -24,7 +23,7 @@ NOT_JSON, NOT_A_MESSAGE = -32700, -32600
 
 def answer_of(line: str) -> list[tuple[Any, int]]:
     try:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        MESSAGES.validate_json(line, by_name=False)
     except ValidationError as error:
         answer = answer_to(error)
         return [] if answer is None else [(answer.id, answer.error.code)]
@@ -42,6 +41,10 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         (json.dumps(PING | {"id": "\ud800", "method": 3}), [("?", NOT_A_MESSAGE)]),
         (" ", []),
         ('{"jsonrpc": "2.0", "id": 7}', [(7, NOT_A_MESSAGE)]),
+        *(
+            (json.dumps(PING | {"id": key}), [(None, NOT_A_MESSAGE)])
+            for key in (True, None, 1.5, [1])
+        ),
         ('{"id": 7, "method": "ping"}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', [(7, NOT_A_MESSAGE)]),
@@ -65,7 +68,7 @@ def test_an_error_answers_a_bad_line(line: str, answers: list[tuple[Any, int]]) 
 def test_half_of_a_surrogate_pair_is_named() -> None:
     call = {"id": 7, "method": "tools/call", "params": {"arguments": {"text": "\ud800"}}}
     with pytest.raises(ValidationError) as refused:
-        jsonrpc_message_adapter.validate_json(json.dumps(PING | call), by_name=False)
+        MESSAGES.validate_json(json.dumps(PING | call), by_name=False)
     error = answer_to(refused.value)
     assert error is not None
     assert (error.id, error.error.code) == (7, NOT_A_MESSAGE)
@@ -83,6 +86,7 @@ def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> Non
         json.dumps(start).encode(),
         json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode(),
         b'{"jsonrpc": "2.0", "id": 2, "method": 3}',
+        b'{"jsonrpc": "2.0", "id": true, "method": "ping"}',
         b"",
         b"\xff\xfe",
         json.dumps(PING | {"id": 3, "method": "unknown"}).encode(),
@@ -108,6 +112,7 @@ def test_a_server_answers_unusable_lines_and_continues(memory_file: Path) -> Non
         (None, NOT_JSON),
         (1, None),
         (2, NOT_A_MESSAGE),
+        (None, NOT_A_MESSAGE),
         (None, NOT_JSON),
         (3, -32601),
         (4, None),

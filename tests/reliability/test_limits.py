@@ -26,7 +26,7 @@ from slowwave.consolidation.model.litellm_client import MAX_ANSWER_BYTES
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import CallFailed
-from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
+from slowwave.consolidation.model.usage_limits import Call, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import InvalidLine
@@ -47,11 +47,11 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
 def why_failed(model: str, base: str) -> str:
     """Ask a question and return why there was no answer."""
     opened = Endpoint(model, base, first_wait_s=0.001).open()
-    meter = UsageMeter(UsageLimits(), opened.terms.price)
+    meter = UsageMeter(UsageLimits(), opened.price)
     messages = [{"role": "user", "content": "What is old?"}]
     question = Question(model, WRITE, messages, Estimate(10, 10))
     with pytest.raises(CallFailed) as failed:
-        opened.ask(meter.begin(question, 10))
+        opened.ask(Call(meter, question, 10))
     return str(failed.value)
 
 

@@ -40,9 +40,9 @@ from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.litellm_model import ATTEMPTS
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import LimitReached
-from slowwave.consolidation.model.usage_limits import PendingCall, UsageLimits, UsageMeter
+from slowwave.consolidation.model.usage_limits import Call, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
-from slowwave.consolidation.proposals import Usage
+from slowwave.store.model_answers import Answer
 
 # Of one question: tries, and two forms of output that a server may not understand.
 MAX_A_QUESTION = ATTEMPTS + 2
@@ -197,15 +197,16 @@ def test_limits_are_exceeded_only_by_calls_in_flight(
         """Return the requests, the tokens, and by how much they exceed the estimate."""
         estimated, took, more, is_answered = call
         estimate = Estimate(estimated, 10)
+        pending = Call(meter, Question("m", WRITE, [], estimate), 10)
         try:
-            pending = meter.begin(Question("m", WRITE, [], estimate), 10)
+            meter.begin(pending)
         except LimitReached:
             return 0, 0, 0
         sent = _send(pending, more)
         if not is_answered:
             pending.lose()
             took = 0
-        meter.end(pending, Usage(sent, 0, took, 0, took * price))
+        meter.end(pending, Answer("", took, 0, took * price))
         return sent, took, max(0, took - estimate.total)
 
     with ThreadPoolExecutor(threads) as pool:
@@ -218,7 +219,7 @@ def test_limits_are_exceeded_only_by_calls_in_flight(
     assert max_cost is None or taken * price <= max_cost + beyond * price + 1e-12
 
 
-def _send(pending: PendingCall, more: int) -> int:
+def _send(pending: Call, more: int) -> int:
     pending.permit()
     for _ in range(more):
         try:

@@ -30,7 +30,7 @@ from slowwave.consolidation.model.answer_forms import WRITE
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.question import Question
 from slowwave.consolidation.model.unanswered import ModelRefuses
-from slowwave.consolidation.model.usage_limits import UsageLimits, UsageMeter
+from slowwave.consolidation.model.usage_limits import Call, UsageLimits, UsageMeter
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -364,11 +364,11 @@ def test_a_redirect_is_reported_and_not_followed(model: str, status: int) -> Non
         with recorder(lambda _: Response(status, "", to)) as server:
             endpoint = Endpoint(model, server.address + PROVIDERS[model], first_wait_s=0.001)
             opened = endpoint.open()
-            meter = UsageMeter(UsageLimits(), opened.terms.price)
+            meter = UsageMeter(UsageLimits(), opened.price)
             messages = [{"role": "user", "content": "The user's secret."}]
             question = Question(model, WRITE, messages, Estimate(10, 10))
             with pytest.raises(ModelRefuses, match=rf"redirects \(HTTP {status}\)"):
-                opened.ask(meter.begin(question, 10))
+                opened.ask(Call(meter, question, 10))
         assert decoy.requests == []
         assert len(server.requests) == 1
 

@@ -28,7 +28,7 @@ from slowwave.consolidation.model.answer_forms import CHECK, WRITE, AnswerForm, 
 from slowwave.consolidation.model.litellm_model import Endpoint
 from slowwave.consolidation.model.model_writer import ModelWriter
 from slowwave.consolidation.model.prompts import DraftToCheck
-from slowwave.consolidation.model.usage_limits import PendingCall
+from slowwave.consolidation.model.usage_limits import Call
 from slowwave.consolidation.planning.estimates import (
     TOKENS_OF_CHECKING,
     TOKENS_OF_NOTES,
@@ -213,7 +213,7 @@ class WatchedEndpoint(Endpoint):
 
     noted: list[Estimate] = field(default_factory=list)
 
-    def ask(self, call: PendingCall) -> Answer:
+    def ask(self, call: Call) -> Answer:
         self.noted.append(call.estimate)
         return super().ask(call)
 

@@ -53,25 +53,21 @@ def test_each_provider_answers_a_question(agent: Agent, model: str, path: str) -
 
 
 @each_provider
-def test_an_unreadable_answer_is_requested_again(agent: Agent, model: str, path: str) -> None:
+def test_a_question_is_asked_again_until_its_answer_is_usable(
+    agent: Agent, model: str, path: str
+) -> None:
     agent.remember(a_fact())
-    agent.server.responder = in_turn(says("no JSON"), then=oracle)
-    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    question, repair, _ = agent.server.asked
-    assert question.repair is None
-    assert "not in the requested JSON format" in str(repair.repair)
-    assert "no JSON" in repair.messages[2]["content"]
-
-
-@each_provider
-def test_a_cut_off_answer_doubles_the_limit(agent: Agent, model: str, path: str) -> None:
-    agent.remember(a_fact())
-    agent.server.responder = in_turn(says('{"groups": [{"operation": "me', "length"), then=oracle)
+    patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
+    cut_off = says('{"groups": [{"operation": "me', "length")
+    agent.server.responder = in_turn(*patient, cut_off, says("no JSON"), then=oracle)
     outcome = agent.sleep(writer(agent, model, path))
     assert states(outcome) == {"applied": 1}
-    first, second, _ = (limit_of(asked) for asked in agent.server.asked)
-    assert second == 2 * first
-    assert outcome.usage.calls == 3
+    asked = agent.server.asked[ATTEMPTS - 1 :]
+    assert [limit_of(each) // limit_of(asked[0]) for each in asked[:2]] == [1, 2]
+    assert [each.repair is None for each in asked[:3]] == [True, True, False]
+    assert "not in the requested JSON format" in str(asked[2].repair)
+    assert "no JSON" in asked[2].messages[2]["content"]
+    assert outcome.usage.calls == len(agent.server.asked) == ATTEMPTS + 3
     assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
 
 
@@ -91,15 +87,6 @@ def test_a_refused_key_ends_the_night(agent: Agent, model: str, path: str, statu
     assert whys["skipped"] == "not asked, because an earlier call was refused"
     assert "not for you" in str(asking.refused)
     assert len(agent.server.asked) == 1
-
-
-@each_provider
-def test_a_rate_limit_is_retried(agent: Agent, model: str, path: str) -> None:
-    agent.remember(a_fact())
-    patient = [refuses(429, "slow down", retry_after="0")] * (ATTEMPTS - 1)
-    agent.server.responder = in_turn(*patient, then=oracle)
-    assert states(agent.sleep(writer(agent, model, path))) == {"applied": 1}
-    assert len(agent.server.asked) == ATTEMPTS + 1
 
 
 FILTERED = says("", "content_filter")

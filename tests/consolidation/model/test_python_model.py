@@ -15,7 +15,9 @@ from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.model.chosen_model import model_of
 from slowwave.consolidation.model.model_writer import ModelWriter
+from slowwave.consolidation.model.usage_limits import Call
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
+from slowwave.store.model_answers import Answer
 
 
 def honestly(messages: list[dict[str, str]], schema: dict[str, Any]) -> str:
@@ -95,6 +97,25 @@ def test_a_night_that_its_function_interrupts_is_reported(memory: AgentMemory) -
         raise KeyboardInterrupt
 
     assert memory.consolidate(model=stops).interrupted
+
+
+def test_any_object_that_answers_calls_is_a_model(memory: AgentMemory) -> None:
+    class Counting:
+        """A model that inherits from none of our classes."""
+
+        model, concurrency, answered_as, calls = "mine", 1, "mine-2", 0
+        price, limit, patience_s = model_of(honestly).price, model_of(honestly).limit, 60.0
+
+        def open(self) -> Counting:
+            return self
+
+        def ask(self, call: Call) -> Answer:
+            self.calls += 1
+            return model_of(honestly).ask(call)
+
+    mine = Counting()
+    (claim,) = by_model(memory.consolidate(model=mine))[0].proposal.draft.claims
+    assert (claim.written_by, mine.calls) == ("mine (mine-2)", 2)
 
 
 def test_what_is_not_a_model_is_refused(memory: AgentMemory) -> None:

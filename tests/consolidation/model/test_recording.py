@@ -244,19 +244,6 @@ def test_a_truncated_recording_is_continued(agent: Agent, path: Path, cli: Cli, 
     assert len(read_recording(path).answers) == 2
 
 
-def test_no_answer_is_appended_to_a_truncated_line(agent: Agent, path: Path, cli: Cli) -> None:
-    agent.remember(three_tenants())
-
-    def respond(asked: Asked) -> Reply:
-        with path.open("ab") as file:
-            file.write(b'{"key":"half a li')
-        return oracle(asked)
-
-    agent.server.responder = respond
-    assert recorded(cli, agent, path).code == 0
-    assert len(read_recording(path).answers) == len(agent.server.asked) > 1
-
-
 def of_two_models(path: Path) -> None:
     line = {"messages": [], "answer": ""}
     path.write_text("".join(json.dumps(line | {"model": name}) + "\n" for name in "ab"))

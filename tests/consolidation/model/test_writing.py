@@ -644,13 +644,6 @@ def test_the_next_night_continues_after_a_budget_ran_out(wiki: Agent, calls: int
     assert len(wiki.server.asked) == 4
 
 
-def test_a_text_that_loses_words_is_written_without_a_repair(wiki: Agent) -> None:
-    wiki.server.responder = answering(saying(WITHOUT_DAYS))
-    outcome = wiki.sleep(wiki.writer(limits=UsageLimits(calls=2)))
-    assert (states(outcome), answered(outcome)) == ({"applied": 1}, {"skipped": 1})
-    assert sorted(active_texts(wiki)) == sorted([WITHOUT_DAYS, WIKI[2]])
-
-
 @pytest.mark.parametrize("reply", [refuses(500), says("no JSON")], ids=["failed", "unreadable"])
 @pytest.mark.parametrize("kind", ["write", "check", "repair"])
 def test_an_unanswered_question_changes_nothing(wiki: Agent, reply: Reply, kind: str) -> None:
