@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import maintenance_lock, open_reading
+from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import Counts
 from slowwave.store.records import timestamp
 

@@ -67,11 +67,11 @@ class MemoryAge:
     layer: str
     importance: int
     # By origin, pin or layer: no rule expires or archives it.
-    protected: bool
+    is_protected: bool
     # It supersedes others, or supports an active rule.
     has_dependents: bool
     # A pending proposal refers to it.
-    under_review: bool
+    is_under_review: bool
     # None: it does not expire.
     expires: int | None
     # When it was last stored, changed or restored, or absorbed another memory.
@@ -135,7 +135,7 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
             raise StoreError(f"Memory {memory.id} is already active.", "Nothing was changed.")
         _refuse_to_restore(file, memory)
         # Otherwise it would expire again at once.
-        expires_at = None if memory.expired(now) else memory.expires_at
+        expires_at = None if memory.has_expired(now) else memory.expires_at
         file.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
             "expires_at = ?, updated_at = ? WHERE id = ?",

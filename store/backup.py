@@ -47,17 +47,17 @@ def back_up(path: Path, now: datetime, keep: int) -> Path:
                 expected = fingerprint(file.conn)
                 _copy(file, unfinished, "backup", _HINT)
             verify_copy(path, unfinished, expected)
-            made = _free_name(real, now)
-            unfinished.rename(made)
-            sync_folder(made.parent)
+            new_backup = _free_name(real, now)
+            unfinished.rename(new_backup)
+            sync_folder(new_backup.parent)
         except BaseException:
             remove_file(unfinished)
             raise
         # Never the new backup, even if the clock was set back.
-        older = [backup for backup in list_backups(real) if backup != made]
+        older = [backup for backup in list_backups(real) if backup != new_backup]
         for backup in older[: max(0, len(older) + 1 - keep)]:
             remove_file(backup)
-    return made
+    return new_backup
 
 
 def list_backups(path: Path) -> list[Path]:

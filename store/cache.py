@@ -20,12 +20,12 @@ _FOREST = -1
 T = TypeVar("T")
 
 
-def read_cached(file: MemoryFile) -> list[tuple[str, bytes, str]]:
+def read_findings(file: MemoryFile) -> list[tuple[str, bytes, str]]:
     """Return all findings as (kind, key, value)."""
     return file.conn.execute("SELECT kind, key, value FROM memos").fetchall()
 
 
-def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
+def cache_findings(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
     """Store findings as (kind, key, value), in short transactions."""
     for part in _portions(memos):
         with file.transaction():
@@ -36,7 +36,7 @@ def keep_cached(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> No
             )
 
 
-def forget_cached(file: MemoryFile, keys: Iterable[tuple[str, bytes]]) -> None:
+def delete_findings(file: MemoryFile, keys: Iterable[tuple[str, bytes]]) -> None:
     """Delete findings by (kind, key), in short transactions."""
     for part in _portions(keys):
         with file.transaction():
@@ -55,7 +55,7 @@ def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:
     return next((row[0] for row in file.tuples(query, [tenant, _FOREST, basis])), b"")
 
 
-def keep_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> None:
+def cache_forest(file: MemoryFile, tenant: str, basis: str, content: bytes) -> None:
     """Replace the spanning forest of a tenant's texts."""
     with file.transaction():
         # With the parts that earlier versions kept.
@@ -91,7 +91,7 @@ def read_idle_report(
     return next(rows, None)
 
 
-def keep_idle_report(
+def cache_idle_report(
     file: MemoryFile, tenant: str, key: str, changes: int, until: str | None, report: bytes
 ) -> None:
     """Store a report, unless something has changed since it was made."""

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from .file import MemoryFile
-from .journal_form import JournalReader
+from .journal_form import read_entry
 from .lineage import read_source_texts
 from .rows import json_field
 
@@ -39,12 +39,11 @@ class _Images:
 def read_changes(file: MemoryFile, run_id: str) -> list[TextChange]:
     """Return the changes of a run, even if it was undone since, ordered by observation time."""
     images_by_change: dict[tuple[str, str], _Images] = {}
-    form = JournalReader(file)
     for row in file.rows(
         "SELECT * FROM journal WHERE run_id = ? AND table_name = 'memories' ORDER BY sequence",
         [run_id],
     ):
-        entry = form.read(row)
+        entry = read_entry(file, row)
         change = entry.key["id"], entry.proposal
         images = images_by_change.setdefault(change, _Images(entry.before is not None, {}, {}))
         images.before = {**(entry.before or {}), **images.before}

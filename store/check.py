@@ -11,15 +11,14 @@ from itertools import chain
 from typing import Any
 
 from .connection import connect, is_immutable
-from .errors import UnusableFile
+from .errors import SAVE_HINT, DamagedRow, UnusableFile
 from .extension_points import extension_tables
 from .file import MemoryFile, schema_version
-from .journal_form import JournalReader
+from .journal_form import read_entry
 from .kept_form import find_row_fault
 from .ledger import read_pending, to_run
 from .memories import SELECT
 from .records import (
-    SAVE_HINT,
     Memory,
     content_hash,
     from_row,
@@ -220,16 +219,15 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
         for value in values:
             try:
                 read(value, *named)
-            except UnusableFile as error:
-                detail = error.message.removeprefix("The file is damaged: ").rstrip(".")
-                yield Problem("unreadable", detail)
+            except DamagedRow as error:
+                yield Problem("unreadable", error.fault)
 
     yield from faults(file.rows(SELECT), from_row)
     for table, column, parse in _JSON:
         rows = file.tuples(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")
         yield from faults((row[0] for row in rows), parse, column, f"a row of {table}")
     yield from faults(file.rows("SELECT * FROM runs"), partial(to_run, file))
-    yield from faults(file.rows("SELECT * FROM journal"), JournalReader(file).read)
+    yield from faults(file.rows("SELECT * FROM journal"), partial(read_entry, file))
 
 
 def _schema(file: MemoryFile) -> Iterator[Problem]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from .errors import FileHeld, StoreError, UnusableFile
+from .errors import SAVE_HINT, DamagedRow, FileHeld, StoreError, UnusableFile
 from .opening import open_database
-from .records import SAVE_HINT
 
 # The prefix of messages from the triggers that guard shared knowledge.
 SHARED = "shared knowledge: "
@@ -34,8 +32,6 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connectio
     """Connect to an existing file, to read or to write."""
     sealed = mode == "ro" and is_immutable(path)
     before = path.stat().st_mtime_ns if sealed else 0
-    if mode == "rw":
-        _make_log_writable(path)
     wait_s = min(_BUSY_STEP_MS, BUSY_TIMEOUT_MS) / 1000
     with open_database(path, "immutable" if sealed else mode, wait_s) as conn:
         # Text that an agent cut within a character can still be read; `check` reports it.
@@ -64,21 +60,6 @@ def is_immutable(path: Path) -> bool:
     return is_sealed and not any(Path(f"{real}{end}").exists() for end in ("-wal", "-journal"))
 
 
-def _make_log_writable(path: Path) -> None:
-    """Make the log writable for the owner if the file is writable again.
-
-    SQLite creates the log with the mode of the file, and a read-only connection leaves it behind.
-    """
-    real = path.resolve()
-    if not real.exists() or not real.stat().st_mode & stat.S_IWUSR:
-        return
-    for log in (Path(f"{real}-wal"), Path(f"{real}-shm")):
-        # By name: opening and closing the log would drop this process's locks on it.
-        with suppress(OSError):
-            if stat.S_ISREG(mode := log.lstat().st_mode) and not mode & stat.S_IWUSR:
-                log.chmod(stat.S_IMODE(mode) | stat.S_IWUSR)
-
-
 def copy_pages(source: sqlite3.Connection, target: sqlite3.Connection) -> None:
     """Copy a whole database. Ctrl-C is handled every few thousand pages."""
     source.backup(target, pages=5_000, progress=lambda *_: None)
@@ -104,9 +85,11 @@ def retry_while_busy(step: Callable[[], Result]) -> Result:
 
 @contextmanager
 def translate_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors about the file into `StoreError`s."""
+    """Turn SQLite's errors into `StoreError`s, and name the file in those about damaged rows."""
     try:
         yield
+    except DamagedRow as error:
+        raise UnusableFile(f"{path} is damaged: {error.fault}.", error.hint) from error
     except sqlite3.DatabaseError as error:
         raise translate(error, path) from error
     except UnicodeDecodeError as error:

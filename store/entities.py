@@ -11,7 +11,7 @@ from .rows import delete_rows
 from .witnesses import names_of_witnesses
 
 
-def keep_entities(
+def store_entities(
     file: MemoryFile, tenant: str, mentions: Iterable[tuple[str, Sequence[str]]], run_id: str | None
 ) -> None:
     """Store (memory id, names) in the caller's transaction.
@@ -47,14 +47,14 @@ def mentioned_names(file: MemoryFile, memory_ids: Sequence[str]) -> list[int]:
     )
 
 
-def keep_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
+def record_scans(file: MemoryFile, scans: Iterable[tuple[str, str]], run_id: str) -> None:
     """Record (memory id, content hash) of texts that were searched for names.
 
     Replaced records of earlier texts are journaled.
     """
     scans = list(scans)
     keys = [{"memory_id": memory_id} for memory_id, _ in scans]
-    Journal(file, run_id, "").keep_images("entity_scans", keys)
+    Journal(file, run_id, "").journal_images("entity_scans", keys)
     file.conn.executemany(
         "INSERT INTO entity_scans (memory_id, content_hash, run_id) "
         "SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1) "
@@ -72,7 +72,7 @@ def delete_found_names(file: MemoryFile, memory_ids: Iterable[str], run_id: str)
         [json_text(list(dict.fromkeys(memory_ids)))],
     )
     keys = [{"memory_id": memory_id, "entity_id": entity} for memory_id, entity in mentions]
-    Journal(file, run_id, "").keep_images("memory_entities", keys)
+    Journal(file, run_id, "").journal_images("memory_entities", keys)
     delete_rows(file, "memory_entities", keys)
 
 

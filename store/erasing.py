@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from .connection import retry_while_busy
-from .errors import FileHeld
+from .errors import FileHeld, StoreError
 from .file import MemoryFile
 from .records import json_text, read_json
 
@@ -169,6 +170,28 @@ def find_left(file: MemoryFile) -> list[str]:
             f"AND {holds(_quoted(column))} LIMIT 1"
         )
     ]
+
+
+@contextmanager
+def references_explained(conn: sqlite3.Connection, path: Path, table: str) -> Iterator[None]:
+    """Raise `StoreError` with the tables that still refer to a row which the block deletes."""
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        if error.sqlite_errorname != "SQLITE_CONSTRAINT_FOREIGNKEY":
+            raise
+        tables = conn.execute(
+            "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f "
+            "WHERE lower(f.\"table\") = lower(?) AND f.on_delete IN ('NO ACTION', 'RESTRICT') "
+            "ORDER BY 1",
+            [table],
+        )
+        names = ", ".join(name for (name,) in tables)
+        raise StoreError(
+            f"A row of {table} in {path} cannot be deleted: rows of {names} refer to it.",
+            "Nothing was changed. Delete those rows first, or declare the reference with "
+            "ON DELETE CASCADE.",
+        ) from error
 
 
 def _quoted(name: str) -> str:

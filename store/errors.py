@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from .undo.obstacles import Obstacle
 
 
+# The hint for a damaged file.
+SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
+
+
 class SlowwaveError(Exception):
     """The request failed; nothing was changed. `hint` tells the user what to do."""
 
@@ -27,6 +31,15 @@ class StoreError(SlowwaveError):
 
 class UnusableFile(StoreError):
     """The file is missing, damaged, not a memory file, or has a newer schema."""
+
+
+class DamagedRow(UnusableFile):
+    """A row of the file has a value that no program may write; `translate_errors` adds the path."""
+
+    def __init__(self, fault: str, hint: str = SAVE_HINT) -> None:
+        """Set what is wrong, without a full stop."""
+        super().__init__(f"The file is damaged: {fault}.", hint)
+        self.fault = fault
 
 
 class FileHeld(StoreError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from .entities import keep_entities, read_memory_entities
+from .entities import read_memory_entities, store_entities
 from .errors import InvalidLine, StoreError
 from .file import MemoryFile
 from .history import History, parse_history
@@ -19,7 +19,7 @@ from .memories import add_memories, read_memories
 from .purge import read_forgotten
 from .records import Memory, content_hash, json_text, timestamp
 from .shared_tenant import refuse_unpublished
-from .vectors import keep_vectors, read_dimensions, read_memory_vectors, to_blob, to_numbers
+from .vectors import read_dimensions, read_memory_vectors, store_vectors, to_blob, to_numbers
 
 # How many lines are read between two reports of progress.
 _BETWEEN_REPORTS = 1_000
@@ -175,8 +175,8 @@ class _LineReader:
         self._dimensions |= {model: len(vector) for model, vector in vectors.items()}
         add_memories(file, [memory])
         for model, blob in blobs.items():
-            keep_vectors(file, model, [(memory.id, memory.content_hash, blob)], run_id=None)
-        keep_entities(file, memory.tenant, [(memory.id, line.entities)], run_id=None)
+            store_vectors(file, model, [(memory.id, memory.content_hash, blob)], run_id=None)
+        store_entities(file, memory.tenant, [(memory.id, line.entities)], run_id=None)
         add_edges(file, edges)
         if memory.superseded_by is not None:
             self._successors.append((number, memory.id, memory.superseded_by))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .errors import ChangedSince
 from .file import MemoryFile
-from .lineage import Ancestor, read_active_derived
+from .lineage import Relative, read_active_derived
 from .memories import read_memory
 from .records import Memory
 from .undo.undo import undo_proposal
@@ -26,7 +26,7 @@ class Feedback:
     memory: Memory
     trust: float
     # After negative feedback: the active memories derived from it, nearest first.
-    derived: tuple[Ancestor, ...] = ()
+    derived: tuple[Relative, ...] = ()
     # The undone proposals, the latest first.
     undone: tuple[str, ...] = ()
     # Why not all of them could be undone.

@@ -6,7 +6,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -19,8 +19,7 @@ from .connection import (
     translate_errors,
 )
 from .errors import RejectedChange, StoreError, UnusableFile, file_errors
-from .lock import maintenance_lock as maintenance_lock
-from .migrate import apply_steps, try_on_copy
+from .migrate import apply_steps, migrate
 from .migrations import APPLICATION_ID
 from .schema_of_file import is_outdated, newest_version, version_of
 from .sidecar import file_size, link_into_place, remove_file
@@ -38,6 +37,15 @@ class MemoryFile:
     conn: sqlite3.Connection
     # None for a file that does not have its name yet.
     identity: Identity | None
+    # The columns of its tables, cached.
+    _columns: dict[str, frozenset[str]] = field(default_factory=dict, repr=False, compare=False)
+
+    def columns(self, table: str) -> frozenset[str]:
+        """Return the names of a table's columns; none for an unknown table."""
+        if not self._columns.get(table):
+            names = self.column("SELECT name FROM pragma_table_info(?)", [table])
+            self._columns[table] = frozenset(names)
+        return self._columns[table]
 
     def tuples(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[Any]:
         """Run a query and iterate over its rows as tuples.
@@ -179,8 +187,6 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
         if same_as not in (None, file.identity):
             raise file_replaced_error(path)
         is_due = is_outdated(file.conn)
-        if is_due:
-            try_on_copy(path, file.conn)
         file.conn.execute("COMMIT")  # of the reading transaction
         # Commits must survive a power failure; SQLite may be built with less. Without a log,
         # FULL does not sync the folder after deleting the rollback journal, which could reappear.
@@ -195,7 +201,7 @@ def _migrate(file: MemoryFile) -> None:
     file.conn.execute("PRAGMA foreign_keys = OFF")
     with file.transaction():
         if is_outdated(file.conn):  # unless another process has migrated it since
-            apply_steps(file.conn)
+            migrate(file.conn, file.path)
     file.conn.execute("PRAGMA foreign_keys = ON")
 
 

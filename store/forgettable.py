@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from .erasing import Eraser, find_left, fold
+from .erasing import Eraser, find_left, fold, holds
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal_form import FORGOTTEN
@@ -18,7 +18,7 @@ from .rows import json_field
 from .shared_tenant import refuse_current_facts, shared_tenants
 
 # Each text of a memory that the file has: in its row or, if it was purged, in the lineage.
-KNOWN = (
+_KNOWN = (
     "SELECT id, tenant, content, status, superseded_by, generation > 0 OR id IN "
     f"(SELECT {json_field('row_key', 'id')} FROM journal WHERE table_name = 'memories' "
     f"AND {json_field('before', 'content')} IS NOT NULL) AS is_written FROM memories "
@@ -34,6 +34,9 @@ UNFINISHED = (
     f"json_extract(options, '$.{FORGOTTEN}') IS NOT NULL "
     "AND json_extract(report, '$.finished') IS NULL"
 )
+
+# The columns of a memory that may contain the text of another one.
+MEMORY_COLUMNS = ("source", "session", "tags", "metadata")
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,29 @@ class KnownText:
 class Forgettable:
     """What a request to forget is about."""
 
-    # The text to erase; None: those of the memories.
+    # The request: the prefix of an id, or the text to erase, and whose; () means all tenants.
+    memory: str | None
     text: str | None
-    memories: tuple[KnownText, ...]
+    tenants: tuple[str, ...]
+    memories: tuple[KnownText, ...] = ()
     # Memories that a run wrote from them, directly or not.
-    derived: tuple[KnownText, ...]
+    derived: tuple[KnownText, ...] = ()
     # Memories that become active again, because the derived ones go.
-    released: tuple[KnownText, ...]
+    released: tuple[KnownText, ...] = ()
     # Related memories that stay: sources, memories that absorbed one, and those with its text.
-    related: tuple[KnownText, ...]
+    related: tuple[KnownText, ...] = ()
+    # The ids of memories that stay, but have it in their source, session, tags or metadata.
+    rewritten: tuple[str, ...] = ()
     # When it was forgotten before; then only `clean` may be left to do.
     forgotten_at: str | None = None
+    # All texts that the memories have, or had before or after a run, and what erases them.
+    texts: frozenset[str] = frozenset()
+    eraser: Eraser = field(default_factory=lambda: Eraser(()), repr=False, compare=False)
+
+    @property
+    def ids(self) -> list[str]:
+        """The memories to forget, including the derived ones."""
+        return [memory.id for memory in (*self.memories, *self.derived)]
 
 
 def find_forgettable(
@@ -75,15 +90,16 @@ def find_forgettable(
     tenants: only their memories; () means all. Raises `NotFound` and `Ambiguous`, and `StoreError`
     for a shared fact that was not retracted.
     """
+    request = memory, text, tuple(tenants)
     if (forgotten_at := _forgotten_at(file, memory, text)) is not None:
-        return Forgettable(text, (), (), (), (), forgotten_at)
-    rows = [KnownText(*values) for values in file.tuples(KNOWN)]
+        return Forgettable(*request, forgotten_at=forgotten_at)
+    rows = [KnownText(*values) for values in file.tuples(_KNOWN)]
     memories = [row for row in rows if not tenants or row.tenant in tenants]
     if text is not None:
         folded = fold(text)
         selected = {row.id for row in memories if folded in fold(row.content)}
         # Each memory with the text of a chosen one has the text that was specified.
-        texts = set()
+        parts = set()
     else:
         selected = _find(file, memory or "", memories)
         # What these supersede would become active again.
@@ -93,7 +109,7 @@ def find_forgettable(
             selected |= superseded
         texts = {row.content for row in memories if row.id in selected}
         selected |= {row.id for row in memories if row.content in texts}
-        texts = {fold(content) for content in texts} - {""}
+        parts = {fold(content) for content in texts} - {""}
     reached = _reach(file, selected, "source_id", "derived_id")
     derived = {row.id for row in memories if row.is_written and row.id in reached} - selected
     forgotten = selected | derived
@@ -105,13 +121,65 @@ def find_forgettable(
     released = {row.id for row in bereft if row.status == "superseded" and row.tenant not in facts}
     related = reached | _reach(file, selected, "derived_id", "source_id")
     related |= {row.id for row in bereft}
-    related |= {row.id for row in staying if any(part in fold(row.content) for part in texts)}
+    related |= {row.id for row in staying if any(part in fold(row.content) for part in parts)}
 
     def select(ids: Collection[str]) -> tuple[KnownText, ...]:
         return tuple(row for row in memories if row.id in ids)
 
     related -= forgotten | released
-    return Forgettable(text, select(selected), select(derived), select(released), select(related))
+    erased_texts = _texts_of(file, forgotten)
+    requested = () if text is None else (text,)
+    remaining = [row for row in rows if row.id not in forgotten]
+    eraser = _eraser_of(erased_texts.union(requested), remaining)
+    return Forgettable(
+        *request,
+        memories=select(selected),
+        derived=select(derived),
+        released=select(released),
+        related=select(related),
+        rewritten=_find_rewritten(file, eraser, forgotten),
+        texts=erased_texts,
+        eraser=eraser,
+    )
+
+
+def _texts_of(file: MemoryFile, ids: Collection[str]) -> frozenset[str]:
+    """Return all texts that memories have, or had before or after a run."""
+    entry_of = json_field("row_key", "id")
+    texts = file.column(
+        "SELECT content FROM memories WHERE id IN (SELECT value FROM json_each(?1)) "
+        "UNION SELECT source_content FROM synthesized_from "
+        "WHERE source_id IN (SELECT value FROM json_each(?1)) "
+        f"UNION SELECT {json_field('image', 'content')} FROM (SELECT row_key, before AS image "
+        "FROM journal WHERE table_name = 'memories' UNION ALL SELECT row_key, after FROM journal "
+        f"WHERE table_name = 'memories') WHERE {entry_of} IN (SELECT value FROM json_each(?1))",
+        [json_text(sorted(ids))],
+    )
+    return frozenset(filter(None, texts))
+
+
+def _eraser_of(texts: Collection[str], staying: Sequence[KnownText]) -> Eraser:
+    """Return what erases texts, except those that a memory which stays has, too."""
+    staying_texts = {memory.content for memory in staying}
+    all_staying = "\0".join(map(fold, staying_texts))
+    return Eraser(
+        (text for text in texts if fold(text) not in all_staying),
+        set(texts) - staying_texts,
+        {name for memory in staying for name in (memory.id, memory.tenant)},
+    )
+
+
+def _find_rewritten(
+    file: MemoryFile, eraser: Eraser, forgotten: Collection[str]
+) -> tuple[str, ...]:
+    eraser.offer_to(file)
+    conditions = " OR ".join(map(holds, MEMORY_COLUMNS))
+    ids = file.column(
+        f"SELECT id FROM memories WHERE ({conditions}) "
+        "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
+        [json_text(sorted(forgotten))],
+    )
+    return tuple(ids)
 
 
 def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str | None:
@@ -124,7 +192,7 @@ def _forgotten_at(file: MemoryFile, memory: str | None, text: str | None) -> str
             find_id(file, memory)
             return None
         removed = find_removed(file, memory)
-        return removed.at if removed is not None and removed.is_forgotten else None
+        return removed.removed_at if removed is not None and removed.is_forgotten else None
     Eraser([text or ""]).offer_to(file)
     if find_left(file):
         return None

@@ -7,7 +7,7 @@ runs can still be undone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -15,11 +15,11 @@ from pathlib import Path
 from .ageing import STATUS_AFTER
 from .backup import list_backups
 from .entities import mentioned_names
-from .erasing import ERASED, Eraser, erased, find_left, fold, holds
+from .erasing import ERASED, Eraser, erased, find_left, holds, references_explained
 from .errors import StoreError, file_errors
 from .extension_points import extension_tables
 from .file import MemoryFile
-from .forgettable import KNOWN, UNFINISHED, Forgettable, KnownText
+from .forgettable import MEMORY_COLUMNS, UNFINISHED, Forgettable, find_forgettable
 from .journal import Journal
 from .journal_form import FORGOTTEN
 from .records import content_hash, json_text, new_id
@@ -29,7 +29,7 @@ from .rows import json_field
 _CACHES = ("answers", "memos", "neighbours", "standing")
 # Columns that may contain the text of a forgotten memory, by table.
 _TEXTS = {
-    "memories": ("source", "session", "tags", "metadata"),
+    "memories": MEMORY_COLUMNS,
     "derivations": ("claims",),
     "disputes": ("why",),
     "memory_messages": ("conversation", "speaker", "content", "quotes"),
@@ -58,8 +58,6 @@ class Forgotten:
     rows: int
     # Columns that still contain the text, such as an agent's own.
     left: tuple[str, ...]
-    # The memories that stay, but had it in their source, session, tags or metadata.
-    rewritten: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
     # Finds the texts elsewhere.
@@ -71,23 +69,26 @@ def forget(
 ) -> Forgotten:
     """Erase memories, and all texts about them, in one transaction; it cannot be undone.
 
-    reason: stored with the tombstones. Raises `StoreError` if it contains an erased text.
+    reason: stored with the tombstones. Raises `StoreError` if it contains an erased text, if the
+    memories have changed since they were found, or if an agent's own rows refer to them.
     """
-    run_id, ids = new_id(), [memory.id for memory in (*forgettable.memories, *forgettable.derived)]
+    run_id, ids, eraser = new_id(), forgettable.ids, forgettable.eraser
     with file_errors("list", file.path.parent):
         backups = list_backups(file.path)
     with file.transaction():
         file.conn.execute("PRAGMA secure_delete = ON")
-        texts = _texts_of(file, ids)
-        eraser = _eraser_of(file, forgettable, ids, texts)
+        request = forgettable.memory, forgettable.text, forgettable.tenants
+        if find_forgettable(file, *request) != forgettable:
+            hint = "Nothing was changed. Run it again."
+            raise StoreError(f"{file.path} has changed since.", hint)
         if reason is not None and eraser.erase(reason) != reason:
             raise StoreError("The reason contains the text to forget.", "Nothing was changed.")
         rows = _erase_messages(file, ids)
         eraser.offer_to(file)
-        rewritten = _find_rewritten(file, ids)
         runs, decisions = _delete_decisions(file, ids)
         rows += decisions + sum(tables.erase(file, ids, eraser) for tables in extension_tables())
-        rows += _delete_rows(file, ids, texts)
+        with references_explained(file.conn, file.path, "memories"):
+            rows += _delete_rows(file, ids, forgettable.texts)
         rows += sum(eraser.update(file, table, columns) for table, columns in _TEXTS.items())
         # A draft with a gap must never be applied.
         file.conn.execute(
@@ -104,27 +105,8 @@ def forget(
         tuple(runs),
         rows,
         tuple(find_left(file)),
-        rewritten,
         tuple(backups),
         eraser,
-    )
-
-
-def find_rewritten(file: MemoryFile, forgettable: Forgettable) -> tuple[str, ...]:
-    """Return the memories that stay, but have it in their source, session, tags or metadata."""
-    ids = [memory.id for memory in (*forgettable.memories, *forgettable.derived)]
-    _eraser_of(file, forgettable, ids, _texts_of(file, ids)).offer_to(file)
-    return _find_rewritten(file, ids)
-
-
-def _find_rewritten(file: MemoryFile, ids: Sequence[str]) -> tuple[str, ...]:
-    conditions = " OR ".join(map(holds, _TEXTS["memories"]))
-    return tuple(
-        file.column(
-            f"SELECT id FROM memories WHERE ({conditions}) "
-            "AND id NOT IN (SELECT value FROM json_each(?)) ORDER BY id",
-            [json_text(ids)],
-        )
     )
 
 
@@ -135,38 +117,6 @@ def finish(file: MemoryFile) -> None:
             "UPDATE runs SET report = json_set(report, '$.finished', json('true')) "
             f"WHERE {UNFINISHED}"
         )
-
-
-def _texts_of(file: MemoryFile, ids: Sequence[str]) -> set[str]:
-    """Return all texts that memories have, or had before or after a run."""
-    entry_of = json_field("row_key", "id")
-    texts = file.column(
-        "SELECT content FROM memories WHERE id IN (SELECT value FROM json_each(?1)) "
-        "UNION SELECT source_content FROM synthesized_from "
-        "WHERE source_id IN (SELECT value FROM json_each(?1)) "
-        f"UNION SELECT {json_field('image', 'content')} FROM (SELECT row_key, before AS image "
-        "FROM journal WHERE table_name = 'memories' UNION ALL SELECT row_key, after FROM journal "
-        f"WHERE table_name = 'memories') WHERE {entry_of} IN (SELECT value FROM json_each(?1))",
-        [json_text(ids)],
-    )
-    return set(filter(None, texts))
-
-
-def _eraser_of(
-    file: MemoryFile, forgettable: Forgettable, ids: Sequence[str], texts: set[str]
-) -> Eraser:
-    """Return what erases the texts, except those that a memory which stays has, too."""
-    forgotten = set(ids)
-    rows = (KnownText(*row) for row in file.tuples(KNOWN))
-    staying = [memory for memory in rows if memory.id not in forgotten]
-    staying_texts = {memory.content for memory in staying}
-    all_staying = "\0".join(map(fold, staying_texts))
-    erased_texts = texts if forgettable.text is None else texts | {forgettable.text}
-    return Eraser(
-        (text for text in erased_texts if fold(text) not in all_staying),
-        erased_texts - staying_texts,
-        {name for memory in staying for name in (memory.id, memory.tenant)},
-    )
 
 
 def _erase_messages(file: MemoryFile, ids: Sequence[str]) -> int:
@@ -235,7 +185,7 @@ def _delete_decisions(file: MemoryFile, ids: Sequence[str]) -> tuple[list[str], 
     return sorted(aged | {run for run, _, applied in decisions if applied}), sum(counts)
 
 
-def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: set[str]) -> int:
+def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: Collection[str]) -> int:
     """Delete the rows of memories, and all that is known by the hashes of their texts."""
     conn, chosen = file.conn, "IN (SELECT value FROM json_each(:ids))"
     sources = file.column(

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .errors import UnusableFile
+from .errors import DamagedRow
 from .extension_points import ExtensionTables, extension_tables, has_table, run_script
 from .file import MemoryFile
 from .records import json_text
-from .rows import Columns, Row, add_rows, decode_row, encode_row, set_columns
+from .rows import Row, add_rows, decode_row, encode_row, set_columns
 
 # The tables besides memories, vectors and lineage, and their order: rows refer only to earlier
 # rows. Caches, and tables that only mirrors use, are not exported.
@@ -92,7 +92,7 @@ def parse_history(line: bytes) -> HistoryRow | None:
         raise ValueError(f"unknown table of the history: {table!r:.60}")
     try:
         return HistoryRow(table, decode_row(json_text(row)))
-    except UnusableFile as error:
+    except DamagedRow as error:
         raise ValueError("row: cannot be read") from error
 
 
@@ -102,7 +102,6 @@ class History:
     def __init__(self, file: MemoryFile) -> None:
         """Set the file, to which nothing has been added in this transaction yet."""
         self._file = file
-        self._columns = Columns(file)
         self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()
         self._of_extensions = _of_extensions()
@@ -123,7 +122,7 @@ class History:
             return
         if row.table in self._of_extensions and row.table not in self._emptied:
             run_script(self._file.conn, self._of_extensions[row.table].script)
-        if not self._columns.has(row.table, row.row):
+        if not row.row.keys() <= self._file.columns(row.table):
             raise ValueError(f"row: {row.table} does not have these columns")
         try:
             if row.table == _COMPUTED:

@@ -98,7 +98,7 @@ def count_newly_read(file: MemoryFile, run_id: str) -> int:
     return int(file.value(f"SELECT count(*) FROM {_READ} WHERE run_id = ?", [run_id]))
 
 
-def keep_messages_of(
+def store_messages_of(
     file: MemoryFile, run_id: str, proposal: str, memory_id: str, messages: Sequence[KeptMessage]
 ) -> None:
     """Store the messages behind a memory, journaled, in the caller's transaction."""

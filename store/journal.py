@@ -50,7 +50,7 @@ class Journal:
         else:
             self.update(table, [key], columns)
 
-    def keep_images(self, table: str, keys: Sequence[Row]) -> None:
+    def journal_images(self, table: str, keys: Sequence[Row]) -> None:
         """Journal rows that the run is about to delete or replace."""
         rows = zip(keys, current_rows(self.file, table, keys), strict=True)
         self.record(table, ((key, row, {}) for key, row in rows if row is not None))

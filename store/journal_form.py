@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from .errors import UnusableFile
+from .errors import DamagedRow
 from .file import MemoryFile
-from .records import COLUMNS, is_valid
-from .rows import Columns, decode_row
+from .records import COLUMNS
+from .rows import decode_row
 
 # Tables of vectors and names found in texts; their rows have the id of the run.
 FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
@@ -56,51 +57,49 @@ class JournalEntry:
         return self.before is not None and not self.after
 
 
-class JournalReader:
-    """Reads the entries of a file's journal, and rejects invalid ones."""
-
-    def __init__(self, file: MemoryFile) -> None:
-        """Set the file; nothing is read yet."""
-        self._columns = Columns(file)
-
-    def read(self, row: Mapping[str, Any]) -> JournalEntry:
-        """Return the entry of a row of `journal`. Raises `UnusableFile`."""
-        fault: str | None = _fault_of_place(row)
+def read_entry(file: MemoryFile, row: Mapping[str, Any]) -> JournalEntry:
+    """Return the entry of a row of `journal`. Raises `DamagedRow`."""
+    fault: str | None = _fault_of_place(row)
+    if fault is None:
+        try:
+            entry = JournalEntry(
+                row["run_id"],
+                row["sequence"],
+                row["proposal"],
+                row["table_name"],
+                decode_row(row["row_key"]),
+                None if row["before"] is None else decode_row(row["before"]),
+                decode_row(row["after"]),
+            )
+            fault = _fault_of_values(file, entry) or _fault_of_kind(entry)
+        except DamagedRow:
+            fault = "does not contain rows as JSON"
         if fault is None:
-            try:
-                entry = JournalEntry(
-                    row["run_id"],
-                    row["sequence"],
-                    row["proposal"],
-                    row["table_name"],
-                    decode_row(row["row_key"]),
-                    None if row["before"] is None else decode_row(row["before"]),
-                    decode_row(row["after"]),
-                )
-                fault = self._fault(entry)
-            except UnusableFile:
-                fault = "does not contain rows as JSON"
-            if fault is None:
-                return entry
-        raise damaged_entry_error(row["run_id"], row["sequence"], fault)
-
-    def _fault(self, entry: JournalEntry) -> str | None:
-        before, after = entry.before or {}, entry.after
-        if entry.key.keys() != {*KEYS[entry.table]}:
-            return f"does not have the key of a row of {entry.table}"
-        images = [entry.key, before, after]
-        for name, value in ((name, image[name]) for image in images for name in image):
-            if not self._columns.can_hold(entry.table, name, value):
-                return f"has an impossible {name!r:.60} for {entry.table}"
-            if entry.table == "memories" and name in COLUMNS and not is_valid(name, value):
-                return f"has an impossible {name} for a memory"
-        return _fault_of_kind(entry)
+            return entry
+    raise damaged_entry_error(row["run_id"], row["sequence"], fault)
 
 
-def damaged_entry_error(run: object, sequence: object, fault: str) -> UnusableFile:
+def damaged_entry_error(run: object, sequence: object, fault: str) -> DamagedRow:
     """Return the error for an entry that no run wrote."""
     place = f"entry {sequence!r:.20} of run {run!r:.60}"
-    return UnusableFile(f"The file is damaged: {place} in its journal {fault}.", JOURNAL_HINT)
+    return DamagedRow(f"{place} in its journal {fault}", JOURNAL_HINT)
+
+
+def _fault_of_values(file: MemoryFile, entry: JournalEntry) -> str | None:
+    from .column_types import is_valid  # loads msgspec
+
+    key = entry.key
+    if key.keys() != {*KEYS[entry.table]} or any(isinstance(part, bytes) for part in key.values()):
+        return f"does not have the key of a row of {entry.table}"
+    for name, value in chain.from_iterable(
+        image.items() for image in (entry.key, entry.before or {}, entry.after)
+    ):
+        if name not in file.columns(entry.table):
+            return f"has an unknown column {name!r:.60} of {entry.table}"
+        # SQLite checks the values of other tables when undo writes them.
+        if entry.table == "memories" and name in COLUMNS and not is_valid(name, value):
+            return f"has an impossible {name} for a memory"
+    return None
 
 
 def _fault_of_place(row: Mapping[str, Any]) -> str | None:

@@ -103,7 +103,7 @@ def end_run(
         )
 
 
-def keep_decision(file: MemoryFile, decision: Decision) -> None:
+def record_decision(file: MemoryFile, decision: Decision) -> None:
     """Record a decision in the caller's transaction."""
     row = vars(decision) | {
         "sources": json_text(decision.sources),
@@ -230,7 +230,7 @@ def read_run(file: MemoryFile, prefix: str, tenant: str | None = None) -> Run:
     tenant: only runs for this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     runs = "runs" if tenant is None else _RUNS_WITH_TENANTS
-    run_id = find_by_prefix(file, runs, "id", prefix, "run", tenant)
+    run_id = find_by_prefix(file, runs, "id", prefix, kind="run", tenant=tenant)
     return to_run(file, next(file.rows("SELECT * FROM runs WHERE id = ?", [run_id])))
 
 
@@ -300,7 +300,7 @@ def find_applied(file: MemoryFile, prefix: str, tenant: str | None = None) -> De
     `StoreError` if it is not applied.
     """
     sql = "SELECT * FROM proposals WHERE key = ? ORDER BY decided_at DESC, run_id"
-    key = find_by_prefix(file, "proposals", "key", prefix, "proposal", tenant)
+    key = find_by_prefix(file, "proposals", "key", prefix, kind="proposal", tenant=tenant)
     decisions = _read(file, sql, key)
     for decision in decisions:
         if decision.state == "applied":

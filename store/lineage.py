@@ -31,7 +31,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Ancestor:
+class Relative:
     """A memory at the other end of an edge."""
 
     id: str
@@ -50,7 +50,7 @@ class Lineage:
 
     start: str
     # By memory id: its sources, or the memories derived from it.
-    steps: Mapping[str, Sequence[Ancestor]]
+    steps: Mapping[str, Sequence[Relative]]
 
 
 def read_edges(file: MemoryFile, tenant: str) -> list[Edge]:
@@ -212,7 +212,7 @@ def _parse_claims(text: object, where: str) -> list[Claim]:
 
 def find_memory_or_source(
     file: MemoryFile, prefix: str, tenant: str | None = None
-) -> Memory | Ancestor:
+) -> Memory | Relative:
     """Return the memory whose id is, or starts with, `prefix`, or a deleted one from lineage.
 
     tenant: only memories of this tenant, or sources of such memories; None means all. Raises
@@ -223,11 +223,13 @@ def find_memory_or_source(
     except NotFound as error:
         edges = "synthesized_from" if tenant is None else _EDGES_WITH_TENANTS
         try:
-            source_id = find_by_prefix(file, edges, "source_id", prefix, "memory", tenant)
+            source_id = find_by_prefix(
+                file, edges, "source_id", prefix, kind="memory", tenant=tenant
+            )
         except NotFound:
             raise error from None
     text = read_source_texts(file, [source_id]).get(source_id, "")
-    return Ancestor(source_id, "", "", text, "gone")
+    return Relative(source_id, "", "", text, "gone")
 
 
 def read_source_texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, str]:
@@ -255,8 +257,8 @@ def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
 class Trace:
     """The lineage of a memory, in both directions."""
 
-    # An `Ancestor` if the memory was deleted.
-    memory: Memory | Ancestor
+    # An `Relative` if the memory was deleted.
+    memory: Memory | Relative
     # Its claims, as of the last run that changed it.
     claims: tuple[Claim, ...]
     derivations: tuple[Derivation, ...]
@@ -276,10 +278,10 @@ def read_trace(file: MemoryFile, prefix: str, tenant: str | None = None) -> Trac
     )
 
 
-def read_active_derived(file: MemoryFile, memory_id: str) -> list[Ancestor]:
+def read_active_derived(file: MemoryFile, memory_id: str) -> list[Relative]:
     """Return the active memories derived from a memory, nearest first."""
     steps = trace_derived(file, memory_id).steps
-    derived_by_id: dict[str, Ancestor] = {}
+    derived_by_id: dict[str, Relative] = {}
     queue = [memory_id]
     while queue:
         for derived in steps.get(queue.pop(0), ()):
@@ -307,7 +309,7 @@ def _walk(file: MemoryFile, start: str, near: str, far: str) -> Lineage:
         f"LEFT JOIN memories m ON m.id = e.{far} ORDER BY m.observed_at, e.{far}",
         [json_text([start])],
     )
-    steps: dict[str, list[Ancestor]] = {}
+    steps: dict[str, list[Relative]] = {}
     for row in rows:
-        steps.setdefault(row.pop("near"), []).append(Ancestor(**row))
+        steps.setdefault(row.pop("near"), []).append(Relative(**row))
     return Lineage(start, steps)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from .errors import NotFound, StoreError, UnusableFile
+from .errors import DamagedRow, NotFound, StoreError
 from .file import MemoryFile
 from .intake import SUBJECT_SQL, has_conversations
 from .memory_filter import Filter
@@ -16,7 +16,6 @@ from .records import (
     MARKDOWN,
     MAX_CHARACTERS,
     ROW,
-    SAVE_HINT,
     Memory,
     from_row,
     from_values,
@@ -86,7 +85,7 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     try:
-        return find_by_prefix(file, "memories", "id", prefix, "memory", tenant)
+        return find_by_prefix(file, "memories", "id", prefix, kind="memory", tenant=tenant)
     except NotFound:
         named = file.value(
             f"SELECT id FROM memories WHERE source IN (?1, ?1 || '.md', '{ROW} ' || ?1) "
@@ -171,7 +170,7 @@ def read_observed(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
         [tenant],
     )
     current = [
-        memory for memory in memories if memory.status != "active" or not memory.expired(now)
+        memory for memory in memories if memory.status != "active" or not memory.has_expired(now)
     ]
     purged = (
         memory
@@ -189,7 +188,7 @@ def read_derived(file: MemoryFile, tenant: str) -> list[Memory]:
 def read_active(file: MemoryFile, tenant: str, now: str) -> list[Memory]:
     """Return the active, unexpired memories of a tenant, ordered by id, without too long ones."""
     memories = _read_loadable(file, "tenant = ? AND status = 'active'", [tenant])
-    return [memory for memory in memories if not memory.expired(now)]
+    return [memory for memory in memories if not memory.has_expired(now)]
 
 
 def read_active_texts(file: MemoryFile, tenant: str) -> list[tuple[str, str]]:
@@ -238,10 +237,10 @@ def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
 
 
 def tenants(file: MemoryFile) -> list[str]:
-    """Return all tenants, sorted. Raises `UnusableFile`."""
+    """Return all tenants, sorted. Raises `DamagedRow`."""
     names = file.column("SELECT DISTINCT tenant FROM memories ORDER BY 1")
     if not all(isinstance(tenant, str) for tenant in names):
-        raise UnusableFile("The file is damaged: the tenant of a memory is not a text.", SAVE_HINT)
+        raise DamagedRow("the tenant of a memory is not a text")
     return names
 
 

@@ -1,19 +1,14 @@
-"""Migrate older files, after a trial on a copy."""
+"""Migrate older files, and check that nothing is lost."""
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import schema_of_file
-from .connection import connect, copy_pages, translate_errors
-from .errors import StoreError, UnusableFile
-from .records import SAVE_HINT
+from .errors import SAVE_HINT, StoreError, UnusableFile
 from .schema_of_file import count_rows, newest_version
-from .sidecar import create_sidecar, remove_file
 
 
 def apply_steps(conn: sqlite3.Connection) -> None:
@@ -28,69 +23,49 @@ def apply_steps(conn: sqlite3.Connection) -> None:
     conn.execute(f"PRAGMA user_version = {newest_version():d}")
 
 
-def try_on_copy(path: Path, conn: sqlite3.Connection) -> None:
-    """Migrate a copy of what `conn` reads, and check that nothing is lost.
+def migrate(conn: sqlite3.Connection, path: Path) -> None:
+    """Migrate a file in the caller's transaction, which an error must roll back.
 
-    `conn` is in a reading transaction, so that the copy is consistent. Raises `UnusableFile` if the
-    file is damaged, and `StoreError` if it cannot be migrated.
+    Raises `UnusableFile` if the file is damaged, and `StoreError` if it would lose something.
     """
-    copy_path = create_sidecar(path, f".slowwave-{secrets.token_hex(8)}.copy")
+    if (damage := _first_damage(conn)) is not None:
+        raise UnusableFile(f"{path} is damaged: {damage}.", SAVE_HINT)
+    rows, dangling = _count_rows(conn), _count_dangling(conn)
     try:
-        with translate_errors(path), connect(copy_path, "rw") as copy:
-            copy_pages(conn, copy)
-            # The copy need not survive a crash.
-            copy.execute("PRAGMA journal_mode = MEMORY")
-            copy.execute("PRAGMA synchronous = OFF")
-            _try_steps(path, copy)
-    finally:
-        remove_file(copy_path)
-
-
-def _try_steps(path: Path, copy: sqlite3.Connection) -> None:
-    try:
-        with translate_errors(path):
-            before = _look(copy)
-            if before.damage:
-                raise UnusableFile(f"{path} is damaged: {before.damage[0]}.", SAVE_HINT)
-            copy.execute("PRAGMA foreign_keys = OFF")
-            copy.execute("BEGIN")
-            apply_steps(copy)
-            copy.execute("COMMIT")
-            after = _look(copy)
-    # The file contains something that the migration cannot handle.
+        apply_steps(conn)
+        fault = _first_damage(conn)
     except sqlite3.DatabaseError as error:
-        raise _cannot(path, str(error)) from error
-    if after.damage:
-        raise _cannot(path, after.damage[0])
-    for table, count in before.rows.items():
-        if after.rows.get(table) != count:
-            raise _cannot(path, f"{table} would lose some of its {count} rows")
-    if after.dangling != before.dangling:
-        raise _cannot(path, "rows would refer to missing rows")
+        # The file contains something that a step cannot handle, or the disk is full.
+        raise _migration_error(path, str(error)) from error
+    rows_after = _count_rows(conn)
+    lossy = (table for table, count in rows.items() if rows_after.get(table) != count)
+    if fault is None and (table := next(lossy, None)) is not None:
+        fault = f"{table} would lose some of its {rows[table]} rows"
+    if fault is None and _count_dangling(conn) != dangling:
+        fault = "rows would refer to missing rows"
+    if fault is not None:
+        raise _migration_error(path, fault)
 
 
-@dataclass(frozen=True)
-class _Look:
-    damage: list[str]
-    # By table, including an agent's own tables.
-    rows: dict[str, int]
-    # How many rows of a table refer to missing rows of another.
-    dangling: Counter[tuple[str, str]]
+def _first_damage(conn: sqlite3.Connection) -> str | None:
+    """Return the first damage that SQLite finds; None if there is none."""
+    message = str(conn.execute("PRAGMA integrity_check(1)").fetchone()[0])
+    return None if message == "ok" else message
 
 
-def _look(conn: sqlite3.Connection) -> _Look:
-    messages = [row[0] for row in conn.execute("PRAGMA integrity_check(1)")]
-    rows = count_rows(conn)
-    rows.pop("_sqlite_migrations", None)  # grows with each migration
-    return _Look(
-        [line for line in messages if line != "ok"],
-        rows,
-        Counter((row[0], row[2]) for row in conn.execute("PRAGMA foreign_key_check")),
-    )
+def _count_rows(conn: sqlite3.Connection) -> dict[str, int]:
+    """Count the rows of each table, including an agent's, except of the list of migrations."""
+    return {name: count for name, count in count_rows(conn).items() if name != "_sqlite_migrations"}
 
 
-def _cannot(path: Path, why: str) -> StoreError:
+def _count_dangling(conn: sqlite3.Connection) -> Counter[tuple[str, str]]:
+    """Count the rows of each table that refer to missing rows of another."""
+    return Counter((row[0], row[2]) for row in conn.execute("PRAGMA foreign_key_check"))
+
+
+def _migration_error(path: Path, reason: str) -> StoreError:
+    version = newest_version()
     return StoreError(
-        f"{path} cannot be migrated to schema version {newest_version()}: {why}.",
-        "This was tried on a copy; the file is unchanged.",
+        f"{path} cannot be migrated to schema version {version}: {reason}.",
+        "Nothing was changed.",
     )

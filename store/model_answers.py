@@ -19,7 +19,7 @@ class Answer:
 
 
 # The key of a question, the model, and its answer.
-KeptAnswer = tuple[str, str, Answer]
+CachedAnswer = tuple[str, str, Answer]
 
 
 def read_answer(file: MemoryFile, key: str) -> Answer | None:
@@ -31,7 +31,7 @@ def read_answer(file: MemoryFile, key: str) -> Answer | None:
     return next((Answer(**row) for row in rows), None)
 
 
-def read_answers(file: MemoryFile) -> list[KeptAnswer]:
+def read_answers(file: MemoryFile) -> list[CachedAnswer]:
     """Return all cached answers."""
     rows = file.conn.execute(
         "SELECT key, model, answer, prompt_tokens, completion_tokens, cost_usd FROM answers "
@@ -40,13 +40,13 @@ def read_answers(file: MemoryFile) -> list[KeptAnswer]:
     return [(key, model, Answer(*answer)) for key, model, *answer in rows]
 
 
-def keep_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+def cache_answers(file: MemoryFile, answers: Sequence[CachedAnswer], now: str) -> None:
     """Cache answers, in one transaction."""
     with file.transaction():
         write_answers(file, answers, now)
 
 
-def write_answers(file: MemoryFile, answers: Sequence[KeptAnswer], now: str) -> None:
+def write_answers(file: MemoryFile, answers: Sequence[CachedAnswer], now: str) -> None:
     """Cache answers in the caller's transaction."""
     file.conn.executemany(
         "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)",

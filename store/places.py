@@ -30,7 +30,7 @@ class Budget:
     """How full a file is, and the limit of its agent, in characters, lines or bytes."""
 
     used: int
-    most: int
+    limit: int
     unit: str
     # Whether also an undo must keep it, unless the file was as full before.
     is_hard: bool = False
@@ -45,7 +45,7 @@ class Budget:
     # The name of the file that the agent loads.
     file: str = "MEMORY.md"
 
-    def of(self, text: str) -> int:
+    def size_of(self, text: str) -> int:
         """Return how much of it a text takes."""
         return len(text) if self.unit == "characters" else len(text.splitlines())
 
@@ -114,7 +114,7 @@ class Place:
 
     def change(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change the memory file and write it back; return what `do` does. Raises `StoreError`."""
-        return changed(self.named, do)
+        return change(self.named, do)
 
     def clean(self) -> None:
         """Remove the bytes of deleted rows from all files. Raises `StoreError`."""
@@ -129,10 +129,13 @@ class Place:
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the memory file; return what `do` does. Raises `StoreError`."""
         from .backup import copied_to_try
+        from .connection import translate_errors
         from .file import open_writing
 
-        with copied_to_try(self.named) as copy, open_writing(copy) as file:
-            return do(replace(file, path=self.named, identity=None))  # for messages
+        copied = copied_to_try(self.named)
+        # Errors name the file instead of its copy.
+        with copied as copy, open_writing(copy) as file, translate_errors(self.named):
+            return do(replace(file, path=self.named, identity=None))
 
     def no_new_texts_reason(self) -> str | None:
         """Return why a run may not add texts; None if it may."""
@@ -246,10 +249,11 @@ def _unknown(format: str) -> NotFound:
     return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
 
 
-def changed(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
+def change(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:
     """Change a memory file that no other run may touch meanwhile. Raises `StoreError`."""
     from .check import refuse_damaged
-    from .file import maintenance_lock, open_writing
+    from .file import open_writing
+    from .lock import maintenance_lock
 
     with maintenance_lock(memory_file), open_writing(memory_file) as file:
         refuse_damaged(file)

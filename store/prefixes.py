@@ -14,11 +14,11 @@ _LAST_CHARACTER = chr(sys.maxunicode)
 
 
 def match_prefix(
-    prefix: str, ids: Collection[str], what: str, where: str = "", hint: str = ""
+    prefix: str, ids: Collection[str], kind: str, where: str = "", hint: str = ""
 ) -> str:
     """Return the only known id that is, or starts with, `prefix`.
 
-    what: the name of such an object in an error. where: where it was looked for, after a space.
+    kind: the name of such an object in an error. where: where it was looked for, after a space.
     hint: how to list the ids. Raises `NotFound` or `Ambiguous`.
     """
     if prefix in ids:
@@ -27,21 +27,21 @@ def match_prefix(
     matches = [] if is_short else [key for key in ids if key.startswith(prefix)]
     if len(matches) > 1:
         raise Ambiguous(
-            f"More than one {what} has an id that starts with '{prefix}'.",
+            f"More than one {kind} has an id that starts with '{prefix}'.",
             f"Specify more of the id. {hint}".strip(),
         )
     if not matches:
         length = f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
-        raise NotFound(f"There is no {what} '{prefix}'{where}.", length if is_short else hint)
+        raise NotFound(f"There is no {kind} '{prefix}'{where}.", length if is_short else hint)
     return matches[0]
 
 
 def find_by_prefix(
-    file: MemoryFile, table: str, column: str, prefix: str, what: str, tenant: str | None = None
+    file: MemoryFile, table: str, column: str, prefix: str, kind: str, tenant: str | None = None
 ) -> str:
     """Return the only value of `column` that is, or starts with, `prefix`.
 
-    table: its name, or a subquery. what: the name of such a row in an error. tenant: only rows of
+    table: its name, or a subquery. kind: the name of such a row in an error. tenant: only rows of
     this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     # A range, which an index answers; the exact id comes first.
@@ -51,8 +51,8 @@ def find_by_prefix(
         [prefix, _LAST_CHARACTER, *([] if tenant is None else [tenant])],
     )
     scope = "" if tenant is None else f" of tenant '{tenant}'"
-    lister = "list FILE --status any" if what == "memory" else "log FILE"
+    lister = "list FILE --status any" if kind == "memory" else "log FILE"
     hint = f"'slowwave {lister}' lists them."
     return match_prefix(
-        prefix, [str(row[0]) for row in rows], what, f"{scope} in {file.path}", hint
+        prefix, [str(row[0]) for row in rows], kind, f"{scope} in {file.path}", hint
     )

@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .entities import add_names, keep_entities, keep_scans, read_memory_entities
+from .entities import add_names, read_memory_entities, record_scans, store_entities
 from .journal import Journal
 from .records import Memory, content_hash, json_text, to_row
-from .vectors import from_blob, keep_vectors
+from .vectors import from_blob, store_vectors
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class ProposalChanges(Journal):
         """Insert a memory with its vector and names."""
         self.add_memory(memory)
         text_hash = memory.content_hash
-        keep_vectors(self.file, model, [(memory.id, text_hash, blob)], self.run_id)
-        keep_entities(self.file, memory.tenant, [(memory.id, names)], self.run_id)
-        keep_scans(self.file, [(memory.id, text_hash)], self.run_id)
+        store_vectors(self.file, model, [(memory.id, text_hash, blob)], self.run_id)
+        store_entities(self.file, memory.tenant, [(memory.id, names)], self.run_id)
+        record_scans(self.file, [(memory.id, text_hash)], self.run_id)
 
     def add_memory(self, memory: Memory) -> None:
         """Insert a memory without a vector and names."""

@@ -19,7 +19,7 @@ from .journal import Journal, drop_unused_entities
 from .journal_form import FORGOTTEN, PURGED
 from .prefixes import find_by_prefix
 from .records import in_utc, json_text, timestamp
-from .witnesses import keep_witnesses
+from .witnesses import store_witnesses
 
 # How many days superseded memories stay, and runs can be undone completely.
 KEPT_DAYS = 30
@@ -70,7 +70,7 @@ class KeptCounts:
     pinned: int = 0
 
     @classmethod
-    def of(cls, staying: Mapping[str, str]) -> KeptCounts:
+    def from_reasons(cls, staying: Mapping[str, str]) -> KeptCounts:
         """Count them. staying: as in `Purgeable`."""
         return cls(**Counter(staying.values()))
 
@@ -84,64 +84,43 @@ class Purgeable:
     staying: Mapping[str, str]
 
 
-class Blockers:
-    """The memories that a review, or the undo of a run, still needs.
+def read_needed(file: MemoryFile, now: datetime) -> dict[str, str]:
+    """Return which memories a review, or the undo of a run, needs: a field of `KeptCounts` by id.
 
-    Cached for all portions of a purge; read again if another program has written since.
+    Valid while the caller holds the maintenance lock.
     """
-
-    def __init__(self, now: datetime) -> None:
-        """Set the time; nothing is read yet."""
-        self.limit = timestamp(now - timedelta(days=KEPT_DAYS))
-        self._seen: int | None = None
-        self._review: set[str] = set()
-        self._undo: set[str] = set()
-
-    def reason(self, row: dict[str, Any]) -> str | None:
-        """Return what needs a memory; None if nothing does."""
-        if row["pinned"]:
-            return "pinned"
-        if row["id"] in self._review:
-            return "review"
-        if row["id"] in self._undo:
-            return "undo"
-        return "lineage" if row["needed_by_lineage"] else None
-
-    def refresh(self, file: MemoryFile) -> None:
-        """Read the needed memories, unless nothing was written since the last time."""
-        version = file.value("PRAGMA data_version")
-        if version != self._seen:
-            self._seen = version
-            self._review = set(file.column(_UNDER_REVIEW))
-            self._undo = set(file.column(_UNDOABLE, [self.limit]))
+    undoable = file.column(_UNDOABLE, [timestamp(now - timedelta(days=KEPT_DAYS))])
+    reviewed = file.column(_UNDER_REVIEW)
+    return dict.fromkeys(undoable, "undo") | dict.fromkeys(reviewed, "review")
 
 
 def find_purgeable(file: MemoryFile, tenants: Sequence[str], now: datetime) -> Purgeable:
     """Return the superseded memories of the tenants that can be deleted."""
-    chosen = "AND tenant IN (SELECT value FROM json_each(?)) ORDER BY id"
-    rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(tenants)])
-    reasons = _reasons(file, list(rows), Blockers(now))
-    staying = {key: reason for key, reason in reasons.items() if reason is not None}
-    return Purgeable(tuple(key for key in reasons if key not in staying), staying)
+    rows = _read_old(file, "tenant", tenants, now, read_needed(file, now))
+    staying = {row["id"]: row["reason"] for row in rows if row["reason"] is not None}
+    return Purgeable(tuple(row["id"] for row in rows if row["reason"] is None), staying)
 
 
-def purge(file: MemoryFile, run_id: str, ids: Sequence[str], needs: Blockers) -> list[str]:
+def purge(
+    file: MemoryFile, run_id: str, ids: Sequence[str], now: datetime, needed: Mapping[str, str]
+) -> list[str]:
     """Delete those of the memories that can still be purged, and return their ids.
 
-    One transaction, which also writes their witnesses, and journals their keys but not their texts.
-    Raises `StoreError`, with nothing changed, if a text would be lost.
+    needed: what `read_needed` returned. One transaction, which also writes their witnesses, and
+    journals their keys but not their texts. Raises `StoreError`, with nothing changed, if a text
+    would be lost.
     """
     with file.transaction():
-        chosen = "AND id IN (SELECT value FROM json_each(?)) ORDER BY id"
-        rows = {row["id"]: row for row in file.rows(f"{_SUPERSEDED} {chosen}", [json_text(ids)])}
-        reasons = _reasons(file, list(rows.values()), needs)
-        purged = [key for key, reason in reasons.items() if reason is None]
+        rows = _read_old(file, "id", ids, now, needed)
+        images = {
+            row["id"]: {name: row[name] for name in _IMAGE} for row in rows if row["reason"] is None
+        }
+        purged = list(images)
         mentioned = mentioned_names(file, purged)
         texts = _texts(file, purged)
-        for key in purged:
-            image = {name: rows[key][name] for name in _IMAGE}
-            Journal(file, run_id, PURGED).record("memories", [({"id": key}, image, {})])
-        keep_witnesses(file, purged, run_id)
+        journal = Journal(file, run_id, PURGED)
+        journal.record("memories", (({"id": key}, image, {}) for key, image in images.items()))
+        store_witnesses(file, purged, run_id)
         file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
@@ -154,7 +133,7 @@ class Removal:
 
     id: str
     run_id: str
-    at: str
+    removed_at: str
     # Whether it was forgotten, with its text; otherwise it was purged, and lineage has its text.
     is_forgotten: bool
 
@@ -168,7 +147,9 @@ def find_removed(file: MemoryFile, prefix: str) -> Removal | None:
         "(SELECT json_extract(row_key, '$.id') AS id FROM journal WHERE proposal IN ('{}', '{}'))"
     )
     try:
-        memory_id = find_by_prefix(file, removed.format(PURGED, FORGOTTEN), "id", prefix, "memory")
+        memory_id = find_by_prefix(
+            file, removed.format(PURGED, FORGOTTEN), "id", prefix, kind="memory"
+        )
     except NotFound:
         return None
     return next(removals(file, memory_id))
@@ -208,14 +189,21 @@ def forgotten_since(file: MemoryFile, run_id: str) -> str | None:
     return None if started_at is None else str(started_at)
 
 
-def _reasons(
-    file: MemoryFile, rows: Sequence[dict[str, Any]], needs: Blockers
-) -> dict[str, str | None]:
-    """Return what needs each memory past `KEPT_DAYS`, by id; None if nothing does."""
-    old = [row for row in rows if in_utc(row["superseded_at"]) < needs.limit]
-    if old:
-        needs.refresh(file)
-    return {row["id"]: needs.reason(row) for row in old}
+def _read_old(
+    file: MemoryFile, column: str, values: Sequence[str], now: datetime, needed: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return the superseded memories past `KEPT_DAYS`, by id, each with the reason to keep it.
+
+    column, values: which memories. The reason is None if nothing needs the memory.
+    """
+    limit = timestamp(now - timedelta(days=KEPT_DAYS))
+    chosen = f"AND {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
+    rows = file.rows(f"{_SUPERSEDED} {chosen}", [json_text(values)])
+    old = [row for row in rows if in_utc(row["superseded_at"]) < limit]
+    for row in old:
+        by_lineage = "lineage" if row["needed_by_lineage"] else None
+        row["reason"] = "pinned" if row["pinned"] else needed.get(row["id"], by_lineage)
+    return old
 
 
 def _texts(file: MemoryFile, ids: Sequence[str]) -> dict[str, bytes]:

@@ -8,10 +8,9 @@ import re
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
-from types import NoneType
 from typing import Any, Literal, get_args
 
-from .errors import UnusableFile
+from .errors import DamagedRow
 
 Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
@@ -74,7 +73,7 @@ class Memory:
     superseded_at: str | None
 
     @property
-    def protected(self) -> bool:
+    def is_protected(self) -> bool:
         """Whether a run supersedes it only with the user's permission."""
         return self.origin == "human" or self.pinned or self.layer == "core"
 
@@ -90,7 +89,7 @@ class Memory:
         words = rf"(?<!\w){re.escape(self.subject)}(?!\w)"
         return "" if re.search(words, self.content, re.IGNORECASE) else self.subject
 
-    def expired(self, now: str) -> bool:
+    def has_expired(self, now: str) -> bool:
         """Whether it has expired at `now`."""
         return self.expires_at is not None and self.expires_at <= now
 
@@ -115,43 +114,13 @@ class Memory:
 
 # In the order of the table.
 COLUMNS = tuple(field.name for field in fields(Memory))
-_TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
-# An agent's row may lack the hash; a `Memory` always has it.
-_NULLABLE = {"content_hash", *(field.name for field in fields(Memory) if "None" in str(field.type))}
 # The maximum length of a memory, for writing, runs and recall. Comparisons take more than linear
 # time, and the embedding model reads about a thousand characters.
 MAX_CHARACTERS = 20_000
-# The hint for a damaged file.
-SAVE_HINT = "Restore it from a backup, or save the readable part with 'slowwave export FILE --all'."
-_NUMBERS = {
-    "trust": (0, 1),
-    "importance": (1, 5),
-    "pinned": (0, 1),
-    "generation": (0, 2**63),
-    "access_count": (0, 2**63),
-}
-# The columns with JSON.
-_JSON: dict[str, type] = {"tags": list, "metadata": dict}
-# The columns with a closed set of values.
-_WORDS: dict[str, tuple[str, ...]] = {
-    "kind": get_args(Kind),
-    "layer": LAYERS,
-    "status": get_args(Status),
-    "origin": get_args(Origin),
-}
 
-# The positions of columns; those from `kind` to `generation` have words and numbers.
-_CONTENT, _KIND, _PINNED, _SOURCE, _TAGS, _METADATA, _HASH, _COUNT = (
-    COLUMNS.index(name)
-    for name in (
-        *("content", "kind", "pinned", "source", "tags", "metadata", "content_hash"),
-        "access_count",
-    )
-)
-_TEXTS = tuple(
-    (place, name in _NULLABLE)
-    for place, name in enumerate(COLUMNS)
-    if name not in _NUMBERS and name not in _WORDS
+_TIMES = tuple(place for place, name in enumerate(COLUMNS) if name.endswith("_at"))
+_CONTENT, _PINNED, _TAGS, _METADATA, _HASH = map(
+    COLUMNS.index, ("content", "pinned", "tags", "metadata", "content_hash")
 )
 
 
@@ -223,17 +192,18 @@ def to_row(memory: Memory) -> dict[str, Any]:
 
 
 def from_row(row: dict[str, Any]) -> Memory:
-    """Return the memory of a row; computes a missing hash. Raises `UnusableFile` if invalid."""
+    """Return the memory of a row; computes a missing hash. Raises `DamagedRow` if invalid."""
     return from_values(tuple(row[name] for name in COLUMNS))
 
 
 def from_values(values: tuple[Any, ...]) -> Memory:
     """Return the memory of a row's values, in the order of `COLUMNS`.
 
-    Fast, because a run reads 100,000 rows: checks of repeated values are cached.
+    A run reads 100,000 rows: their values are checked at once, and singly only to name a fault.
     """
-    is_sound = _have_valid_types(tuple(map(type, values))) and _are_valid(values[_KIND:_SOURCE])
-    if not (is_sound and is_valid(COLUMNS[_COUNT], values[_COUNT])):
+    from .column_types import fit_columns, is_valid  # loads msgspec
+
+    if not fit_columns(values):
         for name, value in zip(COLUMNS, values, strict=True):
             if not is_valid(name, value):
                 raise _damaged(values[0], name, value)
@@ -253,36 +223,35 @@ def from_values(values: tuple[Any, ...]) -> Memory:
     return Memory(*row)
 
 
-def parse_object(text: object, what: str, where: str) -> dict[str, Any]:
-    """Parse a JSON object of the file. Raises `UnusableFile` if it is invalid."""
+def parse_object(text: object, name: str, owner: str) -> dict[str, Any]:
+    """Parse a JSON object of the file. Raises `DamagedRow`, which names it and its owner."""
     if not isinstance(parsed := read_json(text), dict):
-        raise _unreadable(what, where, "object")
+        raise _unreadable(name, owner, "object")
     return parsed
 
 
-def parse_list(text: object, what: str, where: str) -> list[Any]:
-    """Parse a JSON array of the file. Raises `UnusableFile` if it is invalid."""
+def parse_list(text: object, name: str, owner: str) -> list[Any]:
+    """Parse a JSON array of the file. Raises `DamagedRow` if it is invalid."""
     if not isinstance(parsed := read_json(text), list):
-        raise _unreadable(what, where, "array")
+        raise _unreadable(name, owner, "array")
     return parsed
 
 
-def parse_time(text: object, what: str, where: str) -> str:
-    """Return a time of the file, in UTC. Raises `UnusableFile` if it is invalid."""
+def parse_time(text: object, name: str, owner: str) -> str:
+    """Return a time of the file, in UTC. Raises `DamagedRow` if it is invalid."""
     try:
         return in_utc(str(text))
     except ValueError:
-        fault = f"The file is damaged: {what} of {where}: not a time."
-        raise UnusableFile(fault, SAVE_HINT) from None
+        raise DamagedRow(f"{name} of {owner} is not a time") from None
 
 
-def parse_claims(text: object, what: str, where: str) -> list[dict[str, Any]]:
-    """Parse the statements of a text. Raises `UnusableFile` if they are invalid."""
-    claims = parse_list(text, what, where)
+def parse_claims(text: object, name: str, owner: str) -> list[dict[str, Any]]:
+    """Parse the statements of a text. Raises `DamagedRow` if they are invalid."""
+    claims = parse_list(text, name, owner)
     if not all(
         isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
-        raise _unreadable(what, where, "array of statements")
+        raise _unreadable(name, owner, "array of statements")
     return claims
 
 
@@ -294,52 +263,12 @@ def read_json(text: object) -> Any:
         return None
 
 
-def _unreadable(what: str, where: str, kind: str) -> UnusableFile:
-    return UnusableFile(f"The file is damaged: {what} of {where} is not a JSON {kind}.", SAVE_HINT)
+def _unreadable(name: str, owner: str, kind: str) -> DamagedRow:
+    return DamagedRow(f"{name} of {owner} is not a JSON {kind}")
 
 
-@lru_cache(maxsize=1_024)
-def _are_valid(settings: tuple[object, ...]) -> bool:
-    """Whether the values from `kind` to `generation` are valid; a file has few different ones."""
-    return all(map(is_valid, COLUMNS[_KIND:_SOURCE], settings))
-
-
-@lru_cache(maxsize=1_024)
-def _have_valid_types(types: tuple[type, ...]) -> bool:
-    """Whether the other values are texts, except `access_count`, by the types of all values."""
-    return all(
-        types[place] is str or (types[place] is NoneType and may_lack) for place, may_lack in _TEXTS
-    )
-
-
-def is_valid(name: str, value: object) -> bool:
-    """Whether a value is valid for a column of `memories`."""
-    if value is None:
-        return name in _NULLABLE
-    if name in _NUMBERS:
-        low, high = _NUMBERS[name]
-        return isinstance(value, int | float) and low <= value <= high
-    if not isinstance(value, str) or value not in _WORDS.get(name, (value,)):
-        return False
-    if name.endswith("_at"):
-        return _is_time(value)
-    if name in _JSON:
-        return isinstance(read_json(value), _JSON[name])
-    return value != "" or name not in ("content", "tenant")
-
-
-def _is_time(text: str) -> bool:
-    try:
-        _in_utc(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _damaged(memory_id: object, name: str, value: object) -> UnusableFile:
-    return UnusableFile(
-        f"The file is damaged: {name} of memory {memory_id} cannot be {value!r:.60}.", SAVE_HINT
-    )
+def _damaged(memory_id: object, name: str, value: object) -> DamagedRow:
+    return DamagedRow(f"{name} of memory {memory_id} cannot be {value!r:.60}")
 
 
 def json_text(value: object) -> str:

@@ -1,7 +1,8 @@
 """Export the readable part of a damaged file as JSON Lines.
 
 SQLite reads each table and its indexes from both ends up to the damage, and every row in between by
-its key. Vectors are not saved: the next run computes them again.
+its key. What it reads is copied to a temporary file, which is exported. Vectors are not saved: the
+next run computes them again.
 """
 
 from __future__ import annotations
@@ -9,18 +10,20 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from pydantic import ValidationError
-
+from .column_types import is_valid
 from .errors import UnusableFile, file_errors
-from .jsonl import parse_line
+from .exchange import export_lines
+from .file import MemoryFile, new_file
 from .opening import open_database
-from .records import COLUMNS, content_hash, json_text, read_json
+from .records import COLUMNS, content_hash, json_text
+from .rows import add_rows
 
 # A row takes more bytes than this: the limit on rows ends the reading of a cyclic tree.
 _MIN_ROW_BYTES = 8
@@ -48,7 +51,9 @@ _MEMORIES = _Table(
         "memories_by_content": "content_hash",
     },
 )
-_ENTITIES = _Table("entities", "rowid", "id, name", {"sqlite_autoindex_entities_1": "tenant, name"})
+_ENTITIES = _Table(
+    "entities", "rowid", "id, tenant, name", {"sqlite_autoindex_entities_1": "tenant, name"}
+)
 _MENTIONS = _Table(
     "memory_entities",
     "memory_id, entity_id",
@@ -93,20 +98,20 @@ class _View:
     def has_memories(self) -> bool:
         """Whether at least one row of memories has an id and a text."""
         return any(
-            self._row(_MEMORIES, key, "id, content") for key in islice(self._found(_MEMORIES), 50)
+            self._row(_MEMORIES, key, "id, content") for key in islice(self._scan(_MEMORIES), 50)
         )
 
     def keys(self, table: _Table) -> list[tuple[Any, ...]]:
         """Return the possible keys of a table's rows, sorted."""
-        keys = self.known(table)
+        keys = self.listed_keys(table)
         if table.key != "rowid":
             return sorted(keys, key=repr)
         highest = max((key[0] for key in keys if key[0] <= self._max_rows), default=0)
         return sorted(keys | {(number,) for number in range(1, highest + 1)})
 
-    def known(self, table: _Table) -> set[tuple[Any, ...]]:
+    def listed_keys(self, table: _Table) -> set[tuple[Any, ...]]:
         """Return the keys in the table and in its indexes."""
-        return set(self._found(table))
+        return set(self._scan(table))
 
     def row(self, table: _Table, key: tuple[Any, ...]) -> Row | None:
         """Return the readable columns of a row; None if there is no such row."""
@@ -116,7 +121,7 @@ class _View:
         parts = (self._row(table, key, column) for column in table.columns.split(", "))
         return {name: value for part in parts if part for name, value in part.items()}
 
-    def _found(self, table: _Table) -> Iterator[tuple[Any, ...]]:
+    def _scan(self, table: _Table) -> Iterator[tuple[Any, ...]]:
         indexes = {f"INDEXED BY {name}": columns for name, columns in table.indexes.items()}
         for index, columns in {"NOT INDEXED": table.key, **indexes}.items():
             for direction in ("ASC", "DESC"):
@@ -157,118 +162,62 @@ class Salvaged:
 
 def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str]:
     """Yield a JSON line for each readable memory, and count them. Raises `UnusableFile`."""
-    with file_errors("read", path, error_type=UnusableFile), _open_damaged(path) as view:
-        yield from _Salvager(view, everything, count).lines()
+    with (
+        TemporaryDirectory(prefix="slowwave-") as folder,
+        file_errors("read", path, error_type=UnusableFile),
+        _open_damaged(path) as view,
+        new_file(Path(folder) / "memory.db") as copy,
+    ):
+        with copy.transaction():
+            partly = _copy_memories(view, copy, count)
+            for table in (_ENTITIES, _MENTIONS, _EDGES):
+                _copy_rows(view, copy, table, count)
+        chosen = "FROM memories WHERE ? OR status = 'active'"
+        count.saved = copy.value(f"SELECT count(*) {chosen}", [everything])
+        of_partly = "AND id IN (SELECT value FROM json_each(?))"
+        values = [everything, json_text(sorted(partly))]
+        count.partly = copy.value(f"SELECT count(*) {chosen} {of_partly}", values)
+        yield from export_lines(copy, everything)
 
 
-@dataclass
-class _Salvager:
-    """Assembles the lines of memories from their readable rows."""
-
-    view: _View
-    everything: bool
-    count: Salvaged
-    # By id of a memory.
-    keys: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    names: dict[str, list[str]] = field(default_factory=dict)
-    edges: dict[str, list[Row]] = field(default_factory=dict)
-
-    def lines(self) -> Iterator[str]:
-        """Yield the lines. Reads all keys first, but keeps no texts in memory."""
-        self._find_memories()
-        self._find_names()
-        self._find_edges()
-        for memory_id in sorted(self.keys):
-            line = self._line(memory_id)
-            if line is not None:
-                yield line
-
-    def _find_memories(self) -> None:
-        listed = self.view.known(_MEMORIES)
-        for key in self.view.keys(_MEMORIES):
-            row = self.view.row(_MEMORIES, key) or {}
-            memory_id = _text(row.get("id"))
-            if memory_id and row.get("content") and _is_memory(row):
-                self.keys.setdefault(memory_id, key)
-            elif row or key in listed:
-                self.count.lost += 1
-
-    def _find_names(self) -> None:
-        rows = (self.view.row(_ENTITIES, key) for key in self.view.keys(_ENTITIES))
-        names = {row.get("id"): _text(row.get("name")) for row in rows if row}
-        for key in self.view.keys(_MENTIONS):
-            name = names.get(key[1])
-            self.count.loose += not name
-            if name:
-                self.names.setdefault(_text(key[0]), []).append(name)
-
-    def _find_edges(self) -> None:
-        for key in self.view.keys(_EDGES):
-            row = self.view.row(_EDGES, key)
-            self.count.loose += not row
-            if row:
-                edge = {name: _value(value) for name, value in row.items()}
-                self.edges.setdefault(str(edge.pop("derived_id")), []).append(edge)
-
-    def _line(self, memory_id: str) -> str | None:
-        row = self.view.row(_MEMORIES, self.keys[memory_id]) or {}
-        fields = {name: _value(value) for name, value in row.items() if value is not None}
-        if not self.everything and fields.get("status", "active") != "active":
-            return None
-        partly = _is_incomplete(row)
-        text_hash = fields.pop("content_hash", None)
-        fields["entities"] = sorted(self.names.get(memory_id, []))
-        edges = self.edges.get(memory_id, [])
-        if not self.everything:
-            edges = [edge | {"source_content": self._text_of(edge)} for edge in edges]
-        fields["synthesized_from"] = edges
-        if text_hash not in (None, content_hash(str(fields.get("content")))):
-            fields["content_hash"], partly = text_hash, True
-        for name in ("tags", "metadata"):
-            fields[name] = read_json(fields.get(name))
-        if "pinned" in fields:
-            fields["pinned"] = bool(fields["pinned"])
-        if not self.everything:
-            fields.pop("superseded_by", None)
-            fields.pop("superseded_at", None)
-        elif fields.get("superseded_by") not in (None, *self.keys):
-            del fields["superseded_by"]
-            partly = True
-        importable = _importable(fields)
-        if importable is None:
-            self.count.lost += 1
-            return None
-        self.count.saved += 1
-        self.count.partly += partly or importable != fields
-        return json_text(importable)
-
-    def _text_of(self, edge: Row) -> Any:
-        """Return the text of a source that is not exported itself."""
-        stored, source = edge.get("source_content"), self.keys.get(edge["source_id"])
-        row = source and self.view.row(_MEMORIES, source)
-        if stored is not None or not row or row.get("status") == b"active":
-            return stored
-        return _value(row.get("content"))
+def _copy_memories(view: _View, copy: MemoryFile, count: Salvaged) -> set[str]:
+    """Copy the readable memories, and return the ids of those that are incomplete."""
+    listed, partly = view.listed_keys(_MEMORIES), set[str]()
+    for key in view.keys(_MEMORIES):
+        row = view.row(_MEMORIES, key) or {}
+        values = {name: _decoded(value) for name, value in row.items()}
+        valid = {name: value for name, value in values.items() if is_valid(name, value)}
+        if not (_is_memory(row) and {"id", "content"} <= valid.keys()):
+            count.lost += bool(row) or key in listed
+        elif not _insert(copy, "memories", valid):
+            count.lost += 1
+        else:
+            text, stored_hash = valid["content"], valid.get("content_hash")
+            is_whole = len(valid) == len(COLUMNS) and row["content"] == text.encode()
+            if not is_whole or stored_hash not in (None, content_hash(text)):
+                partly.add(valid["id"])
+    missing = "superseded_by IS NOT NULL AND superseded_by NOT IN (SELECT id FROM memories)"
+    partly.update(copy.column(f"SELECT id FROM memories WHERE {missing}"))
+    copy.conn.execute(f"UPDATE memories SET superseded_by = NULL WHERE {missing}")
+    return partly
 
 
-def _importable(fields: Row) -> Row | None:
-    """Return the fields that an import accepts; None if it would reject the memory."""
-    remaining = dict(fields)
-    for _ in range(len(fields) + 1):
-        try:
-            parse_line(json_text(remaining).encode())
-            return remaining
-        except ValidationError as error:
-            places = {detail["loc"][:2] for detail in error.errors(include_url=False)}
-            for name in {place[0] for place in places if place}:
-                invalid = {place[1] for place in places if place[0] == name and len(place) > 1}
-                items = remaining.pop(str(name))
-                if isinstance(items, list) and invalid:
-                    valid = [item for index, item in enumerate(items) if index not in invalid]
-                    remaining[str(name)] = valid
-            if "content" not in remaining or "id" not in remaining:
-                return None
-    return None
+def _copy_rows(view: _View, copy: MemoryFile, table: _Table, count: Salvaged) -> None:
+    for key in view.keys(table):
+        row = view.row(table, key)
+        values = {name: _decoded(value) for name, value in (row or {}).items()}
+        is_copied = bool(values) and _insert(copy, table.name, values)
+        # Names are counted by the memories that mention them.
+        count.loose += not is_copied and table is not _ENTITIES
+
+
+def _insert(copy: MemoryFile, table: str, row: Row) -> bool:
+    """Insert a row, and return whether its table accepts it."""
+    try:
+        add_rows(copy, table, [row])
+    except (sqlite3.IntegrityError, OverflowError):
+        return False
+    return True
 
 
 def _is_memory(row: Row) -> bool:
@@ -278,19 +227,11 @@ def _is_memory(row: Row) -> bool:
 
 def _is_date(value: object) -> bool:
     try:
-        return bool(date.fromisoformat(_text(value)[:10]))
+        return bool(date.fromisoformat(str(_decoded(value))[:10]))
     except ValueError:
         return False
 
 
-def _is_incomplete(row: Row) -> bool:
-    """Whether columns are missing, or the text is not UTF-8."""
-    return len(row) < len(COLUMNS) or row["content"] != _text(row["content"]).encode()
-
-
-def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else ""
-
-
-def _value(value: object) -> Any:
-    return _text(value) if isinstance(value, bytes) else value
+def _decoded(value: object) -> Any:
+    """Return a value that was read as bytes as text."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

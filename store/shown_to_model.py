@@ -39,7 +39,9 @@ def read_asked(file: MemoryFile, key: str | None) -> frozenset[tuple[str, str]]:
     return frozenset((tenant, content_hash) for tenant, content_hash in rows)
 
 
-def keep_asked(file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, run_id: str) -> None:
+def record_asked(
+    file: MemoryFile, tenant: str, hashes: Iterable[str], key: str, run_id: str
+) -> None:
     """Record that texts were shown, which outdates reports, in the caller's transaction."""
     file.conn.execute("DELETE FROM standing WHERE tenant = ?", [tenant])
     file.conn.executemany(
@@ -57,7 +59,7 @@ class Dispute(NamedTuple):
     why: str
 
 
-def keep_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) -> None:
+def record_disputes(file: MemoryFile, disputes: Iterable[Dispute], run_id: str) -> None:
     """Record conflicts that a model found, in the caller's transaction."""
     file.conn.executemany(
         "INSERT OR REPLACE INTO disputes (tenant, earlier_hash, later_hash, why, run_id) "

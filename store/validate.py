@@ -7,10 +7,9 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from .errors import UnusableFile
+from .errors import SAVE_HINT, UnusableFile
 from .migrations import APPLICATION_ID, OLDEST_VERSION
 from .opening import HEADER_BYTES, MAGIC, first_bytes, is_database, open_immutable
-from .records import SAVE_HINT
 from .schema_of_file import newest_version, version_of
 from .sidecar import file_size, sidecar_path
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .file import MemoryFile
 from .journal import Journal
-from .witnesses import keep_vectors_of_witnesses
+from .witnesses import store_witness_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +81,7 @@ def to_numbers(blob: bytes) -> list[float]:
     return [float(f"{value:.9g}") for value in from_blob(blob).tolist()]
 
 
-def keep_vectors(
+def store_vectors(
     file: MemoryFile, model: str, vectors: Iterable[tuple[str, str, bytes]], run_id: str | None
 ) -> None:
     """Store (memory id, content hash, blob) in the caller's transaction.
@@ -91,7 +91,7 @@ def keep_vectors(
     vectors = list(vectors)
     if run_id is not None:
         keys = [{"memory_id": memory_id, "model": model} for memory_id, _, _ in vectors]
-        Journal(file, run_id, "").keep_images("embeddings", keys)
+        Journal(file, run_id, "").journal_images("embeddings", keys)
     file.conn.executemany(
         _UPSERT,
         (
@@ -99,7 +99,7 @@ def keep_vectors(
             for memory_id, content_hash, blob in vectors
         ),
     )
-    keep_vectors_of_witnesses(file, model, vectors)
+    store_witness_vectors(file, model, vectors)
 
 
 def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:

@@ -35,7 +35,7 @@ _TEXT = (
 )
 
 
-def keep_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
+def store_witnesses(file: MemoryFile, ids: Sequence[str], run_id: str) -> None:
     """Keep what plans read of memories, before their purge, in the caller's transaction."""
     image = ", ".join(
         f"'{name}', " + ("json(metadata)" if name == "metadata" else name) for name in _KEPT
@@ -98,7 +98,7 @@ def names_of_witnesses(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
     }
 
 
-def keep_vectors_of_witnesses(
+def store_witness_vectors(
     file: MemoryFile, model: str, vectors: Sequence[tuple[str, str, bytes]]
 ) -> None:
     """Store the vectors of purged memories among (memory id, content hash, blob).

@@ -23,7 +23,7 @@ from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.exchange import import_lines, new_memory
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
-from slowwave.store.ledger import Decision, begin_run, keep_decision
+from slowwave.store.ledger import Decision, begin_run, record_decision
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.records import Memory, timestamp
 
@@ -129,7 +129,7 @@ def decide(path: Path, *decisions: Decision) -> None:
     """Write decisions into the ledger."""
     with changing(path) as file:
         for decision in decisions:
-            keep_decision(file, decision)
+            record_decision(file, decision)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import open_writing
 from slowwave.store.records import content_hash
-from slowwave.store.shown_to_model import Dispute, keep_disputes
+from slowwave.store.shown_to_model import Dispute, record_disputes
 
 # What has nothing to do with `of_one_thing`.
 OTHERS = [
@@ -102,7 +102,7 @@ def dispute(path: Path, earlier: str, later: str) -> None:
     """Record that a model found two texts contradictory."""
     hashes = content_hash(earlier), content_hash(later)
     with open_writing(path) as file, file.transaction():
-        keep_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
+        record_disputes(file, [Dispute("default", *hashes, "two values")], "no run")
 
 
 @dataclass

@@ -68,7 +68,7 @@ def vectors(file: Path, name: str) -> Json:
     """Store the vectors of the imported memories, as a night does."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
     from slowwave.store.file import open_writing
-    from slowwave.store.vectors import keep_vectors, to_blob
+    from slowwave.store.vectors import store_vectors, to_blob
 
     ids = json.loads((file.parent / f"{name}.ids.json").read_text("utf-8"))
     made = np.load(file.parent / f"{name}.npy", mmap_mode="r")
@@ -78,7 +78,7 @@ def vectors(file: Path, name: str) -> Json:
             (memory_id, hashes[memory_id], to_blob(vector))
             for memory_id, vector in zip(ids, made, strict=True)
         )
-        keep_vectors(opened, SentenceEmbedder().name, rows, run_id=None)
+        store_vectors(opened, SentenceEmbedder().name, rows, run_id=None)
     return {}
 
 

@@ -10,8 +10,8 @@ from slowwave.cli.arguments.options import OutputOptions
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import counted
+from slowwave.store.errors import SAVE_HINT
 from slowwave.store.places import Place
-from slowwave.store.records import SAVE_HINT
 
 
 def check(place: Place, *, output: OutputOptions) -> None:

@@ -66,7 +66,7 @@ def forget_(
     """
     from slowwave.store.erasing import Eraser
     from slowwave.store.forgettable import find_forgettable, refuse_derived
-    from slowwave.store.forgetting import find_rewritten, forget
+    from slowwave.store.forgetting import forget
 
     file = place.named
     _refuse_unclear(memory, matching)
@@ -74,17 +74,13 @@ def forget_(
         place.refuse_changes()
     eraser = Eraser([matching or ""])
 
-    def find(opened: MemoryFile) -> Forgettable:
+    with place.reading() as memory_file, open_reading(memory_file) as opened:
         try:
-            return find_forgettable(opened, memory, matching, tenant or ())
+            planned = find_forgettable(opened, memory, matching, tenant or ())
         except NotFound as error:
             raise _also_in_lines(error, place.lines_with(eraser)) from None
-
-    with place.reading() as memory_file, open_reading(memory_file) as opened:
-        planned = find(opened)
-        rewritten = find_rewritten(opened, planned) if rehearse else ()
     if rehearse:
-        _show_plan(planned, rewritten, file, output)
+        _show_plan(planned, file, output)
         return
     if not confirmed and not sees_questions(output):
         raise typer.BadParameter(f"{_IRREVERSIBLE} Pass --yes to confirm, or --dry-run first.")
@@ -92,15 +88,13 @@ def forget_(
         refuse_derived(planned, derived)
         if not confirmed:
             output.show("\n".join(_plan(planned)))
-            count = counted(len(planned.memories) + len(planned.derived), "memory", "memories")
+            count = counted(len(planned.ids), "memory", "memories")
             typer.confirm(f"Forget {count}? {_IRREVERSIBLE}", abort=True, err=True)
 
     def do(opened: MemoryFile) -> Forgotten | None:
-        forgettable = find(opened)
-        if forgettable != planned:
-            raise StoreError(f"{file} has changed since.", "Nothing was changed. Run it again.")
-        now, is_forgotten = timestamp(datetime.now(UTC)), forgettable.forgotten_at is not None
-        return None if is_forgotten else forget(opened, forgettable, now, reason)
+        if planned.forgotten_at is not None:
+            return None
+        return forget(opened, planned, timestamp(datetime.now(UTC)), reason)
 
     forgotten = place.change(do)
     # Columns and lines that still have the text, which may have been forgotten before.
@@ -162,9 +156,8 @@ def _plan(forgettable: Forgettable) -> Iterator[str]:
         yield "No memory contains the text; what runs recorded about it will be erased."
 
 
-def _show_plan(
-    forgettable: Forgettable, rewritten: Sequence[str], file: Path, output: Output
-) -> None:
+def _show_plan(forgettable: Forgettable, file: Path, output: Output) -> None:
+    rewritten = forgettable.rewritten
     output.result(
         "forget",
         file=str(file),
@@ -214,7 +207,7 @@ def _report(
             "forgotten": list(forgotten.ids),
             "active_again": list(forgotten.released),
             "related": [memory.id for memory in forgettable.related],
-            "rewritten": list(forgotten.rewritten),
+            "rewritten": list(forgettable.rewritten),
             "rows": forgotten.rows,
             "runs": list(forgotten.runs),
             "backups": list(map(str, forgotten.backups)),
@@ -240,8 +233,8 @@ def _notes(forgotten: Forgotten, forgettable: Forgettable) -> Iterator[str]:
         yield f"Active again, as sources for the next run: {', '.join(forgotten.released)}"
     if related := ", ".join(memory.id for memory in forgettable.related):
         yield f"Related memories that were kept: {related}"
-    if forgotten.rewritten:
-        yield f"Also erased{_elsewhere(forgotten.rewritten)}."
+    if forgettable.rewritten:
+        yield f"Also erased{_elsewhere(forgettable.rewritten)}."
     for run in forgotten.runs:
         yield f"Undoing run {run} will not restore the forgotten memories."
     for backup in forgotten.backups:

@@ -99,7 +99,7 @@ def _read(opened: MemoryFile, prefix: str) -> Memory:
             raise
         fate = "forgotten" if removed.is_forgotten else "purged"
         raise NotFound(
-            f"Memory {removed.id} was {fate} on {removed.at[:10]} by run {removed.run_id}.",
+            f"Memory {removed.id} was {fate} on {removed.removed_at[:10]} by run {removed.run_id}.",
             "Nothing of it is preserved."
             if removed.is_forgotten
             else "Its text is preserved in the lineage: "
@@ -129,8 +129,8 @@ def _show_lineage(place: Place, memory: str, html: Path | None, output: Output) 
     """Show a lineage, with the texts of memories that are not in the file. Raises `StoreError`."""
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         trace = read_trace(opened, memory)
-        ancestors = (source.id for steps in trace.sources.steps.values() for source in steps)
-        ids = list(dict.fromkeys([trace.memory.id, *ancestors]))
+        ids_of_sources = (source.id for steps in trace.sources.steps.values() for source in steps)
+        ids = list(dict.fromkeys([trace.memory.id, *ids_of_sources]))
         messages = read_messages_of(opened, ids)
     if html is not None:
         write_report(html, as_lineage_page(str(place.named), trace), place.named)
@@ -183,8 +183,8 @@ def _add(tree: Tree, branches: tuple[Branch, ...]) -> None:
     from rich.text import Text
 
     for branch in branches:
-        ancestor = branch.ancestor
-        text = shortened_for_stdout(ancestor.content, _MAX_LINE)
+        relative = branch.relative
+        text = shortened_for_stdout(relative.content, _MAX_LINE)
         note = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
-        line = f"{ancestor.operation}: {text} ({ancestor.status}, {ancestor.id}{note})"
+        line = f"{relative.operation}: {text} ({relative.status}, {relative.id}{note})"
         _add(tree.add(Text(clean(line))), branch.behind)

@@ -199,7 +199,7 @@ def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[...
             pending.memories[memory_id].content
             for pending in queue
             for memory_id in pending.proposal.leaving
-            if memory_id in pending.memories and pending.memories[memory_id].protected
+            if memory_id in pending.memories and pending.memories[memory_id].is_protected
         ]
 
     def consolidate_apply(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slowwave.consolidation.recall.similar import Similar
     from slowwave.consolidation.running.corrections import Correction
     from slowwave.store.file import MemoryFile
-    from slowwave.store.lineage import Ancestor
+    from slowwave.store.lineage import Relative
     from slowwave.store.places import Place
     from slowwave.store.records import Memory
 
@@ -96,9 +96,9 @@ def secrets_as_text(kinds: Sequence[str]) -> str:
     return f"It is stored unchanged, and seems to contain a secret: {', '.join(kinds)}."
 
 
-def _named(memory: Memory | Ancestor) -> dict[str, Any]:
+def _named(memory: Memory | Relative) -> dict[str, Any]:
     return {"id": memory.id, "content": memory.content}
 
 
-def _line(memory: Memory | Ancestor) -> str:
+def _line(memory: Memory | Relative) -> str:
     return f"{clean(memory.id)}  {shortened_for_stdout(memory.content)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from slowwave.store.lineage import Ancestor, Lineage, Trace
+from slowwave.store.lineage import Lineage, Relative, Trace
 
 from .memory import author_of
 
@@ -19,7 +19,7 @@ DEPTH_OF_TEXT = 12
 class Branch:
     """A memory at its place in a tree, with its sources."""
 
-    ancestor: Ancestor
+    relative: Relative
     behind: tuple[Branch, ...] = ()
     # Its sources are shown elsewhere.
     seen: bool = False
@@ -34,16 +34,16 @@ def trees_of(lineage: Lineage, depth: int) -> list[tuple[str, tuple[Branch, ...]
     """
     roots, seen = [lineage.start], {lineage.start}
 
-    def branch(ancestor: Ancestor, limit: int) -> Branch:
-        if ancestor.id not in lineage.steps:
-            return Branch(ancestor)
-        if ancestor.id in seen:
-            return Branch(ancestor, seen=True)
-        seen.add(ancestor.id)
+    def branch(relative: Relative, limit: int) -> Branch:
+        if relative.id not in lineage.steps:
+            return Branch(relative)
+        if relative.id in seen:
+            return Branch(relative, seen=True)
+        seen.add(relative.id)
         if limit == 0:
-            roots.append(ancestor.id)
-            return Branch(ancestor, continued=True)
-        return Branch(ancestor, branches(ancestor.id, limit))
+            roots.append(relative.id)
+            return Branch(relative, continued=True)
+        return Branch(relative, branches(relative.id, limit))
 
     def branches(memory_id: str, limit: int) -> tuple[Branch, ...]:
         return tuple(branch(source, limit - 1) for source in lineage.steps.get(memory_id, ()))
@@ -84,11 +84,11 @@ def _as_json(lineage: Lineage, behind: str) -> dict[str, Any]:
 def _nested(branches: tuple[Branch, ...], behind: str) -> list[dict[str, Any]]:
     return [
         {
-            "id": branch.ancestor.id,
-            "operation": branch.ancestor.operation,
-            "run": branch.ancestor.run_id,
-            "content": branch.ancestor.content,
-            "status": branch.ancestor.status,
+            "id": branch.relative.id,
+            "operation": branch.relative.operation,
+            "run": branch.relative.run_id,
+            "content": branch.relative.content,
+            "status": branch.relative.status,
             behind: _nested(branch.behind, behind),
         }
         | ({"seen": True} if branch.seen else {})

@@ -36,8 +36,10 @@ def place_as_json(
     }
     now = place.budget()
     if before is not None and after is not None and now is not None:
+        budget = asdict(now)
         fields["budget"] = {
-            **asdict(now),
+            "most": budget.pop("limit"),
+            **budget,
             "before": before.used,
             "tokens_before": before.tokens,
             "after": after.used,
@@ -137,7 +139,7 @@ def _budget(
         if dry_run:
             used = f"has {before.used:,} ({after.used:,} after this plan)"
     aim = "" if after.target is None else f" and should have at most {after.target:,}"
-    limit = f"The limit of the agent is {after.most:,} {after.unit} of {after.file}"
+    limit = f"The limit of the agent is {after.limit:,} {after.unit} of {after.file}"
     lines = [f"{limit}, which {used}{aim}."]
     if after.shortened:
         entries = counted(len(after.shortened), "entry", "entries")
@@ -147,8 +149,8 @@ def _budget(
         if after.shortened is None:
             reason = "entries are shortened only by a complete run without --review always"
         lines.append(f"  ! {excess:,} too many: {reason}.")
-    if after.used > after.most:
-        lines.append(f"  ! {after.used - after.most:,} {after.unit} above the limit.")
+    if after.used > after.limit:
+        lines.append(f"  ! {after.used - after.limit:,} {after.unit} above the limit.")
         if after.target is None and after.all_bytes is not None:
             command = f"slowwave maintain FILE --target {after.all_bytes // 1000}KB --dry-run"
             hint = f"  Preview which entries can be shortened without loss: {command}"

@@ -121,7 +121,7 @@ def choose_expired(
             or now - memory.last_stated < rule.keep.total_seconds()
         ):
             continue
-        if memory.protected and not include_protected:
+        if memory.is_protected and not include_protected:
             protected += 1
         else:
             leaving.append(LeavingMemory(memory, rule.text))
@@ -167,8 +167,8 @@ def choose_excess(
 
 def _find_blocker(memory: MemoryAge, needed: Collection[str]) -> str | None:
     """Return why a memory is never archived; None if it may be."""
-    if memory.protected:
+    if memory.is_protected:
         return "protected"
-    if memory.under_review:
+    if memory.is_under_review:
         return "review"
     return "lineage" if memory.has_dependents or memory.id in needed else None

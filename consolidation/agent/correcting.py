@@ -14,9 +14,10 @@ from slowwave.store.check import refuse_damaged
 from slowwave.store.erasing import clean
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.forgettable import Forgettable, find_forgettable, refuse_derived
 from slowwave.store.forgetting import Forgotten, finish, forget
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.records import timestamp
 
 

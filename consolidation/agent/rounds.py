@@ -34,13 +34,8 @@ from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.backup import copied_to_try
 from slowwave.store.check import refuse_damaged
 from slowwave.store.errors import FileHeld
-from slowwave.store.file import (
-    maintenance_lock,
-    migrate_file,
-    needs_migration,
-    open_any_version,
-    open_writing,
-)
+from slowwave.store.file import migrate_file, needs_migration, open_any_version, open_writing
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.model_answers import Answer, read_answer, write_answers
 from slowwave.store.prefixes import MIN_PREFIX
 from slowwave.store.records import json_text, timestamp

@@ -160,7 +160,7 @@ class Trials:
             hits.append(ranking[: self._kept_hits])
             self._progress.stage("searching", len(hits), len(self.questions))
         active = sum(
-            memory.status == "active" and not memory.expired(now) for memory in index.memories
+            memory.status == "active" and not memory.has_expired(now) for memory in index.memories
         )
         return SearchResults(active, hits, by_text, by_lineage)
 

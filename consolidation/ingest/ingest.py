@@ -24,8 +24,9 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation
 from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading
+from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.intake import INGESTED, count_queued, read_chains
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import Counts, count_memories, read_active
 from slowwave.store.records import timestamp
 from slowwave.store.vectors import read_vectors
@@ -155,7 +156,7 @@ def _read_all(
     """Read or queue the parts, and write the results of each in one transaction."""
     memories, run_id = writer.known_memories, run.record.run_id
     if memories.computed:
-        run.keep_vectors(memories.computed)
+        run.store_vectors(memories.computed)
     with run.writing() as file:
         answers = AnswerStore(file, inputs.now, mask_answer)
         readings: Iterator[PartReading] = (

@@ -16,12 +16,12 @@ from slowwave.store.intake import (
     PartRow,
     close_part,
     close_parts_read_elsewhere,
-    keep_messages_of,
     mark_as_read,
     queue_part,
     read_messages_of,
+    store_messages_of,
 )
-from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, json_text, next_moment, timestamp
@@ -79,7 +79,7 @@ class MemoryWriter:
         close_parts_read_elsewhere(file, run_id, self.tenant)
         written = [replace(result, proposal=self._key(result)) for result in results]
         for result in written:
-            keep_decision(file, self._decision(run_id, result))
+            record_decision(file, self._decision(run_id, result))
         return written
 
     def _queue(self, file: MemoryFile, run_id: str, part: Part, why: str) -> None:
@@ -118,7 +118,7 @@ class MemoryWriter:
             blob, names = to_blob(relation.vector), names_in(memory.content)
             changes = self._changes(file, run_id, result)
             changes.insert_memory(memory, self.embedding_model, blob, names)
-            keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
+            store_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return result
 
     def _reinforce(
@@ -156,7 +156,7 @@ class MemoryWriter:
             changes = self._changes(file, run_id, result)
             updated = {"updated_at": changes.now} if columns else {}
             changes.update_memory(restated.id, columns | updated)
-            keep_messages_of(file, run_id, changes.proposal, restated.id, messages)
+            store_messages_of(file, run_id, changes.proposal, restated.id, messages)
         return result
 
     def _keep_raw(
@@ -175,7 +175,7 @@ class MemoryWriter:
         memory = replace(memory, status="archived", expires_at=None)
         changes = self._changes(file, run_id, result)
         changes.add_memory(memory)
-        keep_messages_of(file, run_id, changes.proposal, memory.id, messages)
+        store_messages_of(file, run_id, changes.proposal, memory.id, messages)
         return replace(result, memory=memory.id)
 
     def _assumed_moment(self, cited: Sequence[CitedMessage], part: Part) -> str:

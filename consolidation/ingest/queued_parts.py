@@ -13,8 +13,8 @@ import msgspec
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.errors import UnusableFile
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.errors import DamagedRow
+from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import (
     DROPPED,
     PartRow,
@@ -25,6 +25,7 @@ from slowwave.store.intake import (
     read_queued_rows,
     read_tries,
 )
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import count_memories
 from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import new_id
@@ -55,7 +56,7 @@ def as_queued(part: Part) -> dict[str, Any]:
 
 
 def part_from_row(row: PartRow) -> Part:
-    """Return a queued row as a part; older rows have no options. Raises `UnusableFile`."""
+    """Return a queued row as a part; older rows have no options. Raises `DamagedRow`."""
     fields_of_row = {
         "conversation": row.conversation,
         "tenant": row.tenant,
@@ -66,10 +67,8 @@ def part_from_row(row: PartRow) -> Part:
     try:
         return msgspec.convert(row.content | fields_of_row, Part)
     except msgspec.ValidationError as error:
-        raise UnusableFile(
-            f"The file is damaged: the queued part of {row.conversation} cannot be read: {error}.",
-            f"It is in waiting_messages, id {row.id}.",
-        ) from error
+        fault = f"the queued part of {row.conversation} cannot be read: {error}"
+        raise DamagedRow(fault, f"It is in waiting_messages, id {row.id}.") from error
 
 
 def read_parts_to_read(
@@ -83,7 +82,7 @@ def read_parts_to_read(
     quiet_at: a time at which a part may grow no longer; None if that does not matter.
 
     Their numbers are negative, and shared by the parts of a distilled conversation. Messages that
-    were read since are context; rows without other messages are omitted. Raises `UnusableFile`.
+    were read since are context; rows without other messages are omitted. Raises `DamagedRow`.
     """
     numbers: dict[str, int] = {}
     parts = []
@@ -133,7 +132,7 @@ class Dropped:
 
 
 def list_queued(file: MemoryFile, tenants: Sequence[str]) -> list[QueuedPart]:
-    """Return the queued parts of these tenants, or of all, oldest first. Raises `UnusableFile`."""
+    """Return the queued parts of these tenants, or of all, oldest first. Raises `DamagedRow`."""
     tries = read_tries(file)
     rows = read_queued_rows(file, tenants)
     return [

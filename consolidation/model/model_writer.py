@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Usage
 from slowwave.consolidation.writing.writer import BATCH, AnswerStore, Job, Writer
-from slowwave.store.model_answers import Answer, KeptAnswer
+from slowwave.store.model_answers import Answer, CachedAnswer
 
 from .dispatcher import Dispatcher
 from .interface import Model, Models
@@ -201,7 +201,7 @@ class _Session(Generic[Made]):
         """Keep every answer that has arrived, at once: it is paid for."""
         self._dispatcher.abandon_overdue()
         completed = list(self._dispatcher.completed(seconds))
-        readable: list[KeptAnswer] = []
+        readable: list[CachedAnswer] = []
         for call in completed:
             if isinstance(call.outcome, Answer):
                 call.outcome = self._masked(call.question, call.outcome)

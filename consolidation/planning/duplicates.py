@@ -47,7 +47,7 @@ class _Group:
 
 def may_be_superseded(view: TenantView, memory: Memory, include_protected: bool) -> bool:
     """Whether a memory, observed or derived, may be superseded."""
-    return memory.id not in view.supported_rule and (include_protected or not memory.protected)
+    return memory.id not in view.supported_rule and (include_protected or not memory.is_protected)
 
 
 def find_duplicates(view: TenantView, include_protected: bool) -> tuple[list[Merge], list[Refusal]]:

@@ -36,7 +36,7 @@ def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str)
         stack, seen = [place], {place}
         while stack:
             memory = memories[stack.pop()]
-            if memory.status == "active" and not memory.expired(now):
+            if memory.status == "active" and not memory.has_expired(now):
                 return places[memory.id]
             if memory.status == "superseded":
                 after = [
@@ -74,7 +74,7 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
     def was_valid(memory: Memory) -> bool:
         return (
             memory.observed_at <= moment
-            and not memory.expired(moment)
+            and not memory.has_expired(moment)
             # The survivor of a merge keeps its text.
             and (memory.generation == 0 or memory.id not in derived_ids)
             and moment < end(memory)

@@ -96,7 +96,7 @@ def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
     }
     index.close()
     near_ids = [memory_id for memory_id, share in shares.items() if share >= SHARED_WORDS]
-    memories = (memory for memory in read_memories(file, near_ids) if not memory.expired(now))
+    memories = (memory for memory in read_memories(file, near_ids) if not memory.has_expired(now))
     return sorted(memories, key=lambda memory: (-shares[memory.id], memory.id))
 
 

@@ -22,7 +22,7 @@ from slowwave.consolidation.snapshot.cache import Cache
 from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.thresholds import TRUST_LOSS
 from slowwave.store.ageing import MemoryAge, read_ages, read_last_observed, to_epoch_seconds
-from slowwave.store.cache import read_cached
+from slowwave.store.cache import read_findings
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending
 from slowwave.store.lineage import Support, read_support, read_written_trusts
@@ -131,7 +131,7 @@ def _find_in_texts(
     file: MemoryFile, tenants: Sequence[str], now: str, written: Mapping[str, float]
 ) -> Iterator[Finding]:
     """Yield what is wrong with single texts, and which texts contradict each other."""
-    cache = Cache(read_cached(file))
+    cache = Cache(read_findings(file))
     for tenant in tenants:
         memories = read_active(file, tenant, now)
         features = features_of(memories, cache)

@@ -13,7 +13,7 @@ from slowwave.consolidation.proposals import Proposal, Result, derived_trust, me
 from slowwave.store.errors import RejectedChange
 from slowwave.store.file import MemoryFile
 from slowwave.store.kept_form import KEPT
-from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.memories import read_memories
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import (
@@ -89,7 +89,7 @@ def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
     }
     if result.state == "pending":
         numbers[KEPT] = to_json(result)
-    keep_decision(
+    record_decision(
         file,
         Decision(
             run_id=run.run_id,
@@ -133,7 +133,7 @@ def find_stale(result: Result, memories: Mapping[str, Memory]) -> str | None:
             change = "moved to another tenant"
         elif (
             memory_id in proposal.leaving
-            and memory.protected
+            and memory.is_protected
             and memory_id not in replaced
             and not proposal.include_protected
         ):

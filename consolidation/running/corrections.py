@@ -21,8 +21,8 @@ from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import DECIDED, Decision, keep_decision
-from slowwave.store.lineage import Ancestor, read_active_derived
+from slowwave.store.ledger import DECIDED, Decision, record_decision
+from slowwave.store.lineage import Relative, read_active_derived
 from slowwave.store.memories import count_memories, find_id, read_active, read_memories
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LAYERS, Memory, content_hash, json_text, new_id, timestamp
@@ -36,7 +36,7 @@ By = Literal["human", "agent"]
 Way = Literal["correct", "pin", "unpin", "retract", "keep", "both"]
 
 # What a correction depends on: if an agent changes it meanwhile, nothing is corrected.
-_state_of = attrgetter("content", "status", "tenant", "protected")
+_state_of = attrgetter("content", "status", "tenant", "is_protected")
 _NO_LETTERS = re.compile(r"[\W_]+")
 # The trust in what a person states.
 _PERSONS_TRUST = 1.0
@@ -62,7 +62,7 @@ class Correction:
     # The memories that were superseded or retracted, as they were.
     removed: tuple[Memory, ...] = ()
     # The active memories derived from those, nearest first.
-    derived: tuple[Ancestor, ...] = ()
+    derived: tuple[Relative, ...] = ()
     # The active memories that a new text repeats or contradicts.
     similar: tuple[Similar, ...] = ()
 
@@ -179,7 +179,7 @@ class Corrector:
 
     def _refuse_protected(self, memories: Sequence[Memory]) -> None:
         for memory in memories:
-            if self.by == "agent" and memory.protected:
+            if self.by == "agent" and memory.is_protected:
                 raise StoreError(
                     f"Memory {memory.id} is human, pinned or core: an agent may not change it.",
                     "Nothing was changed. 'slowwave correct FILE MEMORY' may change it.",
@@ -268,7 +268,7 @@ class Corrector:
         descendants = (
             below for gone in removed for below in read_active_derived(self.file, gone.id)
         )
-        derived = {ancestor.id: ancestor for ancestor in descendants}
+        derived = {relative.id: relative for relative in descendants}
         for gone in removed:
             derived.pop(gone.id, None)
         before = count_memories(self.file, [tenant], count_tokens)
@@ -276,7 +276,7 @@ class Corrector:
             with self.file.transaction():
                 self._refuse_changed(about)
                 write(ProposalChanges(self.file, run.run_id, decision.key, now))
-                keep_decision(self.file, decision)
+                record_decision(self.file, decision)
             after = count_memories(self.file, [tenant], count_tokens)
             run.end(self.file, "done", run_report(before, after, [decision.state], Usage()))
         return Correction(way, run.run_id, memory, tuple(removed), tuple(derived.values()))

@@ -22,7 +22,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_spa
 from slowwave.consolidation.writing.writer import AnswerStore, Job
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.shown_to_model import Dispute, keep_asked, keep_disputes
+from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
 
 from .apply import apply_proposal, in_batches, record
@@ -244,14 +244,14 @@ class Execution:
         if is_final and key is not None and not self._night.dry_run:
             with file.transaction():
                 hashes = (*window.content_hashes, *window.alone)
-                keep_asked(file, window.tenant, hashes, key, run_id)
+                record_asked(file, window.tenant, hashes, key, run_id)
                 hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
                 disputes = [
                     Dispute(window.tenant, hash_of[earlier], hash_of[later], conflict.why)
                     for conflict in asked.conflicts
                     for earlier, later in [conflict.sources]
                 ]
-                keep_disputes(file, disputes, run_id)
+                record_disputes(file, disputes, run_id)
 
 
 def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:
@@ -278,7 +278,7 @@ def _risks(result: Result, view: TenantView) -> Iterator[str]:
         yield "it replaces a value"
     if proposal.operation == "extract":
         yield "it is about a rule"
-    if any(view.memory(memory_id).protected for memory_id in proposal.sources):
+    if any(view.memory(memory_id).is_protected for memory_id in proposal.sources):
         yield "it has a protected memory among its sources"
     if proposal.mean_similarity < LOW_COHESION:
         yield f"its memories have a low mean similarity ({proposal.mean_similarity:.2f})"

@@ -24,7 +24,7 @@ from slowwave.store.memories import (
     read_memories,
     select_consolidated_tenants,
 )
-from slowwave.store.purge import OPTION, PORTION, Blockers, KeptCounts, Purgeable, purge
+from slowwave.store.purge import OPTION, PORTION, KeptCounts, Purgeable, purge, read_needed
 from slowwave.store.records import new_id, timestamp
 
 from .run_in_file import NightInputs, Preflight, RunRecord, Verdict
@@ -63,7 +63,7 @@ class PurgeResult(PhaseRun):
     @property
     def kept(self) -> KeptCounts:
         """How many memories stay, by what needs them."""
-        return KeptCounts.of(self.staying)
+        return KeptCounts.from_reasons(self.staying)
 
 
 def count_now(path: Path, tenants: Sequence[str]) -> Counts:
@@ -142,17 +142,18 @@ def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[s
     """
     if not purgeable.ids:
         return PurgeResult(staying=purgeable.staying)
-    needs = Blockers(night.now)
+    with open_reading(night.path) as file:
+        needed = read_needed(file, night.now)
     processed, run = _run_phase(
         night,
         tenants=tenants,
         options={OPTION: True, "tenant": list(tenants)},
         steps=[
-            partial(purge, ids=portion, needs=needs)
+            partial(purge, ids=portion, now=night.now, needed=needed)
             for portion in _portions(purgeable.ids, PORTION)
         ],
         counted_as="purged",
-        report={"kept": asdict(KeptCounts.of(purgeable.staying))},
+        report={"kept": asdict(KeptCounts.from_reasons(purgeable.staying))},
     )
     purged_ids = tuple(memory_id for memory_id in purgeable.ids if memory_id in processed)
     return PurgeResult(**vars(run), ids=purged_ids, staying=purgeable.staying)

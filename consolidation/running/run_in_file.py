@@ -20,7 +20,7 @@ from slowwave.consolidation.writing.writer import Writer
 from slowwave.store import check
 from slowwave.store.backup import back_up
 from slowwave.store.cache import read_change_counts
-from slowwave.store.entities import delete_found_names, keep_entities, keep_scans
+from slowwave.store.entities import delete_found_names, record_scans, store_entities
 from slowwave.store.file import (
     Identity,
     MemoryFile,
@@ -33,7 +33,7 @@ from slowwave.store.file import (
 from slowwave.store.ledger import begin_run, end_run
 from slowwave.store.memories import Counts
 from slowwave.store.records import new_id, timestamp
-from slowwave.store.vectors import keep_vectors
+from slowwave.store.vectors import store_vectors
 
 # How a run ended, as stored in the ledger.
 Verdict = Literal["done", "partial", "failed", "interrupted"]
@@ -188,10 +188,10 @@ class RunInFile:
         """The run's id; None until something was written."""
         return self.record.run_id if self._begun else None
 
-    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+    def store_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob) in a transaction of its own."""
         with self.writing() as file, self.changing(file):
-            keep_vectors(file, self.embedder.name, vectors, self.record.run_id)
+            store_vectors(file, self.embedder.name, vectors, self.record.run_id)
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
         """Keep (memory id, content hash, names), in short transactions."""
@@ -202,8 +202,8 @@ class RunInFile:
                 with self.changing(file):
                     delete_found_names(file, (memory_id for memory_id, _, _ in part), run_id)
                     mentions = [(memory_id, names) for memory_id, _, names in part]
-                    keep_entities(file, tenant, mentions, run_id)
-                    keep_scans(
+                    store_entities(file, tenant, mentions, run_id)
+                    record_scans(
                         file, [(memory_id, text_hash) for memory_id, text_hash, _ in part], run_id
                     )
 

@@ -21,10 +21,10 @@ from msgspec.json import Decoder, encode
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Plan
 from slowwave.store.cache import (
-    forget_cached,
-    keep_cached,
-    keep_forest,
-    keep_idle_report,
+    cache_findings,
+    cache_forest,
+    cache_idle_report,
+    delete_findings,
     read_idle_report,
 )
 from slowwave.store.file import MemoryFile, open_reading, open_writing
@@ -124,8 +124,8 @@ class IdleMarks:
         with open_writing(self._path) as file:
             for tenant, forest in found.forests.items():
                 if forest is not None:
-                    keep_forest(file, tenant, self._basis, forest)
-            keep_cached(file, found.cache.take_new())
+                    cache_forest(file, tenant, self._basis, forest)
+            cache_findings(file, found.cache.take_new())
 
     def save_idle_marks(
         self, found: Findings, applied: Collection[str], made: Mapping[str, int]
@@ -140,11 +140,11 @@ class IdleMarks:
                 if rest.applied.issubset(applied):
                     changes = rest.changes + made.get(rest.tenant, 0)
                     report = zlib.compress(encode(rest.plan), level=1)
-                    keep_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
+                    cache_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
             if found.whole:
                 added, outdated = found.cache.sweep()
-                keep_cached(file, added)
-                forget_cached(file, outdated)
+                cache_findings(file, added)
+                delete_findings(file, outdated)
 
 
 def _is_complete(view: TenantView, plan: Plan) -> bool:

@@ -16,7 +16,7 @@ from slowwave.consolidation.runtime.threads import start_in_thread
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
-from slowwave.store.cache import count_changes, read_cached, read_forest
+from slowwave.store.cache import count_changes, read_findings, read_forest
 from slowwave.store.check import split_corrupt
 from slowwave.store.entities import read_entities, read_scans
 from slowwave.store.file import MemoryFile, open_reading
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 class FindingsKeeper(Protocol):
     """Keeps computed vectors and names in the file."""
 
-    def keep_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+    def store_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
         """Keep (memory id, content hash, blob)."""
 
     def keep_names(self, tenant: str, scans: Sequence[tuple[str, str, Sequence[str]]]) -> None:
@@ -90,7 +90,7 @@ def read_snapshot(
         wanted = [tenant for tenant in tenants if tenant not in idle]
         is_full = cache is None and options.full
         if cache is None:
-            cache = Cache(read_cached(file) if wanted and not is_full else ())
+            cache = Cache(read_findings(file) if wanted and not is_full else ())
         sound = {tenant: read_sound(file, tenant, now, leaving) for tenant in wanted}
         vectors = TextVectors(
             [memory for observed, derived, _ in sound.values() for memory in observed + derived],
@@ -157,7 +157,9 @@ def read_sound(
     observed = [
         memory for memory in observed if memory.status != "active" or memory.id not in omitted
     ]
-    derived = [memory for memory in derived if memory.id not in leaving and not memory.expired(now)]
+    derived = [
+        memory for memory in derived if memory.id not in leaving and not memory.has_expired(now)
+    ]
     return observed, derived, tuple(sorted(damaged - leaving))
 
 
@@ -176,7 +178,7 @@ def compute_missing(
 
     def keep(rows: Sequence[tuple[str, str, bytes]]) -> None:
         if keeper is not None:
-            keeper.keep_vectors(rows)
+            keeper.store_vectors(rows)
 
     snapshot.vectors.complete(embedder, keep, progress)
     for view in snapshot.views:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from slowwave.consolidation.proposals import AskedWindow, Result, Source, Usage, Window
 from slowwave.store.file import MemoryFile
-from slowwave.store.model_answers import Answer, KeptAnswer, keep_answers, read_answer
+from slowwave.store.model_answers import Answer, CachedAnswer, cache_answers, read_answer
 from slowwave.store.records import timestamp
 
 # The number of results that are checked before they are applied.
@@ -43,10 +43,10 @@ class AnswerStore:
         """Return the kept answer to a question."""
         return read_answer(self._file, key)
 
-    def keep(self, answers: Sequence[KeptAnswer]) -> None:
+    def keep(self, answers: Sequence[CachedAnswer]) -> None:
         """Keep answers, all of them or none."""
         if self._now is not None:
-            keep_answers(self._file, answers, timestamp(self._now))
+            cache_answers(self._file, answers, timestamp(self._now))
 
 
 class Writer:

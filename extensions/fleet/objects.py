@@ -20,7 +20,7 @@ from slowwave.extensions.fleet.store.object_store import Changed, Gone, Objects
 from slowwave.extensions.fleet.store.receipt import Became, Receipt
 from slowwave.store.errors import StoreError
 from slowwave.store.file import checkpoint_log, open_writing
-from slowwave.store.model_answers import KeptAnswer, keep_answers, read_answers
+from slowwave.store.model_answers import CachedAnswer, cache_answers, read_answers
 from slowwave.store.records import timestamp
 
 from .fleet_job import GONE, FleetJob, Item
@@ -46,7 +46,7 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
     wasted = Receipt(item.key, became)
     try:
         objects, root = Objects(job.base), working_root()
-        answers: list[KeptAnswer] = [] if job.dry_run else answers_left(root, address)
+        answers: list[CachedAnswer] = [] if job.dry_run else answers_left(root, address)
         for tried in range(1, TRIES + 1):
             with working_folder(root, address) as folder:
                 path = folder / COPY
@@ -72,11 +72,11 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
     return ended.with_usage_of(wasted)
 
 
-def _carry_over(path: Path, answers: Sequence[KeptAnswer], now: datetime) -> None:
+def _carry_over(path: Path, answers: Sequence[CachedAnswer], now: datetime) -> None:
     """Put answers into a file, unless it cannot be written, which its run reports."""
     if answers:
         with suppress(StoreError), open_writing(path) as file:
-            keep_answers(file, answers, timestamp(now))
+            cache_answers(file, answers, timestamp(now))
 
 
 def _runs(path: Path) -> set[str]:
@@ -121,9 +121,9 @@ def working_folder(root: Path, address: str) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def answers_left(root: Path, address: str) -> list[KeptAnswer]:
+def answers_left(root: Path, address: str) -> list[CachedAnswer]:
     """Return the models' answers of runs of an object that were killed here, and tidy up."""
-    answers: list[KeptAnswer] = []
+    answers: list[CachedAnswer] = []
     for folder in sorted(root.glob(f"{_name(address)}*")):
         try:
             with filelock.FileLock(folder / _LOCK, timeout=0):
@@ -134,7 +134,7 @@ def answers_left(root: Path, address: str) -> list[KeptAnswer]:
     return answers
 
 
-def _answers_in(copy: Path) -> list[KeptAnswer]:
+def _answers_in(copy: Path) -> list[CachedAnswer]:
     try:
         with open_writing(copy) as file:
             return read_answers(file)

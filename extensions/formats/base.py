@@ -248,11 +248,11 @@ def refuse_too_full(path: Path, budget: Budget, after: int, change: Change) -> N
     An undo may make it as full as it was before; a soft limit does not prevent an undo at all.
     """
     former = max((int((new.image or {}).get("used", 0)) for new in change.put), default=0)
-    if after <= max(budget.most, budget.used, former):
+    if after <= max(budget.limit, budget.used, former):
         return
     if budget.is_hard or any(new.image is None for new in change.put):
         raise TooFull(
-            f"{path} would have {after} {budget.unit}; the limit of its agent is {budget.most}.",
+            f"{path} would have {after} {budget.unit}; the limit of its agent is {budget.limit}.",
             "Shorten the file first, or have its agent shorten it.",
         )
 

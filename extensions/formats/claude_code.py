@@ -80,7 +80,7 @@ class ClaudeCode(Format):
         """Count the lines or the bytes of the index, of which a session loads a maximum."""
         text = text_of(path / INDEX) or "" if text is None else text
         lines, size = budgets(text, self.target)
-        is_fuller = lines.used / lines.most > size.used / size.most
+        is_fuller = lines.used / lines.limit > size.used / size.limit
         return lines if is_fuller and self.target is None else size
 
     def untouched(self, path: Path) -> list[Untouched]:

@@ -30,7 +30,7 @@ def find_untouched(folder: Path, target: int | None = None) -> list[Untouched]:
     known = {file.name: file for file in files}
     listed = [(line, name) for line in lines if (name := listed_name(line)) is not None]
     is_full = any(
-        budget.used > min(budget.most, budget.target or budget.most)
+        budget.used > min(budget.limit, budget.target or budget.limit)
         for budget in budgets("".join(lines), target)
     )
     found = [

@@ -17,7 +17,7 @@ from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.opening import is_database
-from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, changed
+from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, change
 from slowwave.store.validate import is_foreign_file
 
 from .base import Unreadable
@@ -92,7 +92,7 @@ class MirroredPlace(Place):
                 self.write_back()
             raise
         with self.changing() as memory_file:
-            done = changed(memory_file, do)
+            done = change(memory_file, do)
             self.write_back()
         return done
 
@@ -124,7 +124,7 @@ class MirroredPlace(Place):
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""
         with self.mirror.picture(datetime.now(UTC)) as copy:
-            done = changed(copy.state, do)
+            done = change(copy.state, do)
             copy.refuse_what_does_not_fit()
         return done
 

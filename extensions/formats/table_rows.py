@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import typer
 
+from slowwave.store.erasing import references_explained
 from slowwave.store.records import ROW, timestamp
 
 from .base import Image, New, Record, TooFull, Unreadable
@@ -154,8 +155,7 @@ class OpenTable(OpenSqlite):
         """Add a row with what all the rows that it replaces have in common, and the latest date."""
         if (why := self.no_new_texts_reason()) is not None:
             raise Unreadable(why)
-        near = [record.key for record in self.records if record.tenant == new.tenant]
-        models = new.replaces or near
+        models = new.replaces or [item.key for item in self.records if item.tenant == new.tenant]
         if not models:
             raise TooFull(f"{self._path} no longer has a row for {new.tenant}.")
         named = self._named
@@ -217,7 +217,8 @@ class OpenTable(OpenSqlite):
     def erase(self, image: Image) -> None:
         """Delete its row, unless the row has another text by now."""
         if (row := self._rows.get(str(image["key"]))) is not None:
-            self._write(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
+            with references_explained(self.db, self._path, self._named.table):
+                self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
 
     @property
     def _is_deleted(self) -> str:

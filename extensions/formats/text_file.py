@@ -88,7 +88,7 @@ class OpenText(OpenFile):
         refuse_losses(self.records, change, written, [record.key for record in now])
         budget = self._format.budget(self._path)
         if budget is not None:
-            refuse_too_full(self._path, budget, budget.of(text), change)
+            refuse_too_full(self._path, budget, budget.size_of(text), change)
             for image in written.images.values():
                 image["used"] = budget.used
         self._wanted = text.encode()

@@ -100,10 +100,10 @@ class ProposalPane(ContentSwitcher):
 
 def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:
     for branch in branches:
-        ancestor = branch.ancestor
+        relative = branch.relative
         where = ", shown elsewhere" if branch.seen else ", continued below" * branch.continued
-        label = shortened(f"{ancestor.operation}: {ancestor.content}", _MAX_TEXT)
-        text = Text(f"{label} ({ancestor.status}{where})")
+        label = shortened(f"{relative.operation}: {relative.content}", _MAX_TEXT)
+        text = Text(f"{label} ({relative.status}{where})")
         _add(node.add(text, expand=True, allow_expand=bool(branch.behind)), branch.behind)
 
 

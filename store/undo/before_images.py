@@ -8,7 +8,7 @@ replaced instead, so that runs can be undone in any order.
 from __future__ import annotations
 
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import FOUND_IN_TEXTS, JournalReader
+from slowwave.store.journal_form import FOUND_IN_TEXTS, read_entry
 from slowwave.store.rows import Row, encode_row, json_field, set_columns
 
 # An image of a row with a run's id; the `after` of an image is empty.
@@ -27,13 +27,12 @@ class BeforeImages:
         self._scanned_again: dict[str, str] = {}
         # (run, sequence) of the journal entries with images of this run's rows, by table and key.
         self._of_mine: dict[tuple[str, str], list[tuple[str, int]]] = {}
-        form = JournalReader(file)
         for row in file.rows(
             f"SELECT journal.*, outcome FROM journal LEFT JOIN runs ON id = run_id "
             f"WHERE {_IMAGE_OF}",
             [run_id],
         ):
-            entry = form.read(row)
+            entry = read_entry(file, row)
             place = entry.table, encode_row(entry.key)
             self._of_mine.setdefault(place, []).append((entry.run, entry.sequence))
             if entry.table == "entity_scans" and row["outcome"] != "undone":

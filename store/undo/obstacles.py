@@ -9,7 +9,7 @@ from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.file import MemoryFile
-from slowwave.store.journal_form import JournalEntry, JournalReader
+from slowwave.store.journal_form import JournalEntry, read_entry
 from slowwave.store.purge import removals
 from slowwave.store.records import json_text
 from slowwave.store.rows import Row, encode_row
@@ -48,11 +48,11 @@ class LaterChanges:
     run_id: str
     proposals: Collection[str]
 
-    def of(self, entry: JournalEntry) -> list[JournalEntry]:
+    def after(self, entry: JournalEntry) -> list[JournalEntry]:
         """Return the changes of a row after an entry, oldest first."""
         return self._after(entry, self._by_row.get((entry.table, encode_row(entry.key)), []))
 
-    def into(self, entry: JournalEntry) -> list[JournalEntry]:
+    def absorbed_after(self, entry: JournalEntry) -> list[JournalEntry]:
         """Return the edges by which a memory absorbed others after an entry about it."""
         return self._after(entry, self._edges.get(entry.key["id"], []))
 
@@ -74,11 +74,10 @@ class LaterChanges:
             [self.run_id, json_text(list(STATUS_AFTER))],
         )
         entries: dict[tuple[str, str], list[JournalEntry]] = {}
-        form = JournalReader(self.file)
         for row in rows:
             if row["run_id"] == self.run_id and row["proposal"] in self.proposals:
                 continue
-            entry = form.read(row)
+            entry = read_entry(self.file, row)
             entries.setdefault((entry.table, encode_row(entry.key)), []).append(entry)
         return entries
 
@@ -111,7 +110,7 @@ def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
         what = f"Memory {memory_id} was deleted after the run."
         return _obstacle("memories", {"id": memory_id}, what, None)
     why = (
-        f"Memory {memory_id} was purged on {removal.at[:10]} by run {removal.run_id}: "
+        f"Memory {memory_id} was purged on {removal.removed_at[:10]} by run {removal.run_id}: "
         "purged memories cannot be restored."
     )
     return Obstacle("memories", memory_id, None, None, None, removal.run_id, None, why)

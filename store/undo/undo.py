@@ -5,17 +5,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
-from slowwave.store.errors import ChangedSince, UnusableFile
+from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
     FOUND_IN_TEXTS,
     JOURNAL_HINT,
     JournalEntry,
-    JournalReader,
     damaged_entry_error,
+    read_entry,
 )
 from slowwave.store.ledger import DECIDED, count_states, read_run
 from slowwave.store.memories import count_memories, tenants
@@ -169,13 +170,13 @@ class _Reversal:
     later: LaterChanges
 
     def apply(self) -> tuple[Obstacle, ...]:
-        """Undo the entries; return the obstacles. Raises `UnusableFile` for a damaged journal."""
+        """Undo the entries; return the obstacles. Raises `DamagedRow` for a damaged journal."""
         chosen = (entry for entry in self._entries() if entry.proposal in self.proposals)
         return tuple(obstacle for entry in chosen for obstacle in self._reverse(entry))
 
     def _entries(self) -> Iterator[JournalEntry]:
         """Yield the run's entries, latest first, in batches: an undo may renumber others."""
-        last, form = None, JournalReader(self.file)
+        last = None
         while part := list(
             self.file.rows(
                 "SELECT * FROM journal WHERE run_id = ?1 AND (?2 IS NULL OR sequence < ?2) "
@@ -184,7 +185,7 @@ class _Reversal:
             )
         ):
             last = part[-1]["sequence"]
-            yield from map(form.read, part)
+            yield from map(partial(read_entry, self.file), part)
 
     def _reverse(self, entry: JournalEntry) -> Iterator[Obstacle]:
         try:
@@ -212,8 +213,8 @@ class _Reversal:
         if before is not None and entry.is_image:
             self.images.put_back(entry.sequence, table, key, before)
             return
-        now = current_row(self.file, table, key)
-        if now is None or now["run_id"] != self.run_id:
+        current = current_row(self.file, table, key)
+        if current is None or current["run_id"] != self.run_id:
             self.images.forget(table, key)
         elif before is None:
             delete_rows(self.file, table, [key])
@@ -222,17 +223,17 @@ class _Reversal:
 
     def _reverse_insert(self, entry: JournalEntry) -> Iterator[Obstacle]:
         table, key = entry.table, entry.key
-        now = current_row(self.file, table, key)
-        if now is None:
+        current = current_row(self.file, table, key)
+        if current is None:
             # Missing lineage is as before the run; a missing memory was deleted on purpose.
             if table == "memories":
                 yield memory_gone(self.file, key["id"])
             return
-        since = self.later.of(entry)
+        changes = self.later.after(entry)
         for column, written in entry.after.items():
-            if column not in _IGNORED_ON_DELETE and now[column] != written:
-                by = _last_writer(since, column, now[column])
-                yield column_changed(table, key, column, now[column], written, by)
+            if column not in _IGNORED_ON_DELETE and current[column] != written:
+                by = _last_writer(changes, column, current[column])
+                yield column_changed(table, key, column, current[column], written, by)
         if table == "memories":
             yield from self._dependents(entry)
         delete_rows(self.file, table, [key])
@@ -240,13 +241,13 @@ class _Reversal:
     def _dependents(self, entry: JournalEntry) -> Iterator[Obstacle]:
         """Yield an obstacle for each memory whose facts would be lost together with this one."""
         memory_id = entry.key["id"]
-        absorbed = {change.key["source_id"]: change for change in self.later.into(entry)}
+        absorbed = {change.key["source_id"]: change for change in self.later.absorbed_after(entry)}
         superseded = self.file.column(
             "SELECT id FROM memories WHERE superseded_by = ?", [memory_id]
         )
         for dependent in superseded:
-            since = self.later.of(replace(entry, key={"id": dependent}))
-            by = _last_writer(since, "superseded_by", memory_id)
+            changes = self.later.after(replace(entry, key={"id": dependent}))
+            by = _last_writer(changes, "superseded_by", memory_id)
             yield memory_needed(memory_id, dependent, True, by)
         for source in self.file.column(
             "SELECT source_id FROM synthesized_from WHERE derived_id = ?", [memory_id]
@@ -257,48 +258,46 @@ class _Reversal:
     def _reverse_update(self, entry: JournalEntry, before: Row) -> Iterator[Obstacle]:
         """Restore the columns of a memory, or of a part of a conversation."""
         table, key = entry.table, entry.key
-        now = current_row(self.file, table, key)
-        if now is None:
+        current = current_row(self.file, table, key)
+        if current is None:
             yield memory_gone(self.file, key["id"])
             return
-        since = self.later.of(entry)
-        back: dict[str, Any] = {}
+        changes = self.later.after(entry)
+        restored: dict[str, Any] = {}
         for column, old in before.items():
             written = entry.after[column]
-            if now[column] == old:
+            if current[column] == old:
                 continue  # already restored
             if column == "access_count":
                 # Keep the reads since: subtract only what the run added.
-                back[column] = max(0, old + now[column] - written)
-            elif column == "updated_at" and now[column] != written:
-                self._pass_to_next_run(since, column, old, written)
-            elif column in _BOOKKEEPING or now[column] == written:
-                back[column] = old
+                restored[column] = max(0, old + current[column] - written)
+            elif column == "updated_at" and current[column] != written:
+                self._pass_to_next_run(changes, column, old, written)
+            elif column in _BOOKKEEPING or current[column] == written:
+                restored[column] = old
             else:
-                by = _last_writer(since, column, now[column])
-                yield column_changed(table, key, column, now[column], written, by)
+                by = _last_writer(changes, column, current[column])
+                yield column_changed(table, key, column, current[column], written, by)
         if before.keys() - _INDEPENDENT:
-            for change in self.later.into(entry):
+            for change in self.later.absorbed_after(entry):
                 yield memory_needed(key["id"], change.key["source_id"], False, change)
-        self._fix_references(key["id"], now, back)
-        if back:
-            set_columns(self.file, table, [key], back)
+        self._fix_references(key["id"], current, restored)
+        if restored:
+            set_columns(self.file, table, [key], restored)
 
-    def _fix_references(self, memory_id: str, now: Row, back: dict[str, Any]) -> None:
-        successor = back.get("superseded_by")
+    def _fix_references(self, memory_id: str, current: Row, restored: dict[str, Any]) -> None:
+        successor = restored.get("superseded_by")
         if successor and current_row(self.file, "memories", {"id": successor}) is None:
-            back["superseded_by"] = None  # as its deletion would have set it
+            restored["superseded_by"] = None  # as its deletion would have set it
         elif successor and self._is_succeeded_by(successor, memory_id):
-            raise UnusableFile(
-                f"The file is damaged: its journal makes memory {memory_id} its own successor.",
-                JOURNAL_HINT,
-            )
-        if "content" in back:
+            fault = f"its journal makes memory {memory_id} its own successor"
+            raise DamagedRow(fault, JOURNAL_HINT)
+        if "content" in restored:
             # Memories derived from the current text still cite it.
             self.file.conn.execute(
                 "UPDATE synthesized_from SET source_content = ? "
                 "WHERE source_id = ? AND source_hash = ? AND source_content IS NULL",
-                [now["content"], memory_id, content_hash(now["content"])],
+                [current["content"], memory_id, content_hash(current["content"])],
             )
 
     def _is_succeeded_by(self, memory_id: str, successor: str) -> bool:
@@ -311,10 +310,10 @@ class _Reversal:
         return row is not None
 
     def _pass_to_next_run(
-        self, since: list[JournalEntry], column: str, old: object, written: object
+        self, changes: list[JournalEntry], column: str, old: object, written: object
     ) -> None:
         """Let the undo of the next run that changed a column restore the value before this run."""
-        following = next((change for change in since if column in change.after), None)
+        following = next((change for change in changes if column in change.after), None)
         if following is not None:
             self.file.conn.execute(
                 f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
@@ -323,7 +322,7 @@ class _Reversal:
             )
 
 
-def _last_writer(since: list[JournalEntry], column: str, now: object) -> JournalEntry | None:
+def _last_writer(changes: list[JournalEntry], column: str, now: object) -> JournalEntry | None:
     """Return the change that left the current value of a column; None if no run did."""
-    last = next((change for change in reversed(since) if column in change.after), None)
+    last = next((change for change in reversed(changes) if column in change.after), None)
     return last if last is not None and last.after[column] == now else None

@@ -93,9 +93,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
         return _of_runs(file, [run])
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
-    if len(which) < MIN_PREFIX:
-        raise NotFound(f"'{which}' is too short for the id of a run or a proposal.", _hint(which))
-    raise NotFound(f"There is no run or proposal '{which}' in {file.path}.", _hint(which))
+    raise _not_found(file, "run or proposal", which)
 
 
 def find_last_undoable(file: MemoryFile) -> Undoable:
@@ -119,7 +117,7 @@ def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
     """
     first = _find(read_run, file, which)
     if first is None:
-        raise NotFound(f"There is no run '{which}' in {file.path}.", _hint(which))
+        raise _not_found(file, "run", which)
     _refuse_purge(first)
     runs = read_runs(file)
     later = runs[runs.index(first) :]
@@ -139,10 +137,16 @@ def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     return Undoable(tuple(reversed(runs)), None, applied, aged, messages, parts, forgotten)
 
 
-def _hint(which: str) -> str:
+def _not_found(file: MemoryFile, kind: str, which: str) -> NotFound:
     if len(which) < MIN_PREFIX:
-        return f"Specify the whole id, or at least its first {MIN_PREFIX} characters."
-    return "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run."
+        return NotFound(
+            f"'{which}' is too short for the id of a {kind}.",
+            f"Specify the whole id, or at least its first {MIN_PREFIX} characters.",
+        )
+    return NotFound(
+        f"There is no {kind} '{which}' in {file.path}.",
+        "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run.",
+    )
 
 
 def _find(

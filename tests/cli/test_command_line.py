@@ -19,7 +19,7 @@ from readme import every_command
 from slowwave.cli.app import MORE, PANELS
 from slowwave.cli.app import run as call
 from slowwave.cli.terminal.progress_bars import shown_progress
-from slowwave.store.file import maintenance_lock
+from slowwave.store.lock import maintenance_lock
 
 FULL = Path("/dev/full")
 SEARCH = ["Search listens on port 9090.", "Search listens on port 9090"]

@@ -27,7 +27,8 @@ from slowwave.cli.app import run
 from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
-from slowwave.store.file import maintenance_lock, open_writing
+from slowwave.store.file import open_writing
+from slowwave.store.lock import maintenance_lock
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
 

@@ -19,7 +19,7 @@ from nights import daily, execute, fill
 from prometheus_client.parser import text_string_to_metric_families
 from readme import ANSWERS, RETOLD
 
-from slowwave.store.file import maintenance_lock
+from slowwave.store.lock import maintenance_lock
 
 _TWINS = (
     "Billing listens on port 8080.",

@@ -52,7 +52,7 @@ def memory_age(memory_id: str = "m", hours: float = 0, **fields: Any) -> MemoryA
     then = NOW_S - round(hours * HOUR)
     columns: dict[str, Any] = {
         **{"tenant": "default", "kind": "fact", "layer": "working", "importance": 3},
-        **{"protected": False, "has_dependents": False, "under_review": False},
+        **{"is_protected": False, "has_dependents": False, "is_under_review": False},
         **{"expires": None, "last_stated": then, "last_used": then, "access_count": 0},
     }
     return MemoryAge(memory_id, **(columns | fields))
@@ -189,8 +189,8 @@ def test_ephemeral_memories_expire_after_a_day(hours: float, rules: list[str], g
 
 
 def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
-    old = memory_age("kept", hours=99, protected=True)
-    ended = memory_age("ended", protected=True, expires=NOW_S)
+    old = memory_age("kept", hours=99, is_protected=True)
+    ended = memory_age("ended", is_protected=True, expires=NOW_S)
     choice = choose_expired([old, ended], retention_of(["keep=1d"]), NOW_S, False)
     assert [item.id for item in choice.leaving] == ["ended"]
     assert choice.kept_by_reason == {"protected": 1}
@@ -258,9 +258,9 @@ def test_a_kind_can_expire_at_once(memory_file: Path, cli: Cli) -> None:
 
 def test_the_least_used_memories_without_dependents_are_archived_first() -> None:
     memories = [
-        memory_age("core", hours=9_000, layer="core", protected=True),
+        memory_age("core", hours=9_000, layer="core", is_protected=True),
         memory_age("carries", hours=9_000, has_dependents=True),
-        memory_age("waits", hours=9_000, under_review=True),
+        memory_age("waits", hours=9_000, is_under_review=True),
         memory_age("old", hours=400),
         memory_age("older but used", hours=500, access_count=15),
         memory_age("new", hours=1),
@@ -542,7 +542,7 @@ def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> No
     assert gate_of(cli, *arguments) == {}
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
     execute(memory_file, "UPDATE runs SET started_at = 'yesterday', outcome = 'done'")
-    cli("maintain", *arguments).ends(10, "The file is damaged: started_at of", "not a time")
+    cli("maintain", *arguments).ends(10, "is damaged: started_at of", "not a time")
     cli("log", memory_file, "--prometheus").ends(10, "started_at of run", "not a time")
 
 

@@ -18,7 +18,7 @@ from places import ROOT
 from slowwave.consolidation.agent import AgentMemory
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import NotFound, StoreError
-from slowwave.store.file import maintenance_lock
+from slowwave.store.lock import maintenance_lock
 
 WIKI = ["The wiki listens on 81.", "The wiki listens on 81"]
 OFFICE = ["The office closes at six.", "The office closes at six"]

@@ -20,7 +20,7 @@ from nights import NOW, TWINS, daily, execute, fill, night, rows
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, Embedder
 from slowwave.store.exchange import import_lines
 from slowwave.store.file import create_file, open_writing
-from slowwave.store.model_answers import Answer, keep_answers
+from slowwave.store.model_answers import Answer, cache_answers
 
 PAGE = 4096
 # A part of the memories of the night fixture: enough for every operation.
@@ -60,7 +60,7 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
         night(path, embedder, writer=writer)
     with open_writing(path) as file:
         answer = Answer('{"same": true}', 10, 5, None)
-        keep_answers(file, [("key", "a model", answer)], NOW.isoformat())
+        cache_answers(file, [("key", "a model", answer)], NOW.isoformat())
     execute(path, "INSERT INTO memories (id, content) VALUES ('late', 'The kettle is descaled.')")
     night(path, embedder)
     vector = [float(item) for item in embedder.encode([TWINS[0]])[0]]

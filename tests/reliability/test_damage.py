@@ -348,8 +348,10 @@ def test_an_impossible_row_is_a_reported_error(
     name, *rest = command.split()
     more = ["--consolidate", "--dry-run"] if name == "maintain" else []
     assert run([name, str(path), *rest, *more]) == code
-    assert "defect" not in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "defect" not in error
     if code == 10:
+        assert f"{path} is damaged: " in error
         assert run(["check", str(path)]) == 10
 
 
@@ -373,4 +375,4 @@ def test_a_missing_tenant_in_a_damaged_index_is_reported(
         ["log", "--stats", str(path)],
     ):
         assert run(command) == 10
-        assert "The file is damaged: the tenant of a memory" in capsys.readouterr().err
+        assert f"{path} is damaged: the tenant of a memory" in capsys.readouterr().err

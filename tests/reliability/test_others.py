@@ -25,7 +25,7 @@ from slowwave.store.file import create_file
 LOCKING = """
 import sys
 from pathlib import Path
-from slowwave.store.file import maintenance_lock
+from slowwave.store.lock import maintenance_lock
 with maintenance_lock(Path(sys.argv[1])):
     print("ready", flush=True)
     sys.stdin.read()

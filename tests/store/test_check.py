@@ -120,7 +120,7 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
     ),
     "time of a run that is not a time": (
         "INSERT INTO runs (id, started_at, version, options) VALUES ('r', 'soon', '1', '{}')",
-        "unreadable: started_at of run r: not a time",
+        "unreadable: started_at of run r is not a time",
     ),
     "table gone": ("DROP TABLE entity_scans", "changed schema: table entity_scans is missing"),
     "index gone": (

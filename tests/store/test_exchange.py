@@ -30,14 +30,14 @@ from hypothesis import strategies as st
 from nights import execute, picture, rows, unchanged
 
 from slowwave.store.check import check_file
-from slowwave.store.entities import keep_entities, read_memory_entities
+from slowwave.store.entities import read_memory_entities, store_entities
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import export_lines, import_lines, new_memory
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.lineage import add_edges
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, timestamp
-from slowwave.store.vectors import keep_vectors, to_blob
+from slowwave.store.vectors import store_vectors, to_blob
 
 
 def exported(path: Path, everything: bool = True) -> list[bytes]:
@@ -169,8 +169,8 @@ def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file:
     put(path, *held["memories"])
     with changing(path) as file:
         for model, kept in held["vectors"].items():
-            keep_vectors(file, model, kept, run_id=None)
-        keep_entities(file, "default", held["names"], run_id="run-1")
+            store_vectors(file, model, kept, run_id=None)
+        store_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)
     take_in(copied, *lines)

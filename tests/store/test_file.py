@@ -39,12 +39,12 @@ from slowwave.store.errors import FileHeld, StoreError, UnusableFile
 from slowwave.store.file import (
     MemoryFile,
     create_file,
-    maintenance_lock,
     new_file,
     open_reading,
     open_writing,
     schema_version,
 )
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import add_memories, read_memories
 from slowwave.store.opening import MAGIC
 from slowwave.store.schema_of_file import newest_version
@@ -253,21 +253,6 @@ def test_an_unavailable_group_gets_no_rights(open_to_all: Path, group: int, mode
     open_to_all.chmod(0o664)
     assert as_nobody(lambda: create_sidecar(open_to_all, "copy")) == ""
     assert file_mode(open_to_all.with_name("copy")) == mode
-
-
-@as_root
-def test_a_file_read_while_read_only_can_be_written_later(open_to_all: Path) -> None:
-    open_to_all.chmod(0o444)
-    os.chown(open_to_all, 65534, 65534)
-
-    def read_and_write() -> None:
-        with open_reading(open_to_all):
-            pass
-        open_to_all.chmod(0o644)
-        put(open_to_all, a_memory("m-1"))
-
-    assert as_nobody(read_and_write) == ""
-    assert [memory.id for memory in all_memories(open_to_all)] == ["m-1"]
 
 
 @as_root
@@ -599,11 +584,11 @@ def test_a_run_ends_when_its_file_is_replaced(memory_file: Path) -> None:
     preflight = Preflight(memory_file, None, NOW)
     run = RunInFile(preflight, SentenceEmbedder(), {}, Interruption())
     vector = [("m-1", "hash", b"\x00\x00\x80\x3f")]
-    run.keep_vectors(vector)
+    run.store_vectors(vector)
     replace_file(memory_file)
     raised = pytest.raises(UnusableFile, match="removed or replaced")
     with unchanged(memory_file.read_bytes), raised:
-        run.keep_vectors(vector)
+        run.store_vectors(vector)
 
 
 def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> None:

@@ -225,6 +225,17 @@ def test_a_text_in_tables_of_the_agent_is_reported(path: Path, cli: Cli) -> None
     assert NAME.encode() not in bytes_of(path)
 
 
+def test_rows_of_an_agent_that_refer_to_a_memory_are_named(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, a_memory("m1", "Maria Keller is in."))
+    execute(memory_file, "CREATE TABLE links (memory TEXT REFERENCES memories (id))")
+    execute(memory_file, "INSERT INTO links VALUES ('m1')")
+    forget = ("forget", memory_file, "m1", "--yes")
+    with unchanged(everything, memory_file):
+        cli(*forget).ends(1, "cannot be deleted: rows of links refer to it.", "Nothing was changed")
+    execute(memory_file, "DELETE FROM links")
+    assert cli(*forget).code == 0
+
+
 def test_forgetting_an_unknown_text_changes_nothing(path: Path, cli: Cli) -> None:
     assert cli("forget", path, DUPLICATE, "--yes").code == 0
     with unchanged(everything, path):

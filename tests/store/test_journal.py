@@ -31,9 +31,9 @@ from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
     delete_found_names,
-    keep_entities,
-    keep_scans,
     read_memory_entities,
+    record_scans,
+    store_entities,
 )
 from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
@@ -43,7 +43,7 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, to_row
 from slowwave.store.undo.undo import undo_proposal, undo_runs
 from slowwave.store.undo.undoable import find_undoable_since
-from slowwave.store.vectors import keep_vectors, to_blob
+from slowwave.store.vectors import store_vectors, to_blob
 
 RUN = "run-1"
 PROPOSAL = "proposal-1"
@@ -76,9 +76,9 @@ def seeded(path: Path) -> None:
     execute(path, "INSERT INTO memories (id, content) VALUES ('m-3', 'by SQL, without a hash')")
     a_run(path, "run-0")
     with changing(path) as file:
-        keep_vectors(file, "m", [("m-1", "an old hash", VECTOR)], "run-0")
-        keep_entities(file, "default", [("m-2", ["Bo", "Ada"])], "run-0")
-        keep_scans(file, [("m-2", "h")], "run-0")
+        store_vectors(file, "m", [("m-1", "an old hash", VECTOR)], "run-0")
+        store_entities(file, "default", [("m-2", ["Bo", "Ada"])], "run-0")
+        record_scans(file, [("m-2", "h")], "run-0")
 
 
 # A function that changes a file for a proposal, and its other arguments.
@@ -144,11 +144,11 @@ def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) ->
 
 
 def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
-    keep_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
+    store_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
 
 
 def find_names(file: MemoryFile, _: str, number: int, names: list[str]) -> None:
-    keep_entities(file, "default", [(known(file, number), names)], RUN)
+    store_entities(file, "default", [(known(file, number), names)], RUN)
 
 
 def calls_of(function: Callable[..., None], *arguments: st.SearchStrategy[Any]) -> Any:
@@ -224,9 +224,9 @@ def after_a_night(memory_file: Path) -> Path:
     put(memory_file, *DAY_BEFORE)
     a_run(memory_file)
     with changing(memory_file) as file:
-        keep_vectors(file, "m", [(memory_id, "h", VECTOR) for memory_id in ("a", "b", "s")], RUN)
-        keep_entities(file, "default", [("a", ["Ada"]), ("t", ["Bo"])], RUN)
-        keep_scans(file, [("a", "h"), ("t", "h")], RUN)
+        store_vectors(file, "m", [(memory_id, "h", VECTOR) for memory_id in ("a", "b", "s")], RUN)
+        store_entities(file, "default", [("a", ["Ada"]), ("t", ["Bo"])], RUN)
+        record_scans(file, [("a", "h"), ("t", "h")], RUN)
         synthesis, merge = by("synthesis", file), by("merge", file)
         _derive(synthesis, "d", ["a", "b"])
         synthesis.supersede(texts("a", "b"), "d")
@@ -285,8 +285,8 @@ def test_undo_keeps_the_changes_of_other_runs(after_a_night: Path) -> None:
     a_run(after_a_night, "run-2")
     with changing(after_a_night) as file:
         by("p", file, "run-2").update_memory("e", {"tags": '["later"]'})
-        keep_vectors(file, "m", [("e", "h", VECTOR)], "run-2")
-        keep_entities(file, "default", [("e", ["Ada"])], "run-2")
+        store_vectors(file, "m", [("e", "h", VECTOR)], "run-2")
+        store_entities(file, "default", [("e", ["Ada"])], "run-2")
     undo(after_a_night)
     with open_reading(after_a_night) as file:
         assert read_memory(file, "e").tags == ("later",)
@@ -440,9 +440,9 @@ def with_new_vectors(path: Path) -> None:
     put(path, a_memory("m-1"), a_memory("m-2"))
     a_run(path)
     with changing(path) as file:
-        keep_vectors(file, "m", [("m-1", "h", VECTOR)], None)
-        keep_vectors(file, "m", [("m-2", "h", VECTOR)], "run-0")
-        keep_vectors(file, "m", [(item, "new", to_blob([1.0])) for item in ("m-1", "m-2")], RUN)
+        store_vectors(file, "m", [("m-1", "h", VECTOR)], None)
+        store_vectors(file, "m", [("m-2", "h", VECTOR)], "run-0")
+        store_vectors(file, "m", [(item, "new", to_blob([1.0])) for item in ("m-1", "m-2")], RUN)
 
 
 VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memory_id"
@@ -470,7 +470,7 @@ def test_undo_restores_vectors_in_any_order(memory_file: Path, order: tuple[str,
     with_new_vectors(memory_file)
     a_run(memory_file, "run-2")
     with changing(memory_file) as file:
-        keep_vectors(file, "m", [("m-1", "newest", to_blob([1.0]))], "run-2")
+        store_vectors(file, "m", [("m-1", "newest", to_blob([1.0]))], "run-2")
     for run in order:
         undo(memory_file, run)
     assert rows(memory_file, VECTORS) == [
@@ -484,7 +484,7 @@ def test_undo_does_not_restore_a_vector_of_an_undone_run(memory_file: Path) -> N
     for run in ("run-1", "run-2"):
         a_run(memory_file, run)
         with changing(memory_file) as file:
-            keep_vectors(file, "m", [("m-1", run, VECTOR)], run)
+            store_vectors(file, "m", [("m-1", run, VECTOR)], run)
     undo(memory_file, "run-1")
     assert [row["run_id"] for row in rows(memory_file, VECTORS)] == ["run-2"]
     undo(memory_file, "run-2")
@@ -501,7 +501,7 @@ def steps_of_undo(folder: Path, count: int) -> int:
         a_run(path, run)
     with changing(path) as file:
         for run in (None, "run-1", "run-2"):
-            keep_vectors(file, "m", [(memory_id, str(run), VECTOR) for memory_id in ids], run)
+            store_vectors(file, "m", [(memory_id, str(run), VECTOR) for memory_id in ids], run)
     steps = []
     with open_writing(path) as file:
         file.conn.set_progress_handler(lambda: steps.append(1), 100)
@@ -518,8 +518,8 @@ def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
     a_run(path, run_id)
     with changing(path) as file:
         delete_found_names(file, ["m-1"], run_id)
-        keep_entities(file, "default", [("m-1", names)], run_id)
-        keep_scans(file, [("m-1", of)], run_id)
+        store_entities(file, "default", [("m-1", names)], run_id)
+        record_scans(file, [("m-1", of)], run_id)
 
 
 @pytest.fixture
@@ -528,9 +528,9 @@ def searched(memory_file: Path) -> Path:
     put(memory_file, a_memory("m-1"))
     a_run(memory_file, "run-0")
     with changing(memory_file) as file:
-        keep_entities(file, "default", [("m-1", ["given"])], None)
-        keep_entities(file, "default", [("m-1", ["Ada", "Bo"])], "run-0")
-        keep_scans(file, [("m-1", "h")], "run-0")
+        store_entities(file, "default", [("m-1", ["given"])], None)
+        store_entities(file, "default", [("m-1", ["Ada", "Bo"])], "run-0")
+        record_scans(file, [("m-1", "h")], "run-0")
     return memory_file
 
 

@@ -12,7 +12,7 @@ from builders import LATER, NOW, a_decision, a_run, decide
 from nights import rows
 
 from slowwave.store.errors import Ambiguous, NotFound, StoreError
-from slowwave.store.file import maintenance_lock, open_reading, open_writing
+from slowwave.store.file import open_reading, open_writing
 from slowwave.store.ledger import (
     REMEMBERED,
     Decision,
@@ -24,7 +24,8 @@ from slowwave.store.ledger import (
     read_runs,
     remembered_keys,
 )
-from slowwave.store.model_answers import Answer, keep_answers, read_answer
+from slowwave.store.lock import maintenance_lock
+from slowwave.store.model_answers import Answer, cache_answers, read_answer
 from slowwave.store.records import timestamp
 
 
@@ -218,15 +219,15 @@ ANSWERS: dict[str, Any] = {
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS.keys())
 def test_an_answer_is_read_as_it_was_written(memory_file: Path, answer: Answer) -> None:
     with open_writing(memory_file) as file:
-        keep_answers(file, [("key", "model", answer)], timestamp(NOW))
+        cache_answers(file, [("key", "model", answer)], timestamp(NOW))
         assert read_answer(file, "key") == answer
         assert read_answer(file, "another") is None
 
 
 def test_a_repeated_answer_replaces_the_previous_one(memory_file: Path) -> None:
     with open_writing(memory_file) as file:
-        keep_answers(file, [("key", "model", Answer("first", 1, 1, 0.1))], timestamp(NOW))
-        keep_answers(file, [("key", "model-2", Answer("second", 2, 2, 0.2))], LATER)
+        cache_answers(file, [("key", "model", Answer("first", 1, 1, 0.1))], timestamp(NOW))
+        cache_answers(file, [("key", "model-2", Answer("second", 2, 2, 0.2))], LATER)
     assert rows(memory_file, "SELECT model, answer, created_at FROM answers") == [
         {"model": "model-2", "answer": "second", "created_at": LATER}
     ]

@@ -16,9 +16,9 @@ from nights import execute
 
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import (
-    Ancestor,
     Edge,
     Lineage,
+    Relative,
     add_edges,
     read_edges,
     read_source_edges,
@@ -82,8 +82,8 @@ def test_each_step_has_its_operation_and_current_content(family: Path) -> None:
     with open_reading(family) as file:
         first = trace_sources(file, "d").steps["d"][0]
         (above,) = trace_derived(file, "d").steps["d"]
-    assert first == Ancestor("a", "merge", "run-2", "text a", "superseded")
-    assert above == Ancestor("f", "merge", "run-2", "text f", "active")
+    assert first == Relative("a", "merge", "run-2", "text a", "superseded")
+    assert above == Relative("f", "merge", "run-2", "text f", "active")
 
 
 def test_sources_are_ordered_by_observation(family: Path) -> None:

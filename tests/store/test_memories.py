@@ -17,11 +17,11 @@ from nights import execute, rows
 from slowwave.store.ageing import restore_memory
 from slowwave.store.check import check_file
 from slowwave.store.entities import (
-    keep_entities,
-    keep_scans,
     read_entities,
     read_memory_entities,
     read_scans,
+    record_scans,
+    store_entities,
 )
 from slowwave.store.errors import Ambiguous, NotFound
 from slowwave.store.file import open_reading, open_writing
@@ -39,10 +39,10 @@ from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import content_hash, new_id, timestamp
 from slowwave.store.vectors import (
     from_blob,
-    keep_vectors,
     read_dimensions,
     read_memory_vectors,
     read_vectors,
+    store_vectors,
     to_blob,
 )
 
@@ -184,9 +184,9 @@ def test_a_vector_must_be_finite_and_not_zero(values: list[float]) -> None:
 def test_a_vector_replaces_only_that_of_the_same_model(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
     with changing(memory_file) as file:
-        keep_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
-        keep_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
-        keep_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
+        store_vectors(file, "b", [("m-1", "h", to_blob([1, 0]))], None)
+        store_vectors(file, "a", [("m-1", "h", to_blob([0, 1, 0]))], None)
+        store_vectors(file, "b", [("m-1", "h2", to_blob([0, 1])), ("m-2", "h", b"\0" * 8)], None)
         vectors = [("a", "h", to_blob([0, 1, 0])), ("b", "h2", to_blob([0, 1]))]
         assert read_memory_vectors(file, "m-1") == vectors
         assert read_dimensions(file) == {"a": 3, "b": 2}
@@ -195,9 +195,9 @@ def test_a_vector_replaces_only_that_of_the_same_model(memory_file: Path) -> Non
 
 def test_a_deleted_memory_gets_no_vector_and_no_names(memory_file: Path) -> None:
     with changing(memory_file) as file:
-        keep_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
-        keep_entities(file, "default", [("nobody", ["Ada"])], "run-1")
-        keep_scans(file, [("nobody", "h")], "run-1")
+        store_vectors(file, "m", [("nobody", "h", to_blob([1.0]))], "run-1")
+        store_entities(file, "default", [("nobody", ["Ada"])], "run-1")
+        record_scans(file, [("nobody", "h")], "run-1")
         assert read_dimensions(file) == {}
         assert read_entities(file, "default") == read_scans(file, "default") == {}
 
@@ -208,9 +208,9 @@ def test_a_deleted_memory_gets_no_vector_and_no_names(memory_file: Path) -> None
 def test_names_are_kept_by_memory_and_tenant(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2"), a_memory("m-3", tenant="other"))
     with changing(memory_file) as file:
-        keep_entities(file, "default", [("m-1", ["Bo", "Ada", "Bo"]), ("m-2", [])], None)
-        keep_entities(file, "default", [("m-1", ["Ada", "Cy"])], "run-1")
-        keep_entities(file, "other", [("m-3", ["Ada"])], "run-1")
+        store_entities(file, "default", [("m-1", ["Bo", "Ada", "Bo"]), ("m-2", [])], None)
+        store_entities(file, "default", [("m-1", ["Ada", "Cy"])], "run-1")
+        store_entities(file, "other", [("m-3", ["Ada"])], "run-1")
         assert read_entities(file, "default") == {"m-1": ["Ada", "Bo", "Cy"]}
         assert read_entities(file, "other") == {"m-3": ["Ada"]}
         assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", True), ("Cy", False)]
@@ -221,7 +221,7 @@ def test_only_missing_names_are_added_to_a_memory(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"))
     execute(memory_file, "INSERT INTO runs VALUES ('run-1', '', NULL, '', '{}', '', 'done', NULL)")
     with changing(memory_file) as file:
-        keep_entities(file, "default", [("m-1", ["Ada"])], None)
+        store_entities(file, "default", [("m-1", ["Ada"])], None)
         changes = ProposalChanges(file, "run-1", "p", LATER)
         changes.add_names(read_memory(file, "m-1"), ["Bo", "Ada", "Bo"])
         assert read_memory_entities(file, "m-1") == [("Ada", True), ("Bo", False)]
@@ -232,6 +232,6 @@ def test_a_scan_replaces_the_previous_scan(memory_file: Path) -> None:
     put(memory_file, a_memory("m-1"), a_memory("m-2", tenant="other"))
     first, second = a_run(memory_file, "run-1"), a_run(memory_file, "run-2")
     with changing(memory_file) as file:
-        keep_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], first)
-        keep_scans(file, [("m-1", content_hash("new"))], second)
+        record_scans(file, [("m-1", content_hash("old")), ("m-2", "h")], first)
+        record_scans(file, [("m-1", content_hash("new"))], second)
         assert read_scans(file, "default") == {"m-1": content_hash("new")}

@@ -40,7 +40,6 @@ from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
 from slowwave.store.purge import (
     KEPT_DAYS,
-    Blockers,
     KeptCounts,
     Removal,
     find_purgeable,
@@ -77,7 +76,7 @@ def path(memory_file: Path) -> Path:
 def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
     with open_reading(path) as file:
         found = find_purgeable(file, ["default"], now)
-    return found.ids, KeptCounts.of(found.staying)
+    return found.ids, KeptCounts.from_reasons(found.staying)
 
 
 def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:
@@ -171,7 +170,7 @@ def test_a_memory_reactivated_meanwhile_is_not_purged(path: Path) -> None:
     a_run(path)
     execute(path, "UPDATE memories SET status = 'active' WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Blockers(NOW)) == []
+        assert purge(file, "run-1", ["old"], NOW, {}) == []
     assert rows(path, "SELECT id FROM memories WHERE id = 'old'")
 
 
@@ -185,7 +184,7 @@ def test_a_purge_deletes_found_names_and_vectors_and_no_text_of_lineage(path: Pa
     ):
         execute(path, f"INSERT INTO {sql}")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
         assert [*removals(file, "old")] == [Removal("old", "run-1", timestamp(NOW), False)]
         assert [*removals(file, "stays")] == []
     for table in ("memory_entities", "entity_scans", "embeddings"):
@@ -202,7 +201,7 @@ def test_lineage_keeps_the_bytes_of_a_purged_text_that_is_not_utf8(path: Path) -
     a_run(path)
     execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
     with open_writing(path) as file:
-        assert purge(file, "run-1", ["old"], Blockers(NOW)) == ["old"]
+        assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
     kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
     assert kept == [{"text": "4F6BFF41"}]
 
@@ -212,7 +211,7 @@ def test_nothing_is_purged_without_the_trigger_that_keeps_texts(path: Path) -> N
     execute(path, "DROP TRIGGER memories_leave")
     raised = pytest.raises(StoreError, match="the only copy")
     with unchanged(picture, path), raised, open_writing(path) as file:
-        purge(file, "run-1", ["old"], Blockers(NOW))
+        purge(file, "run-1", ["old"], NOW, {})
 
 
 # A whole night, a month, and a purge.

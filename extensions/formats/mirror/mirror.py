@@ -19,7 +19,8 @@ from slowwave.extensions.formats.base import (
     TooFull,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
-from slowwave.store.file import maintenance_lock, new_file, open_any_version, open_writing
+from slowwave.store.file import new_file, open_any_version, open_writing
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
@@ -228,10 +229,8 @@ class Mirror:
         """Compute the vectors to write, so that the agent need not wait for them."""
         if not self.format.may_need_vectors:
             return
-        with (
-            self.format.opened(self.path, writes=False) as opened,
-            open_writing(self.state) as file,
-        ):
+        opening = self.format.opened(self.path, writes=False)
+        with opening as opened, open_writing(self.state) as file:
             change = due(file, opened.records)
         self.format.compute_vectors(self.path, change)
 

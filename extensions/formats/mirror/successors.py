@@ -10,13 +10,13 @@ from datetime import datetime
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.store.entities import keep_entities, keep_scans, read_memory_entities
+from slowwave.store.entities import read_memory_entities, record_scans, store_entities
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.memories import count_memories, read_memories, tenants
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import LINKED, Memory, content_hash, json_text, new_id, timestamp
-from slowwave.store.vectors import keep_vectors, read_memory_vectors
+from slowwave.store.vectors import read_memory_vectors, store_vectors
 
 from .links import read_links
 
@@ -61,7 +61,7 @@ def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
         if key in keys
         and named[key] == 1
         and memory_id in active
-        and (not active[memory_id].protected or LINKED in active[memory_id].metadata)
+        and (not active[memory_id].is_protected or LINKED in active[memory_id].metadata)
     }
 
 
@@ -72,9 +72,9 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     changes.supersede([memory], new.id)
     # What the next run would compute again.
     for model, of, blob in read_memory_vectors(file, memory.id):
-        keep_vectors(file, model, [(new.id, of, blob)], run_id)
+        store_vectors(file, model, [(new.id, of, blob)], run_id)
     names = [name for name, _ in read_memory_entities(file, memory.id)]
-    keep_entities(file, memory.tenant, [(new.id, names)], run_id)
-    keep_scans(file, [(new.id, memory.content_hash)], run_id)
-    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id
-    keep_decision(file, Decision(*about, "applied", memory.content, reason, None, {}, changes.now))
+    store_entities(file, memory.tenant, [(new.id, names)], run_id)
+    record_scans(file, [(new.id, memory.content_hash)], run_id)
+    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id, "applied"
+    record_decision(file, Decision(*about, memory.content, reason, None, {}, changes.now))

@@ -21,8 +21,9 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.extensions.organisation.store.traces import read_traces
 from slowwave.store.errors import StoreError
-from slowwave.store.file import MemoryFile, maintenance_lock, open_reading, open_writing
+from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.ledger import remembered_keys
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.memories import (
     Counts,
     count_memories,

@@ -8,7 +8,7 @@ from slowwave.consolidation.facts.specifics import names_in
 from slowwave.consolidation.proposals import derived_trust
 from slowwave.consolidation.running.run_in_file import RunInFile
 from slowwave.store.exchange import new_memory
-from slowwave.store.ledger import Decision, keep_decision
+from slowwave.store.ledger import Decision, record_decision
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, json_text, timestamp
 from slowwave.store.vectors import to_blob
@@ -80,8 +80,8 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
         names = sorted(names_in(memory.content))
         changes.insert_memory(memory, run.embedder.name, vector, names)
         changes.add_lineage(memory.id, sources, "synthesize")
-        if last is not None and not last.protected:
+        if last is not None and not last.is_protected:
             changes.supersede([last], memory.id)
         changes.add_derivation(memory.id, derivation)
-        keep_decision(file, decision)
+        record_decision(file, decision)
     return memory.id

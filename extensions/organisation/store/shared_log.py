@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass, fields
 from typing import Literal
 
 from slowwave.store.erasing import Eraser
-from slowwave.store.errors import UnusableFile
+from slowwave.store.errors import DamagedRow
 from slowwave.store.extension_points import has_table, run_script
 from slowwave.store.file import MemoryFile
 from slowwave.store.records import json_text
@@ -57,11 +57,11 @@ _COLUMNS = ", ".join(field.name for field in fields(SharedEntry))
 def read_log(file: MemoryFile) -> list[SharedEntry]:
     """Return the whole log, oldest first.
 
-    Raises `UnusableFile` if a row was changed: the current facts and authors are unknown then.
+    Raises `DamagedRow` if a row was changed: the current facts and authors are unknown then.
     """
     entries, broken = _read(file)
     if broken is not None:
-        raise UnusableFile(f"The file is damaged: {broken}.", SAVE_WITHOUT_LOG)
+        raise DamagedRow(broken, SAVE_WITHOUT_LOG)
     return entries
 
 

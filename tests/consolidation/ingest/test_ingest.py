@@ -43,7 +43,8 @@ from nights import execute, fill, picture, rows, unchanged
 from places import FIXTURES, KILLING
 
 from slowwave.store.conversations.conversation_formats import read_conversations
-from slowwave.store.file import create_file, maintenance_lock
+from slowwave.store.file import create_file
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.records import content_hash
 
 CONVERSATIONS = FIXTURES / "conversations"

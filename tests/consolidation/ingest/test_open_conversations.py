@@ -29,7 +29,8 @@ from slowwave.consolidation.ingest.options import IngestOptions
 from slowwave.consolidation.ingest.queued_parts import read_parts_to_read
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.errors import StoreError
-from slowwave.store.file import create_file, maintenance_lock, open_reading
+from slowwave.store.file import create_file, open_reading
+from slowwave.store.lock import maintenance_lock
 
 FACTS = (
     "I live in Lyon near the river",

@@ -50,7 +50,8 @@ from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.fleet.store.sources import source_of
 from slowwave.extensions.fleet.worker import Worker
-from slowwave.store.file import create_file, maintenance_lock
+from slowwave.store.file import create_file
+from slowwave.store.lock import maintenance_lock
 
 Rounds = Callable[[int, int], int]
 

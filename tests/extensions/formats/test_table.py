@@ -337,6 +337,20 @@ def test_a_forgotten_text_leaves_the_table_and_its_hidden_rows(tmp_path: Path, c
     assert cli(*forget).ends(3).json["left"] == ["notes.title"]
 
 
+def test_a_row_to_forget_that_another_table_refers_to_stays(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT, gone INT DEFAULT 0)")
+    execute(path, "INSERT INTO notes (said) VALUES ('Marta likes tea.'), ('Otto likes milk.')")
+    execute(path, "CREATE TABLE links (note INTEGER REFERENCES notes (id))")
+    execute(path, "INSERT INTO links VALUES (1)")
+    forget = ("forget", path, "--table", "notes:said,deleted=gone", "--matching", "tea", "--yes")
+    with unchanged(rows, path, "SELECT * FROM notes"):
+        cli(*forget).ends(1, "of notes in", "rows of links refer to it", "ON DELETE CASCADE")
+    execute(path, "DELETE FROM links")
+    assert cli(*forget).code == 0
+    assert len(rows(path, "SELECT * FROM notes")) == 1
+
+
 def test_rows_without_a_text_are_named_and_texts_with_nul_are_read(
     tmp_path: Path, cli: Cli
 ) -> None:

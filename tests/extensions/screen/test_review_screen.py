@@ -24,7 +24,7 @@ from screens import Shown, drive, pending_file, pictures
 from slowwave.cli.nights.chosen_proposals import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
-from slowwave.store.file import maintenance_lock
+from slowwave.store.lock import maintenance_lock
 from slowwave.store.places import Place
 
 pytestmark = pytest.mark.usefixtures("smoke_model")
