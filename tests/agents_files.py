@@ -16,7 +16,7 @@ from format_writers import WRITERS
 from nights import execute
 from places import FORMATS, KILLING
 
-from slowwave.extensions.formats.base import Change
+from slowwave.extensions.formats.base import Change, RemovedEntry
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror, default_state
 from slowwave.store.opening import is_database
@@ -203,7 +203,7 @@ def delete_text(name: str, path: Path, text: str) -> None:
     """Delete the memory with a text, as its agent might."""
     with format_named(format_of(name)).opened(path, writes=True) as file:
         (key,) = (record.key for record in file.records if record.text == text)
-        file.prepare(Change({key: "m"}))
+        file.prepare(Change([RemovedEntry(key, "m")]))
         file.commit()
 
 

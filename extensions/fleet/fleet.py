@@ -11,7 +11,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.extensions.fleet.store.archive import Archive, Shard
 from slowwave.extensions.fleet.store.object_store import Listed
-from slowwave.extensions.fleet.store.receipt import Known, Receipt, unchanged
+from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.fleet.store.sources import NOT_THERE, FileSource
 from slowwave.store.records import timestamp
 
@@ -41,7 +41,11 @@ class Fleet:
         """
         everything = list(self.source.listing())
         listed = [file for file in everything if self.shard.has(file.key)]
-        known, unreadable = self._known(listed)
+        earlier: Mapping[str, Receipt] = {}
+        unreadable: list[str] = []
+        if self.archive is not None:
+            keys = (file.key for file in listed)
+            earlier, unreadable = self.archive.manifest(keys, self.source.mark)
         writer = None
         # The source of a run without files is probably wrong, or not mounted: no receipts.
         if self.archive is not None and everything and not self.job.dry_run:
@@ -52,7 +56,7 @@ class Fleet:
         # From here on signals interrupt between two receipts, never while one is written.
         interruption.close()
         try:
-            for receipt in self._receipts(listed, known, began, interruption):
+            for receipt in self._receipts(listed, earlier, began, interruption):
                 if writer is not None:
                     writer.add(receipt)
                 totals.add(receipt)
@@ -69,7 +73,7 @@ class Fleet:
     def _receipts(
         self,
         listed: Sequence[Listed],
-        known: Mapping[str, Known],
+        earlier: Mapping[str, Receipt],
         began: datetime,
         interruption: Interruption,
     ) -> Iterator[Receipt]:
@@ -78,22 +82,15 @@ class Fleet:
         # What must stay the same for a file to stay idle: options, model, our own rules.
         basis = Worker(self.job).idle_marks(Path(), began, self.job.options).key
         for file in listed:
-            earlier = known.get(file.key)
-            last_run = None if earlier is None else earlier.last_run
+            receipt = earlier.get(file.key)
+            last_run = None if receipt is None else receipt.last_run
             if file.version == NOT_THERE:
                 why = "it is listed, but does not exist"
                 yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
             elif (skipped := self.skipped(file.key)) is not None:
                 yield replace(skipped, last_run=last_run, at=at)
-            elif earlier is not None and earlier.is_current(file.version, basis, at):
-                yield unchanged(file.key, earlier, at)
+            elif receipt is not None and receipt.is_current(file.version, basis, at):
+                yield receipt.unchanged(at)
             else:
                 due.append(Item(file.key, last_run))
         yield from self.engine.receipts(self.job, iter(due), interruption)
-
-    def _known(self, listed: Sequence[Listed]) -> tuple[dict[str, Known], list[str]]:
-        """Return what earlier receipts say of files, and which of them cannot be read."""
-        if self.archive is None:
-            return {}, []
-        keys = (file.key for file in listed)
-        return self.archive.manifest(keys, self.source.mark)

@@ -13,7 +13,7 @@ from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.writing.writer import Writer
 from slowwave.extensions.fleet.store.receipt import Receipt
-from slowwave.extensions.postgres.tenants import Tenants
+from slowwave.extensions.postgres.format import Tenants
 
 # The option of a run, as the file records it, that names the run of the fleet.
 OPTION = "fleet"

@@ -45,14 +45,14 @@ class LocalEngine:
         has_any = False
         while True:
             unfinished: list[Item] = []
-            with _Pool(job, self._prepare, self._workers) as pool:
-                for receipt in pool.receipts(items, unfinished, interruption):
-                    has_any = True
-                    yield receipt
+            for receipt in self._in_pool(self._workers, job, items, unfinished, interruption):
+                has_any = True
+                yield receipt
             if not unfinished:
                 return
             # A worker has died, and all others with it: which of their files was the cause?
-            for receipt in self._alone(job, unfinished, interruption):
+            for item in unfinished:
+                receipt = self._alone(job, item, interruption)
                 if receipt.became == "lost" and not has_any:
                     raise ConsolidationError(
                         "The worker processes die immediately.",
@@ -61,73 +61,43 @@ class LocalEngine:
                 has_any = True
                 yield receipt
 
-    def _alone(
-        self, job: FleetJob, items: list[Item], interruption: Interruption
+    def _alone(self, job: FleetJob, item: Item, interruption: Interruption) -> Receipt:
+        """Return the receipt of a file for which each try has a worker of its own."""
+        for _ in range(_TRIES_ALONE):
+            if receipts := list(self._in_pool(1, job, iter([item]), [], interruption)):
+                return receipts[0]
+        why = f"its worker died without an error message, {_TRIES_ALONE} times (out of memory?)"
+        return Receipt(item.key, "lost", why, last_run=item.last_run)
+
+    def _in_pool(
+        self,
+        workers: int,
+        job: FleetJob,
+        items: Iterator[Item],
+        unfinished: list[Item],
+        interruption: Interruption,
     ) -> Iterator[Receipt]:
-        """Yield the receipts of files that are tried one at a time."""
-        tries = dict.fromkeys(items, 0)
-        queued = items
-        while queued:
-            unfinished: list[Item] = []
-            with _Pool(job, self._prepare, 1) as pool:
-                yield from pool.receipts(iter(queued), unfinished, interruption, ahead=1)
-            queued = queued[queued.index(unfinished[0]) :] if unfinished else []
-            for item in unfinished:
-                tries[item] += 1
-                if tries[item] == _TRIES_ALONE:
-                    queued.remove(item)
-                    why = (
-                        f"its worker died without an error message, {_TRIES_ALONE} times "
-                        "(out of memory?)"
-                    )
-                    yield Receipt(item.key, "lost", why, last_run=item.last_run)
+        """Yield receipts; once a worker has died, add unfinished items to `unfinished`.
 
-
-class _Pool:
-    """Processes that end with the block, at once if an error leaves it."""
-
-    def __init__(self, job: FleetJob, prepare: Prepare, workers: int) -> None:
-        self._workers = workers
-        self._before = set(multiprocessing.active_children())
-        self._pool = ProcessPoolExecutor(
+        The processes end with the iterator, at once if it is not exhausted.
+        """
+        earlier_children = set(multiprocessing.active_children())
+        pool = ProcessPoolExecutor(
             workers,
             # A fork would inherit the locks that threads of this process hold.
             multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(job, prepare),
+            initargs=(job, self._prepare),
         )
-
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            # A kill at any moment leaves a file whole, and the next run reports what was done.
-            for process in set(multiprocessing.active_children()) - self._before:
-                process.terminate()
-        self._pool.shutdown(wait=kind is None, cancel_futures=True)
-
-    def receipts(
-        self,
-        items: Iterator[Item],
-        unfinished: list[Item],
-        interruption: Interruption,
-        ahead: int | None = None,
-    ) -> Iterator[Receipt]:
-        """Yield receipts; once a worker has died, add unfinished items to `unfinished`.
-
-        ahead: how many items are submitted at a time.
-        """
-        limit = ahead or 2 * self._workers
         submitted: dict[Future[Receipt], Item] = {}
         try:
             while True:
-                for item in islice(items, limit - len(submitted)):
+                for item in islice(items, 2 * workers - len(submitted)):
                     # So that it is not forgotten if this raises.
                     unfinished.append(item)
-                    submitted[self._pool.submit(_night, item)] = unfinished.pop()
+                    submitted[pool.submit(_night, item)] = unfinished.pop()
                 if not submitted:
-                    return
+                    break
                 for future in wait(submitted, _PATIENCE_S, return_when=FIRST_COMPLETED).done:
                     receipt = future.result()
                     del submitted[future]
@@ -136,6 +106,13 @@ class _Pool:
                     raise KeyboardInterrupt
         except BrokenProcessPool:
             unfinished.extend(submitted.values())
+        except BaseException:
+            # A kill at any moment leaves a file whole, and the next run reports what was done.
+            for process in set(multiprocessing.active_children()) - earlier_children:
+                process.terminate()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
 
 
 def _one_after_the_other(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.extensions.postgres.format import Tenants
 from slowwave.extensions.postgres.mirror import TenantMirror
-from slowwave.extensions.postgres.tenants import Tenants
 from slowwave.store.errors import NotFound, StoreError
 
 from .fleet_job import FleetJob, Item

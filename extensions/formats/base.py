@@ -105,26 +105,43 @@ class Successor:
 
 
 @dataclass(frozen=True)
+class RemovedEntry:
+    """An entry to remove."""
+
+    key: str
+    memory: str
+    # What replaces it, if anything; it may be the same memory with another text.
+    successor: Successor | None = None
+    # Whether another value replaced it: if its agent writes it again, it is true again.
+    is_outdated: bool = False
+    # Whether its memory was forgotten: then the entry is deleted, never only hidden.
+    is_forgotten: bool = False
+
+    @property
+    def is_rewritten(self) -> bool:
+        """Whether the same memory gets another text."""
+        return self.successor is not None and self.successor.memory == self.memory
+
+
+@dataclass(frozen=True)
 class Change:
     """A change of a file, made completely or not at all."""
 
-    # The keys to remove, and their memories.
-    retire: Mapping[str, str] = field(default_factory=dict)
+    removals: Sequence[RemovedEntry] = ()
     put: Sequence[New] = ()
-    # For each removed key the key of the entry that replaces it, if there is one.
-    successors: Mapping[str, str] = field(default_factory=dict)
     # Memories that inherit marks, or may have to return some.
     inheriting: Sequence[Successor] = ()
-    # Removed keys with an outdated value: if its agent writes it again, it is true again.
-    outdated: frozenset[str] = frozenset()
-    # Removed keys whose memories were forgotten: their entries are deleted, never only hidden.
-    forgotten: frozenset[str] = frozenset()
     # The images of hidden entries to delete, by memory.
     hidden: Mapping[str, Image] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether there is anything to do."""
-        return bool(self.retire or self.put or self.hidden)
+        return bool(self.removals or self.put or self.hidden)
+
+    @property
+    def removed_keys(self) -> set[str]:
+        """The keys of the entries to remove."""
+        return {removal.key for removal in self.removals}
 
 
 @dataclass(frozen=True)
@@ -276,8 +293,9 @@ def refuse_losses(
     records: the memories before it. now: the keys after it. Raises `Unreadable`.
     """
     keys = {record.key: written.renamed.get(record.key, record.key) for record in records}
-    kept = {keys[record.key] for record in records if record.key not in change.retire}
-    missing = (kept | set(written.keys.values())) - set(now)
+    removed = change.removed_keys
+    remaining = {keys[record.key] for record in records if record.key not in removed}
+    missing = (remaining | set(written.keys.values())) - set(now)
     if missing:
         texts = {keys[record.key]: record.text for record in records}
         texts |= {written.keys[new.memory]: new.text for new in change.put}

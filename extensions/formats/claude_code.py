@@ -55,7 +55,6 @@ from .claude_code_files import (
     refuse_another_version,
 )
 from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
-from .claude_code_untouched import find_untouched
 from .text_file import decoded, lines_of, read_bytes, text_of, write_in_place
 
 # How many lines above a line of the index an image contains, to find its place again.
@@ -85,13 +84,15 @@ class ClaudeCode(Format):
 
     def untouched(self, path: Path) -> list[Untouched]:
         """Return which files stay because of their type, of links to them, or of their form."""
+        from .claude_code_report import find_untouched
+
         with suppress(OSError, Unreadable):
             return find_untouched(path, self.target)
         return []
 
     def repeated(self, path: Path) -> list[Repeated]:
         """Return what several memories, or one and the project's instructions, say."""
-        from .claude_code_repeated import find_repeated
+        from .claude_code_report import find_repeated
 
         with suppress(OSError, Unreadable):
             return find_repeated(path)
@@ -144,8 +145,8 @@ class _OpenFolder(OpenFile):
 
     def prepare(self, change: Change) -> Written:
         marks = {"inherited": inherited(change)}
-        images = {memory: self._image(key) | marks for key, memory in change.retire.items()}
-        self._gone = [self._files[key] for key in change.retire]
+        images = {item.memory: self._image(item.key) | marks for item in change.removals}
+        self._gone = [self._files[removal.key] for removal in change.removals]
         erased = {line for image in change.hidden.values() for line in image["carried"]}
         lines = without(self._lines, erased)
         lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))

@@ -7,6 +7,7 @@ these stays in the index, also where the file is merged into another.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slowwave.consolidation.facts.lookup import has_specifics
@@ -52,27 +53,27 @@ def revised_lines(lines: Iterable[str], name: str, old: str, new: str) -> Iterat
 def carry(
     change: Change,
     files: Mapping[str, File],
-    made: Mapping[str, File],
+    written: Mapping[str, File],
     gone: Collection[str],
     lines: list[str],
 ) -> dict[str, list[str]]:
     """Have lines of removed files list their successors if they say more; return these lines.
 
-    They are hashes, by removed memory. files: those before the change, by key; made: the written
-    ones, by memory; gone: the names of those to remove.
+    They are hashes, by removed memory. files: those before the change, by key; written:
+    those after it, by memory; gone: the names of those to remove.
     """
-    there = {**files, **{file.key: file for file in made.values()}}
-    successors = dict(change.successors)
-    for new in change.put:
-        if new.image is None:
-            successors |= dict.fromkeys(new.replaces, made[new.memory].key)
-    found = {}
-    for key, successor in successors.items():
-        if files[key].name in gone and key not in change.forgotten:
-            old = bodies([files[at] for at, to in successors.items() if to == successor])
-            carried = _carry(lines, files[key], there[successor], old)
-            found[change.retire[key]] = [content_hash(line.rstrip()) for line in carried]
-    return found
+    replaced: dict[str, list[File]] = defaultdict(list)
+    for removal in change.removals:
+        if removal.successor is not None:
+            replaced[removal.successor.memory].append(files[removal.key])
+    carried_lines = {}
+    for removal in change.removals:
+        successor, file = removal.successor, files[removal.key]
+        if successor is not None and file.name in gone and not removal.is_forgotten:
+            remaining = written.get(successor.memory) or files[successor.key or ""]
+            carried = _carry(lines, file, remaining, bodies(replaced[successor.memory]))
+            carried_lines[removal.memory] = [content_hash(line.rstrip()) for line in carried]
+    return carried_lines
 
 
 def inherited(change: Change) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.opening import is_database, open_database
 
-from .base import Change, Format, Image, New, Record, Successor, Written
+from .base import Change, Format, Image, New, Record, RemovedEntry, Successor, Written
 from .known_formats import recognised
 
 _TEXT = "The tuba of the brass band hangs in the third shed"
@@ -51,11 +51,11 @@ def _faults_of_removal(format: Format, path: Path, records: Sequence[Record]) ->
     """Remove and restore each entry; it must be where it was."""
     movable = [record for record in records if not record.pinned]
     for record in movable:
-        successor = next((left.key for left in movable if left.key != record.key), None)
+        other_keys = (left.key for left in movable if left.key != record.key)
+        successor = next((Successor("s", key) for key in other_keys), None)
         with _copied(path) as copy:
             before = _content(copy)
-            successors = {} if successor is None else {record.key: successor}
-            written = _write(format, copy, Change({record.key: "m"}, successors=successors))
+            written = _write(format, copy, Change([RemovedEntry(record.key, "m", successor)]))
             left = sorted(entry.text for entry in _read(format, copy))
             if left != sorted(entry.text for entry in records if entry is not record):
                 yield f"removing it changes other entries: {record.text}"
@@ -75,7 +75,8 @@ def _faults_of_addition(
         before = _content(copy)
         put = replace(_new(record, None), memory="n", text=_TEXT, replaces=(record.key,))
         successor = Successor("n", None, replaces={"m": None})
-        written = _write(format, copy, Change({record.key: "m"}, [put], inheriting=[successor]))
+        removals = [RemovedEntry(record.key, "m", successor)]
+        written = _write(format, copy, Change(removals, [put], inheriting=[successor]))
         texts = {entry.key: entry.text for entry in _read(format, copy)}
         count = [entry.text for entry in records].count(record.text)
         if (
@@ -84,7 +85,7 @@ def _faults_of_addition(
         ):
             yield "a text that replaces an entry is not found, or the entry still is"
         back = _new(record, written.images["m"])
-        _write(format, copy, Change({written.keys["n"]: "n"}, [back]))
+        _write(format, copy, Change([RemovedEntry(written.keys["n"], "n")], [back]))
         if _content(copy) != before:
             yield "replacing an entry and restoring it changes the file"
 
@@ -92,7 +93,7 @@ def _faults_of_addition(
 def _faults_of_conflict(format: Format, path: Path, record: Record) -> Iterator[str]:
     """Let an agent change the file before the commit."""
     with _copied(path) as copy, format.opened(copy, writes=True) as file:
-        file.prepare(Change({record.key: "m"}))
+        file.prepare(Change([RemovedEntry(record.key, "m")]))
         changed = copy if copy.is_file() else min(copy.glob("*.md"))
         changed.write_bytes(changed.read_bytes().replace(b"e", b"i", 1))
         before = _content(copy)

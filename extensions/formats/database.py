@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
@@ -26,6 +25,7 @@ from .base import (
     New,
     OpenFile,
     Record,
+    RemovedEntry,
     Unreadable,
     Written,
     put_each,
@@ -36,19 +36,6 @@ from .vector_model import LentModel
 # The prefix of the ids of rows that slowwave added: these are deleted when they are removed.
 OURS = "slowwave-"
 _ONLY_READ = "This database is read-only."
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """A memory to hide from every ordinary read."""
-
-    key: str
-    # The key of the memory that replaces it, if there is one.
-    successor: str | None
-    # Whether another value replaced it, so that its agent may write it again.
-    is_outdated: bool = False
-    # Whether the successor is the same memory with another text.
-    is_rewritten: bool = False
 
 
 class OpenDatabase(OpenFile):
@@ -86,8 +73,11 @@ class OpenDatabase(OpenFile):
         """
         raise Unreadable(_ONLY_READ)
 
-    def retire(self, leaving: Leaving) -> Image:
-        """Hide a memory from every ordinary read, and return the image that restores it."""
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
+        """Hide a memory from every ordinary read, and return the image that restores it.
+
+        successor: the key of what replaces it; None if nothing does.
+        """
         raise Unreadable(_ONLY_READ)
 
     def bring_back(self, image: Image) -> str:
@@ -115,19 +105,19 @@ class OpenDatabase(OpenFile):
             [new for new in change.put if new.memory not in keys],
             lambda new: self.put(new) if new.image is None else self.bring_back(new.image),
         )
-        successors = _successors(change, keys)
         staying = set(keys.values())
-        images = {
-            # A text that was there already is not added twice, and is not removed either.
-            memory: {"key": key}
-            if key in staying
-            else self.retire(
-                Leaving(key, successors.get(key), key in change.outdated, memory in keys)
-            )
-            for key, memory in change.retire.items()
-            if memory not in own
-        }
-        erased = [images[change.retire[key]] for key in change.forgotten]
+        images: dict[str, Image] = {}
+        for removal in change.removals:
+            if removal.memory in own:
+                continue
+            if removal.key in staying:
+                # A text that was there already is not added twice, and is not removed either.
+                images[removal.memory] = {"key": removal.key}
+            else:
+                to = removal.successor
+                successor = None if to is None else keys.get(to.memory, to.key)
+                images[removal.memory] = self.retire(removal, successor)
+        erased = [images[removal.memory] for removal in change.removals if removal.is_forgotten]
         for image in (*erased, *change.hidden.values()):
             self.erase(image)
         written = Written(keys, images, own=own)
@@ -143,9 +133,10 @@ class OpenDatabase(OpenFile):
         own: dict[str, Image | None] = {}
         texts = {record.key: record.text for record in self.records}
         formers = {successor.memory: successor.own or {} for successor in change.inheriting}
+        former_keys = {removal.memory: removal.key for removal in change.removals}
         for new in change.put:
-            key = new.replaces[0] if new.replaces else ""
-            if change.retire.get(key) != new.memory or not self.can_rewrite(key, new):
+            key = former_keys.get(new.memory)
+            if key is None or not self.can_rewrite(key, new):
                 continue
             had = formers.get(new.memory, {})
             keys[new.memory], image = self.rewrite(key, new, had.get(content_hash(new.text)))
@@ -231,20 +222,6 @@ def moment_since_epoch(value: object, per_second: int = 1) -> str | None:
         return timestamp(datetime.fromtimestamp(value / per_second, UTC))  # type: ignore[operator]  # any SQLite value
     except (TypeError, ValueError, OverflowError, OSError):
         return None
-
-
-def _successors(change: Change, keys: Mapping[str, str]) -> dict[str, str]:
-    """Return for each removed key the key of its successor, which may be new."""
-    successors = dict(change.successors)
-    for successor in change.inheriting:
-        at = keys.get(successor.memory, successor.key)
-        successors |= {
-            key: at
-            for key, memory in change.retire.items()
-            if at is not None and memory in successor.replaces
-        }
-    rewritten = {key: keys[memory] for key, memory in change.retire.items() if memory in keys}
-    return successors | rewritten
 
 
 def refuse_other_vectors(

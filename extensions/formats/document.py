@@ -119,8 +119,8 @@ class Editor:
         spelled: the spelling of each text of `change.put`. Raises `Unreadable` if there is no place
         for one, or if an entry to remove does not exist.
         """
-        images = {memory: self._image(key) for key, memory in change.retire.items()}
-        near = {memory: self._near(key) for key, memory in change.retire.items()}
+        images = {removal.memory: self._image(removal.key) for removal in change.removals}
+        near = {removal.memory: self._near(removal.key) for removal in change.removals}
         raws = {new.memory: raw for new, raw in zip(change.put, spelled, strict=True)}
         coming = sorted(change.put, key=_place)
         put = put_each(coming, lambda new: self._insert(new, raws[new.memory]))
@@ -128,12 +128,14 @@ class Editor:
             successor.memory: self._inherit_marks(successor, images, put)
             for successor in change.inheriting
         }
-        for key in change.retire:
-            entry = self._entries[key]
+        names: dict[Entry, str] = {}
+        for removal in change.removals:
+            entry = self._entries[removal.key]
             self._block_of.pop(entry).entries.remove(entry)
+            names[entry] = removal.memory
         after = self._document.keys()
         # Equal texts have other numbers after the change, and removed entries have no key.
-        names = {self._entries[key]: memory for key, memory in change.retire.items()} | after
+        names |= after
         for memory, sides in near.items():
             images[memory] |= {
                 side: [names[entry] for entry in entries] for side, entries in sides.items()
@@ -182,8 +184,9 @@ class Editor:
         """Return the neighbors of an entry, the nearest first: some may be removed later."""
         entry = self._entries[key]
         entries = self._block_of[entry].entries
-        at = entries.index(entry)
-        above, below = entries[max(0, at - _NEAR) : at][::-1], entries[at + 1 : at + 1 + _NEAR]
+        index = entries.index(entry)
+        above = entries[max(0, index - _NEAR) : index][::-1]
+        below = entries[index + 1 : index + 1 + _NEAR]
         return {"above": above, "below": below}
 
     def _blocks_like(self, tenant: str, title: str, gap: int) -> list[Block]:
@@ -194,9 +197,9 @@ class Editor:
         ]
 
     def _insert(self, new: New, raw: str) -> Entry:
-        block, at = self._place_for(new)
+        block, index = self._place_for(new)
         entry = Entry(new.text, raw if new.image is None else str(new.image["raw"]))
-        block.entries.insert(at, entry)
+        block.entries.insert(index, entry)
         self._block_of[entry] = block
         # Entries that are restored after it find their place by it.
         self._entries[new.memory] = entry
@@ -217,9 +220,9 @@ class Editor:
         neighbors += [(key, 0) for key in image.get("below", ())]
         for key, step in neighbors:
             neighbor = self._entries.get(key)
-            found = None if neighbor is None else self._block_of.get(neighbor)
-            if neighbor is not None and found is not None and found.tenant == new.tenant:
-                return found, found.entries.index(neighbor) + step
+            near_block = None if neighbor is None else self._block_of.get(neighbor)
+            if neighbor is not None and near_block is not None and near_block.tenant == new.tenant:
+                return near_block, near_block.entries.index(neighbor) + step
         blocks = [block for block in self._document.blocks if block.tenant == new.tenant]
         if not blocks:
             raise Unreadable(f"The file no longer has a section for '{new.tenant}'.")

@@ -15,8 +15,8 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from .base import Image, New, Record, Unreadable
-from .database import Leaving, moment_since_epoch
+from .base import Image, New, Record, RemovedEntry, Unreadable
+from .database import moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
 from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
@@ -106,19 +106,19 @@ class _Memories(OpenSqlite):
         self._supersede(key, now, "superseded_by")
         return now, {"vector": _to_text(removed)}
 
-    def retire(self, leaving: Leaving) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it as superseded; without a successor delete it, completely if slowwave added it."""
-        key, successor = leaving.key, leaving.successor
+        key = removal.key
         row = self._row(key)
         image: Image = {"key": key, "superseded_by": row["superseded_by"]}
-        if _is_ours(row["metadata"]) and (successor is None or leaving.is_rewritten):
+        if _is_ours(row["metadata"]) and (successor is None or removal.is_rewritten):
             image |= {"row": row, "vector": _to_text(self._vectors.remove(row["id"]))}
             self._delete(key)
             self._supersede(key, successor, "superseded_by")
             return image
         if successor is not None:
             self._supersede(key, successor)
-        if leaving.is_outdated or successor is None:
+        if removal.is_outdated or successor is None:
             vector = self._vectors.remove(row["id"])
             (now,) = self.db.execute(f"SELECT {_NOW}").fetchone()
             self.db.execute("UPDATE memories SET deleted_at = ? WHERE content_hash = ?", [now, key])

@@ -20,8 +20,8 @@ import typer
 from slowwave.store.erasing import references_explained
 from slowwave.store.records import ROW, timestamp
 
-from .base import Image, New, Record, TooFull, Unreadable
-from .database import OURS, Leaving, key_of, moment_of, moment_since_epoch, place_of
+from .base import Image, New, Record, RemovedEntry, TooFull, Unreadable
+from .database import OURS, key_of, moment_of, moment_since_epoch, place_of
 from .sqlite_file import OpenSqlite
 from .table_columns import Column, columns_of, quoted
 
@@ -186,17 +186,17 @@ class OpenTable(OpenSqlite):
         )
         return key_of(tenant, name, new.text), {}
 
-    def retire(self, leaving: Leaving) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it; delete what slowwave added."""
-        if not _is_ours(place_of(leaving.key)[1]):
-            self._mark(leaving.key)
-            return {"key": leaving.key, "state": self._rows[leaving.key].state}
+        if not _is_ours(place_of(removal.key)[1]):
+            self._mark(removal.key)
+            return {"key": removal.key, "state": self._rows[removal.key].state}
         row = {
             name: {"hex": value.hex()} if isinstance(value, bytes) else value
-            for name, value in self._whole_row(leaving.key).items()
+            for name, value in self._whole_row(removal.key).items()
         }
-        self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", self._rows[leaving.key].at)
-        return {"key": leaving.key, "row": row}
+        self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", self._rows[removal.key].at)
+        return {"key": removal.key, "row": row}
 
     def bring_back(self, image: Image) -> str:
         """Give it the value again that it had in the column for deleted rows."""

@@ -76,7 +76,8 @@ class OpenText(OpenFile):
     def prepare(self, change: Change) -> Written:
         """Compute the new text, and parse it again to check its entries."""
         spelled = [self._format.spell(new, self._document) for new in change.put]
-        texts = [record.text for record in self.records if record.key not in change.retire]
+        removed = change.removed_keys
+        texts = [record.text for record in self.records if record.key not in removed]
         texts += [new.text for new in change.put]
         written = Editor(self._document, self._format.inherit).apply(change, spelled)
         text = self._document.text

@@ -1,10 +1,11 @@
-"""A format of memories that are rows of a PostgreSQL database."""
+"""A format of memories that are rows of a PostgreSQL database, and its tenants."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +14,7 @@ from slowwave.extensions.formats.database import DatabaseFormat
 from slowwave.store.errors import StoreError
 
 from .connection import connected, transaction
+from .lease import mirror_versions, read_mirror
 from .table import MemoryTable
 from .tenant import OpenTenant
 from .url import DatabaseUrl
@@ -70,6 +72,50 @@ class PostgresFormat(DatabaseFormat):
         url = _url(path)
         with connected(url) as conn, transaction(conn, writes=False):
             return self.number(conn, self.table(conn, url))
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """All tenants with memories of a format in a database, or the one that its URL specifies."""
+
+    url: DatabaseUrl
+    format: PostgresFormat
+
+    def names(self, limit: int) -> list[str]:
+        """Return the first tenants. Raises `StoreError`."""
+        with connected(self.url) as conn, transaction(conn, writes=False):
+            table = self.format.table(conn, self.url)
+            rows = conn.execute(
+                f'SELECT DISTINCT ({table.tenant}) COLLATE "C" FROM {table.in_statement} '
+                f"WHERE {table.is_memory} ORDER BY 1 LIMIT %s",
+                [limit],
+            ).fetchall()
+        return [str(name) for (name,) in rows]
+
+    def versions(self) -> list[tuple[str, str]]:
+        """Return all, ordered by name, each with its version; see `OpenTenant.version`.
+
+        Reads each row of the table once. Raises `StoreError`.
+        """
+        with connected(self.url) as conn, transaction(conn, writes=False):
+            table = self.format.table(conn, self.url)
+            rows = conn.execute(
+                f'SELECT ({table.tenant}) COLLATE "C", {table.rows_version} '
+                f"FROM {table.in_statement} "
+                f"WHERE {table.is_memory} AND {table.tenant} = coalesce(%s::text, {table.tenant}) "
+                "GROUP BY 1 ORDER BY 1",
+                [self.url.tenant],
+            ).fetchall()
+            mirrors = mirror_versions(conn, table.name)
+        return [(name, f"{version}-{mirrors.get(name, 0)}") for name, version in rows]
+
+
+def has_mirror(url: DatabaseUrl, format: PostgresFormat) -> bool:
+    """Whether a tenant was maintained before. Raises `StoreError`."""
+    with connected(url) as conn, transaction(conn, writes=False):
+        return url.tenant is not None and any(
+            read_mirror(conn, table.name, url.tenant) is not None for table in format.find(conn)
+        )
 
 
 def _url(path: Path) -> DatabaseUrl:

@@ -1,8 +1,7 @@
 """LangGraph's PostgresStore with LangMem's memories: a namespace of it.
 
 langgraph-checkpoint-postgres 3.2.0. Removed memories move, with their vectors, to the namespace
-slowwave_superseded. A store with an index has a vector of pgvector for each field that the agent
-chose; a new text gets the same vectors.
+slowwave_superseded. The vectors of an index are those of pgvector.
 """
 
 from __future__ import annotations
@@ -10,15 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from slowwave.extensions.formats.base import Record, Unreadable
-from slowwave.extensions.formats.langgraph_rows import (
-    ARCHIVE,
-    HERE,
-    At,
-    Spelling,
-    StoreRows,
-    record_of,
-)
+from slowwave.extensions.formats.base import Record
+from slowwave.extensions.formats.langgraph import ARCHIVE, Spelling, StoreRows, record_of
 
 from .format import PostgresFormat
 from .table import (
@@ -37,8 +29,9 @@ if TYPE_CHECKING:
 
     from .connection import Connection
 
-_MOVED = "value, created_at, updated_at, expires_at, ttl_minutes"
-_COLUMNS = frozenset({"prefix", "key", *_MOVED.split(", ")})
+_COLUMNS = frozenset(
+    {"prefix", "key", "value", "created_at", "updated_at", "expires_at", "ttl_minutes"}
+)
 # Whether a row is a memory, as far as SQL can decide.
 _IS_A_MEMORY = (
     "expires_at IS NULL AND 'string' IN "
@@ -71,37 +64,8 @@ class _Namespace(OpenTenant, StoreRows):
     def execute(self, sql: str, values: Sequence[object] = ()) -> Cursor[tuple[Any, ...]]:
         return self._conn.execute(sql, values)
 
-    def has_vectors(self) -> bool:
-        if self._value("SELECT to_regclass('store_vectors')") is None:
-            return False
-        return self._value("SELECT 1 FROM store_vectors LIMIT 1") is not None
-
-    def fields(self, prefix: str) -> list[str]:
-        rows = self._conn.execute(
-            'SELECT DISTINCT field_name COLLATE "C" FROM store_vectors WHERE prefix = %s '
-            "ORDER BY 1",
-            [prefix],
-        ).fetchall()
-        return [str(field) for (field,) in rows]
-
-    def move(self, source: At, target: At) -> None:
-        """Move a row with its vectors, which need a row at any moment."""
-        moved = self._conn.execute(
-            f"INSERT INTO store (prefix, key, {_MOVED}) SELECT %s, %s, {_MOVED} FROM store "
-            f"{HERE} ON CONFLICT DO NOTHING",
-            [*target, *source],
-        ).rowcount
-        if not moved:
-            raise Unreadable(
-                f"The namespace {target[0]} now has another '{target[1]}'."
-                if self._value(f"SELECT 1 FROM store {HERE}", source)
-                else f"'{source[1]}' is no longer in the namespace {source[0]}."
-            )
-        if self.has_vectors():
-            self._conn.execute(
-                f"UPDATE store_vectors SET prefix = %s, key = %s {HERE}", [*target, *source]
-            )
-        self._conn.execute(f"DELETE FROM store {HERE}", source)
+    def has_table(self, name: str) -> bool:
+        return self._value("SELECT to_regclass(%s)", [name]) is not None
 
 
 class PostgresStore(PostgresFormat):

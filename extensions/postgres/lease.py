@@ -1,4 +1,4 @@
-"""The lease of a tenant: which run may write its mirror.
+"""The table of mirrors: each tenant's mirror as bytes, and its lease: which run may write it.
 
 A lease is a time in a row, not a lock: during a run nothing is locked in the database, and the
 lease of a killed run expires.
@@ -18,12 +18,32 @@ from typing import TYPE_CHECKING
 from slowwave.store.errors import FileHeld, StoreError
 
 from .connection import connected, short_transaction
-from .mirror_table import TABLE, make_table
+from .table import columns_of
 from .url import DatabaseUrl
 
 if TYPE_CHECKING:
     from .connection import Connection
     from .format import PostgresFormat
+
+_TABLE = "slowwave_mirrors"
+# An advisory lock: several programs may find the table missing at once.
+_MAKING = 5_103_017
+
+_CREATE = f"""
+CREATE TABLE IF NOT EXISTS {_TABLE} (
+    -- one row a tenant: the table of its memories, and its name there
+    source text NOT NULL,
+    tenant text NOT NULL,
+    -- the memory file; NULL until the first run has ended
+    mirror bytea,
+    -- increases with each change of the mirror
+    version bigint NOT NULL DEFAULT 0,
+    -- the end of the lease, and the run that has it; NULL if none has
+    leased_until timestamptz,
+    lease_owner text,
+    PRIMARY KEY (source, tenant)
+)
+"""
 
 # How long a lease lasts, in seconds, and after which part of it it is renewed.
 LEASE_S = 60.0
@@ -32,6 +52,33 @@ _RENEWED_AFTER = 1 / 3
 # SQL: the end of a lease that begins now, and the row of our lease.
 _THEN = "clock_timestamp() + make_interval(secs => %s)"
 _OURS = "source = %s AND tenant = %s AND lease_owner = %s"
+
+
+def _make_table(conn: Connection) -> None:
+    """Create the table if it does not exist."""
+    if columns_of(conn, _TABLE):
+        return
+    with short_transaction(conn):
+        conn.execute("SELECT pg_advisory_xact_lock(%s)", [_MAKING])
+        conn.execute(_CREATE)
+
+
+def mirror_versions(conn: Connection, source: str) -> dict[str, int]:
+    """Return how often the mirror of each tenant of a table was changed."""
+    if not columns_of(conn, _TABLE):
+        return {}
+    rows = conn.execute(f"SELECT tenant, version FROM {_TABLE} WHERE source = %s", [source])
+    return dict(rows.fetchall())
+
+
+def read_mirror(conn: Connection, source: str, tenant: str) -> bytes | None:
+    """Return the mirror of a tenant; None before its first run."""
+    if not columns_of(conn, _TABLE):
+        return None
+    row = conn.execute(
+        f"SELECT mirror FROM {_TABLE} WHERE source = %s AND tenant = %s", [source, tenant]
+    ).fetchone()
+    return None if row is None else row[0]
 
 
 class Lease:
@@ -55,7 +102,7 @@ class Lease:
         """
         with connected(self._url) as conn:
             self._source = self._format.table(conn, self._url).name
-            make_table(conn)
+            _make_table(conn)
             self._take(conn)
         ended = Event()
         renewing = Thread(target=self._renew_until, args=(ended,), daemon=True)
@@ -76,11 +123,11 @@ class Lease:
         row = [self._source, self._url.tenant]
         with short_transaction(conn):
             conn.execute(
-                f"INSERT INTO {TABLE} (source, tenant) VALUES (%s, %s) ON CONFLICT DO NOTHING", row
+                f"INSERT INTO {_TABLE} (source, tenant) VALUES (%s, %s) ON CONFLICT DO NOTHING", row
             )
             taken = conn.execute(
-                f"UPDATE {TABLE} SET leased_until = {_THEN}, lease_owner = %s "
-                f"WHERE (source, tenant) IN (SELECT source, tenant FROM {TABLE} "
+                f"UPDATE {_TABLE} SET leased_until = {_THEN}, lease_owner = %s "
+                f"WHERE (source, tenant) IN (SELECT source, tenant FROM {_TABLE} "
                 "WHERE source = %s AND tenant = %s "
                 "AND coalesce(leased_until, '-infinity') < clock_timestamp() "
                 "FOR UPDATE SKIP LOCKED)",
@@ -99,16 +146,16 @@ class Lease:
             # run has leased the tenant by then.
             with suppress(StoreError), connected(self._url) as conn, short_transaction(conn):
                 conn.execute(
-                    f"UPDATE {TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
+                    f"UPDATE {_TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
                     [LEASE_S, *self._ours],
                 )
 
     def _release(self) -> None:
         with connected(self._url) as conn, short_transaction(conn):
             # A tenant without a mirror leaves no row.
-            conn.execute(f"DELETE FROM {TABLE} WHERE {_OURS} AND mirror IS NULL", self._ours)
+            conn.execute(f"DELETE FROM {_TABLE} WHERE {_OURS} AND mirror IS NULL", self._ours)
             conn.execute(
-                f"UPDATE {TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}",
+                f"UPDATE {_TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}",
                 self._ours,
             )
 
@@ -118,7 +165,7 @@ class Lease:
         Raises `FileHeld` if another run has leased the tenant since.
         """
         found = conn.execute(
-            f"SELECT sha256(mirror) FROM {TABLE} WHERE {_OURS} FOR UPDATE", self._ours
+            f"SELECT sha256(mirror) FROM {_TABLE} WHERE {_OURS} FOR UPDATE", self._ours
         ).fetchone()
         if found is None:
             raise FileHeld(
@@ -127,6 +174,6 @@ class Lease:
             )
         if found[0] != sha256(mirror).digest():
             conn.execute(
-                f"UPDATE {TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
+                f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
                 [mirror, *self._ours],
             )

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from slowwave.extensions.formats.mirror.mirror import Mirror, naming, retry_while_others_write
 from slowwave.extensions.formats.mirror.push import (
-    due,
+    compute_change,
     keep_what_was_written,
     link_existing_texts,
     store_removed_images,
@@ -92,7 +92,7 @@ class TenantMirror(Mirror):
                 _create(copy.state, file.conn.serialize())
             stale = copy.pull(tenant, now)
             with open_writing(copy.state) as file:
-                change = due(file, tenant.records)
+                change = compute_change(file, tenant.records)
                 if change:
                     written = tenant.prepare(change)
                     with file.transaction():

@@ -48,8 +48,8 @@ def database_formats() -> dict[str, type[PostgresFormat]]:
 
 
 def _tenant(url: DatabaseUrl, format: str | None, state: Path | None) -> Place:
+    from .format import has_mirror
     from .mirror import TenantMirror
-    from .tenants import has_mirror
 
     if state is not None:
         raise typer.BadParameter(
@@ -77,7 +77,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
     """Return the format whose tables a database has; of several the one that has a mirror."""
     from slowwave.extensions.formats.base import Unreadable
 
-    from .tenants import has_mirror
+    from .format import has_mirror
 
     formats = (kind() for kind in database_formats().values())
     recognized = [format for format in formats if format.recognises(url)]
@@ -96,7 +96,7 @@ def _recognise(url: DatabaseUrl) -> PostgresFormat:
 
 
 def _only_tenant(url: DatabaseUrl, format: PostgresFormat) -> DatabaseUrl:
-    from .tenants import Tenants
+    from .format import Tenants
 
     names = Tenants(url, format).names(_MAX_SHOWN + 1)
     if not names:

@@ -11,8 +11,7 @@ from slowwave.extensions.formats.database import OpenDatabase
 from slowwave.extensions.formats.vector_model import LentModel
 from slowwave.store.errors import NotFound, StoreError
 
-from .lease import Lease
-from .mirror_table import mirror_versions, read_mirror
+from .lease import Lease, mirror_versions, read_mirror
 from .table import MemoryTable
 from .url import DatabaseUrl
 

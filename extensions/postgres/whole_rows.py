@@ -11,8 +11,8 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from slowwave.extensions.formats.base import Image, New, Record, Unreadable
-from slowwave.extensions.formats.database import Leaving, key_of, place_of
+from slowwave.extensions.formats.base import Image, New, Record, RemovedEntry, Unreadable
+from slowwave.extensions.formats.database import key_of, place_of
 
 from .table import columns_of, escaped
 from .tenant import OpenTenant
@@ -69,9 +69,9 @@ class WholeRows(OpenTenant):
         self._insert(json.dumps(row))
         return self._key_of(row)
 
-    def retire(self, leaving: Leaving) -> Image:
+    def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Delete it, and return it completely."""
-        _, name = place_of(leaving.key)
+        _, name = place_of(removal.key)
         row = self._value(
             f"DELETE FROM {self._table.in_statement} AS stored WHERE {self.id} = %s "
             "RETURNING to_jsonb(stored)::text",
@@ -80,7 +80,7 @@ class WholeRows(OpenTenant):
         if row is None:
             raise Unreadable(f"'{name}' is no longer there.")
         # As text: parsing could change some numbers.
-        return {"key": leaving.key, "row": row}
+        return {"key": removal.key, "row": row}
 
     def bring_back(self, image: Image) -> str:
         """Insert it again."""

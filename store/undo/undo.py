@@ -24,13 +24,7 @@ from slowwave.store.records import content_hash, json_text, next_moment
 from slowwave.store.rows import Row, current_row, delete_rows, set_columns
 
 from .before_images import BeforeImages
-from .obstacles import (
-    LaterChanges,
-    Obstacle,
-    column_changed,
-    memory_gone,
-    memory_needed,
-)
+from .obstacles import LaterChanges, Obstacle, column_changed, memory_gone, memory_needed
 
 _HINT = (
     "Nothing was undone. Undo later runs first, newest first; or undo the other proposals "
@@ -97,9 +91,7 @@ def withdraw(file: MemoryFile, run_id: str, key: str, state: str, why: str, now:
     conn.execute("SAVEPOINT undoing")
     try:
         _reverse(file, run_id, [key])
-        _mark_undone(file, run_id, [key], now)
-        sql = "UPDATE proposals SET state = ?, why = ? WHERE run_id = ? AND key = ?"
-        conn.execute(sql, [state, why, run_id, key])
+        _mark_undone(file, run_id, [key], now, state, why)
         return True
     except ChangedSince:
         conn.execute("ROLLBACK TO undoing")
@@ -136,10 +128,13 @@ def _reverse(file: MemoryFile, run_id: str, proposals: list[str]) -> BeforeImage
     return images
 
 
-def _mark_undone(file: MemoryFile, run_id: str, keys: list[str], now: str) -> None:
+def _mark_undone(
+    file: MemoryFile, run_id: str, keys: list[str], now: str, state: str = "undone", why: str = ""
+) -> None:
     file.conn.executemany(
-        "UPDATE proposals SET state = 'undone', decided_at = ? WHERE run_id = ? AND key = ?",
-        [(now, run_id, key) for key in keys],
+        "UPDATE proposals SET state = ?, why = coalesce(nullif(?, ''), why), decided_at = ? "
+        "WHERE run_id = ? AND key = ?",
+        [(state, why, now, run_id, key) for key in keys],
     )
     # What a person had approved is pending again; the latest row of a key counts.
     file.conn.executemany(

@@ -24,7 +24,7 @@ from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.records import json_text, timestamp
 
 from .object_store import Gone, Objects, is_bucket
-from .receipt import Known, Receipt
+from .receipt import Receipt
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.usage_limits import UsageLimits
@@ -119,15 +119,15 @@ class Archive:
         name = f"{began:%Y%m%dT%H%M%S%f}Z-shard-{shard.number}-of-{shard.of}-{secrets.token_hex(4)}"
         return ReceiptWriter(self._objects, name, began, shard)
 
-    def manifest(self, keys: Iterable[str], mark: str) -> tuple[dict[str, Known], list[str]]:
-        """Return what the latest receipts say of files, and which receipts cannot be read.
+    def manifest(self, keys: Iterable[str], mark: str) -> tuple[dict[str, Receipt], list[str]]:
+        """Return the latest receipts of files, by key, and which receipts cannot be read.
 
         keys: of the files; mark: of their source. Runs are read from the latest backwards until
         all files are known, or all shards of a run on that source are complete. Raises
         `StoreError`.
         """
         wanted = set(keys)
-        known: dict[str, Known] = {}
+        latest: dict[str, Receipt] = {}
         unreadable: list[str] = []
         # The complete shards, by the number of shards of their run.
         complete: dict[int, set[int]] = {}
@@ -137,7 +137,7 @@ class Archive:
             for part in reversed(night.parts):
                 try:
                     for receipt in self._read(f"{night.name}/{part}"):
-                        known.setdefault(receipt.key, receipt.known)
+                        latest.setdefault(receipt.key, receipt)
                         wanted.discard(receipt.key)
                 except StoreError as error:
                     unreadable.append(error.message)
@@ -146,7 +146,7 @@ class Archive:
                 numbers.add(night.shard.number)
                 if len(numbers) == night.shard.of:
                     break
-        return known, unreadable
+        return latest, unreadable
 
     def receipts(self, night: ShardNight) -> Iterator[Receipt]:
         """Yield the receipts of a shard. Raises `StoreError`."""

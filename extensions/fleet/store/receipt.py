@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 # The outcome of a file; with the last four there is always a reason.
 Became = Literal[
@@ -31,27 +31,8 @@ WELL: frozenset[Became] = frozenset(
 )
 
 
-class Known(NamedTuple):
-    """What the next run must know of a file; a million of them fit into a process."""
-
-    # The file's version at the end of the run; see `Listed`.
-    version: str
-    # A hash of the options and rules with which nothing is left to do; None if something may be.
-    basis: str | None
-    # Until when that holds; None: until the file changes.
-    until: str | None
-    # The latest run that any receipt names.
-    last_run: str | None
-    memories: int | None
-    tokens: int | None
-
-    def is_current(self, version: str, basis: str, now: str) -> bool:
-        """Whether nothing needs to be done in a file of this version."""
-        is_same = self.version == version and self.basis == basis
-        return is_same and (self.until is None or self.until > now)
-
-
-@dataclass(frozen=True)
+# With slots, a million of them fit into a process.
+@dataclass(frozen=True, slots=True)
 class Receipt:
     """The outcome of one memory file, with the numbers of its `runs` and their proposals."""
 
@@ -59,8 +40,11 @@ class Receipt:
     became: Became
     # A sentence with the reason, if there is one.
     why: str | None = None
+    # The file's version at the end of the run; see `Listed`.
     version: str = ""
+    # A hash of the options and rules with which nothing is left to do; None if something may be.
     basis: str | None = None
+    # Until when that holds; None: until the file changes.
     until: str | None = None
     # The runs of fleets that no earlier receipt of this file names, oldest first.
     runs: tuple[str, ...] = ()
@@ -88,12 +72,26 @@ class Receipt:
     # When, ISO 8601 in UTC.
     at: str = ""
 
-    @property
-    def known(self) -> Known:
-        """What the next run must know."""
-        return Known(
-            *(self.version, self.basis, self.until, self.last_run),
-            *(self.memories_after, self.tokens_after),
+    def is_current(self, version: str, basis: str, now: str) -> bool:
+        """Whether nothing needs to be done in a file of this version."""
+        is_same = self.version == version and self.basis == basis
+        return is_same and (self.until is None or self.until > now)
+
+    def unchanged(self, at: str) -> Receipt:
+        """Return the receipt of the same file for a later run, which did not open it."""
+        return Receipt(
+            self.key,
+            "unchanged",
+            version=self.version,
+            basis=self.basis,
+            until=self.until,
+            last_run=self.last_run,
+            memories_before=self.memories_after,
+            memories_after=self.memories_after,
+            tokens_before=self.tokens_after,
+            tokens_after=self.tokens_after,
+            tries=0,
+            at=at,
         )
 
     def with_usage_of(self, earlier: Receipt) -> Receipt:
@@ -111,21 +109,3 @@ class Receipt:
     def is_well(self) -> bool:
         """Whether the file needs neither another run nor a person."""
         return self.became in WELL
-
-
-def unchanged(key: str, known: Known, at: str) -> Receipt:
-    """Return the receipt of a file that was not opened."""
-    return Receipt(
-        key,
-        "unchanged",
-        version=known.version,
-        basis=known.basis,
-        until=known.until,
-        last_run=known.last_run,
-        memories_before=known.memories,
-        memories_after=known.memories,
-        tokens_before=known.tokens,
-        tokens_after=known.tokens,
-        tries=0,
-        at=at,
-    )

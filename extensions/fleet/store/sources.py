@@ -13,8 +13,7 @@ from fnmatch import translate
 from itertools import starmap, takewhile
 from pathlib import Path
 
-from slowwave.extensions.postgres.format import PostgresFormat
-from slowwave.extensions.postgres.tenants import Tenants
+from slowwave.extensions.postgres.format import PostgresFormat, Tenants
 from slowwave.extensions.postgres.url import DatabaseUrl, is_database_url
 from slowwave.store.errors import StoreError, UnusableFile, file_errors
 from slowwave.store.opening import is_database, read_text

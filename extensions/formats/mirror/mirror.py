@@ -30,7 +30,7 @@ from slowwave.store.undo.obstacles import Obstacle
 from .links import format_of, keep_format
 from .pull import count_returned, pull
 from .push import (
-    due,
+    compute_change,
     keep_what_was_written,
     link_existing_texts,
     reject_latest,
@@ -166,7 +166,7 @@ class Mirror:
             open_writing(self.state) as file,
         ):
             try:
-                opened.prepare(due(file, opened.records))
+                opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
                 obstacles = (
                     Obstacle("memories", memory, None, None, None, None, None, why)
@@ -217,10 +217,10 @@ class Mirror:
 
         with maintenance_lock(self.state), open_writing(self.state) as file:
             with self.format.opened(self.path, writes=False) as opened:
-                opened.prepare(due(file, opened.records))
+                opened.prepare(compute_change(file, opened.records))
                 keys = renew(file, opened.to_shorten(), run_id, now)
             with self.format.opened(self.path, writes=False) as opened:
-                opened.prepare(due(file, opened.records))
+                opened.prepare(compute_change(file, opened.records))
                 budget = opened.budget()
         shortened = tuple(key.split(" ")[0] for key in keys)
         return None if budget is None else replace(budget, shortened=shortened)
@@ -231,7 +231,7 @@ class Mirror:
             return
         opening = self.format.opened(self.path, writes=False)
         with opening as opened, open_writing(self.state) as file:
-            change = due(file, opened.records)
+            change = compute_change(file, opened.records)
         self.format.compute_vectors(self.path, change)
 
     def _settle_within_limits(self, now: datetime, stale: dict[str, str]) -> None:
@@ -251,7 +251,7 @@ class Mirror:
         with self.format.opened(self.path, writes=True) as opened:
             stale.update(self.pull(opened, now))
             with open_writing(self.state) as file:
-                change = due(file, opened.records)
+                change = compute_change(file, opened.records)
                 if not change and not opened.is_unfinished:
                     return
                 written = opened.prepare(change)

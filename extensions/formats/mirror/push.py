@@ -7,11 +7,19 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from slowwave.consolidation.text.token_count import count_tokens
-from slowwave.extensions.formats.base import Change, Image, New, Record, Successor, Written
+from slowwave.extensions.formats.base import (
+    Change,
+    Image,
+    New,
+    Record,
+    RemovedEntry,
+    Successor,
+    Written,
+)
 from slowwave.store.file import MemoryFile
 from slowwave.store.memories import read_memories
 from slowwave.store.purge import read_forgotten
-from slowwave.store.records import UNDATED, Memory, timestamp
+from slowwave.store.records import UNDATED, timestamp
 from slowwave.store.undo.undo import correct_report, withdraw
 
 from .links import (
@@ -32,7 +40,7 @@ from .links import (
 _SIDES = ("above", "below")
 
 
-def due(file: MemoryFile, records: Sequence[Record]) -> Change:
+def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     """Return the difference between the mirror and the other file."""
     links = read_links(file)
     entries = {record.key: record for record in records}
@@ -58,38 +66,73 @@ def due(file: MemoryFile, records: Sequence[Record]) -> Change:
         if memory.id not in links
         and (memory.id in images or (memory.tenant, memory.content) not in texts)
     ]
-    places = _places(file, put, retire)
+    removed = {memory: key for key, memory in retire.items()}
+    successors = _successors(
+        file,
+        links={memory: key for memory, key in links.items() if memory in active},
+        images=images,
+        removed=removed.keys(),
+        added={memory.id for memory in put},
+        changed=changed.keys(),
+    )
     edited = [
         New(memory, active[memory].tenant, active[memory].content, (key,))
         for memory, key in changed.items()
     ]
     unchanged = {memory: key for memory, key in links.items() if memory not in changed}
-    coming = [
+    added = [
         New(
             memory.id,
             memory.tenant,
             memory.content,
-            places[memory.id],
+            tuple(removed[source] for source in replaced if source in removed),
             _with_keys(images[memory.id], unchanged) if memory.id in images else None,
             "" if memory.observed_at == UNDATED else memory.observed_at,
         )
         for memory in put
+        for replaced in [successors[memory.id].replaces if memory.id in successors else ()]
     ]
-    inheriting = _successors(file, links, retire.values(), [new.memory for new in coming], changed)
-    return Change(
-        retire | {key: memory for memory, key in changed.items()},
-        [*edited, *coming],
-        {
-            key: successor.key
-            for successor in inheriting
-            for key, memory in retire.items()
-            if memory in successor.replaces and successor.key is not None
-        },
-        inheriting,
-        _outdated(file, retire),
-        frozenset(key for key, memory in retire.items() if memory in forgotten),
-        read_hidden(file),
-    )
+    successor_of = {
+        source: successor for successor in successors.values() for source in successor.replaces
+    } | {memory: successors[memory] for memory in changed}
+    outdated = _outdated_memories(file) - changed.keys()
+    # Of two memories of an entry, one removes it.
+    leaving = retire | {key: memory for memory, key in changed.items()}
+    removals = [
+        RemovedEntry(key, memory, successor_of.get(memory), memory in outdated, memory in forgotten)
+        for key, memory in leaving.items()
+    ]
+    return Change(removals, [*edited, *added], [*successors.values()], read_hidden(file))
+
+
+def _successors(
+    file: MemoryFile,
+    links: Mapping[str, str],
+    images: Mapping[str, Image],
+    removed: Collection[str],
+    added: Collection[str],
+    changed: Collection[str],
+) -> dict[str, Successor]:
+    """Return the memories that inherit marks, or may have to return some.
+
+    links: of active memories; images: of all without an entry; removed, added, changed: the
+    memories whose entries are removed, written, and get another text.
+    """
+    own_marks = read_own_marks(file)
+    present = links.keys() | added
+    gone = {*removed} | (images.keys() - present)
+    replaced: dict[str, dict[str, Image | None]] = defaultdict(dict)
+    for memory, successor in sorted(_final_successors(file, gone, present).items()):
+        replaced[successor][memory] = None if memory in removed else images[memory]
+    return {
+        memory: Successor(
+            memory,
+            links.get(memory),
+            own_marks[memory] if memory in own_marks else images.get(memory, {}).get("own"),
+            replaced[memory],
+        )
+        for memory in sorted((replaced.keys() | own_marks.keys() | set(changed)) & present)
+    }
 
 
 def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
@@ -98,67 +141,24 @@ def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
     return image | {side: names for side, names in sides.items() if names}
 
 
-def _outdated(file: MemoryFile, retire: Mapping[str, str]) -> frozenset[str]:
-    """Return the keys of removed entries whose value another one replaced."""
-    sql = "SELECT source_id FROM synthesized_from WHERE operation = 'update'"
-    replaced = {source for (source,) in file.conn.execute(sql)}
-    return frozenset(key for key, memory in retire.items() if memory in replaced)
-
-
-def _places(
-    file: MemoryFile, put: Sequence[Memory], retire: Mapping[str, str]
-) -> dict[str, tuple[str, ...]]:
-    """Return the entries that each text replaces: its sources, and what was merged into these."""
-    keys = {memory: key for key, memory in retire.items()}
-    places: dict[str, list[str]] = {memory.id: [] for memory in put}
-    for memory, successor in sorted(_final_successors(file, keys, places).items()):
-        places[successor].append(keys[memory])
-    return {memory: tuple(found) for memory, found in places.items()}
-
-
-def _successors(
-    file: MemoryFile,
-    links: Mapping[str, str],
-    leaving: Collection[str],
-    coming: Collection[str],
-    changed: Collection[str],
-) -> list[Successor]:
-    """Return the memories that inherit marks, or may have to return some.
-
-    leaving, coming, changed: the memories whose entries are removed, written, and get another text.
-    """
-    own_marks = read_own_marks(file)
-    kept: dict[str, Image | None] = dict(read_images(file))
-    there = links.keys() | set(coming)
-    gone = (kept.keys() - there) | set(leaving)
-    replaces: dict[str, dict[str, Image | None]] = defaultdict(dict)
-    for memory, successor in _final_successors(file, gone, there).items():
-        replaces[successor][memory] = None if memory in leaving else kept[memory]
-    concerned = replaces.keys() | own_marks.keys() | set(changed)
-    return [
-        Successor(
-            memory,
-            links.get(memory),
-            own_marks[memory] if memory in own_marks else (kept.get(memory) or {}).get("own"),
-            replaces[memory],
-        )
-        for memory in sorted(concerned & there - set(leaving))
-    ]
+def _outdated_memories(file: MemoryFile) -> set[str]:
+    """Return the memories whose value another one replaced."""
+    return set(file.column("SELECT source_id FROM synthesized_from WHERE operation = 'update'"))
 
 
 def _final_successors(
-    file: MemoryFile, gone: Collection[str], there: Collection[str]
+    file: MemoryFile, gone: Collection[str], present: Collection[str]
 ) -> dict[str, str]:
     """Return for each removed memory the one that replaces it, after any number of runs."""
     successors = read_successors(file)
-    found: dict[str, str] = {}
+    final: dict[str, str] = {}
     for memory in gone:
-        at = successors.get(memory)
-        while at is not None and (at in gone or at not in there):
-            at = successors.get(at)
-        if at is not None:
-            found[memory] = at
-    return found
+        successor = successors.get(memory)
+        while successor is not None and (successor in gone or successor not in present):
+            successor = successors.get(successor)
+        if successor is not None:
+            final[memory] = successor
+    return final
 
 
 def read_successors(file: MemoryFile) -> dict[str, str]:
@@ -198,7 +198,7 @@ def store_removed_images(file: MemoryFile, change: Change, written: Written) -> 
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:
     """Store the new links, after the other file was written."""
-    unlink(file, [*change.retire.values(), *change.hidden])
+    unlink(file, [*(removal.memory for removal in change.removals), *change.hidden])
     drop_images(file, written.keys)
     drop_own_marks(file, written.own)
     keep_own_marks(file, written.own)

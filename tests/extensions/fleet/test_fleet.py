@@ -180,9 +180,9 @@ def test_a_file_is_due_when_a_memory_expires(tmp_path: Path, cli: Cli) -> None:
     maintained(cli, [path])
     (receipt,) = all_receipts(path.parent / RECEIPTS)
     assert receipt.until == "2199-01-01T00:00:00+00:00"
-    known, basis = receipt.known, receipt.basis or ""
-    assert known.is_current(receipt.version, basis, "2198-12-31T00:00:00+00:00")
-    assert not known.is_current(receipt.version, basis, "2199-01-02T00:00:00+00:00")
+    version, basis = receipt.version, receipt.basis or ""
+    assert receipt.is_current(version, basis, "2198-12-31T00:00:00+00:00")
+    assert not receipt.is_current(version, basis, "2199-01-02T00:00:00+00:00")
 
 
 def test_other_options_make_every_file_due(fleet: list[Path], cli: Cli) -> None:

@@ -31,7 +31,7 @@ from model_nights import GATE, GATE_ONCE, SHORT, writing
 from model_server import Asked, Reply, Shown, approval, group, model_server
 from nights import execute, of_one_thing, unchanged
 
-from slowwave.extensions.formats.base import Change, ChangedMeanwhile
+from slowwave.extensions.formats.base import Change, ChangedMeanwhile, RemovedEntry, Successor
 from slowwave.extensions.formats.known_formats import format_named
 
 _UPDATED = ("The backup job starts at 02:30.", "The backup job starts at 04:15 now.")
@@ -237,7 +237,7 @@ def test_a_file_that_is_replaced_before_the_commit_stays(name: str, tmp_path: Pa
     before, put = stored_in(path), stored_in(another)
     with format_named(format_of(name)).opened(path, writes=True) as file:
         gone, kept = (record.key for record in file.records)
-        file.prepare(Change({gone: "m"}, successors={gone: kept}))
+        file.prepare(Change([RemovedEntry(gone, "m", Successor("s", kept))]))
         path.rename(tmp_path / "kept")
         another.rename(path)
         with pytest.raises(ChangedMeanwhile):

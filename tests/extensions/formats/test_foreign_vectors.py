@@ -22,7 +22,6 @@ from search_tables import UPDATED, check_search_tables, dated_rows, vectors_in, 
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.conformance import faults
-from slowwave.extensions.formats.database import Leaving, OpenDatabase
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.vec0 import vec0_table
 from slowwave.extensions.formats.vector_model import LentModel
@@ -253,23 +252,3 @@ def test_a_new_text_in_langgraph_has_vectors_of_the_same_fields(
         assert vector["field_name"] == field
         assert np.allclose(np.frombuffer(vector["embedding"], "<f4"), expected, atol=1e-6)
         assert cli("undo", path, run).code == 0
-
-
-def test_rows_of_earlier_versions_come_back(tmp_path: Path, embedder: SentenceEmbedder) -> None:
-    text = "Feeds the cat."
-    (vector,) = embedder.encode([text])
-    path = langgraph_with(
-        tmp_path / "store.db", "slowwave-1", {"content": text}, "2026-02-01", {"content": vector}
-    )
-    with (
-        unchanged(langgraph_tables, path),
-        format_named("langgraph").opened(path, writes=True) as store,
-    ):
-        assert isinstance(store, OpenDatabase)
-        (record,) = store.records
-        image = store.retire(Leaving(record.key, None))
-        place = [record.tenant, "slowwave-1"]
-        image["row"] = [*place, *image["row"]]
-        image["vectors"] = [[*place, *kept] for kept in image["vectors"]]
-        assert store.bring_back(image) == record.key
-        store.commit()

@@ -248,7 +248,7 @@ def test_crlf_and_a_byte_order_mark_are_not_part_of_texts(name: str, tmp_path: P
 @pytest.mark.parametrize(
     ("name", "loses"),
     {
-        "langgraph": "UPDATE OF prefix ON store BEGIN DELETE FROM store WHERE key = 'm4'; END",
+        "langgraph": "INSERT ON store BEGIN DELETE FROM store WHERE key = 'm4'; END",
         "mcp-memory-service": "UPDATE OF superseded_by ON memories "
         "BEGIN UPDATE memories SET deleted_at = 1 WHERE content LIKE 'The attic%'; END",
     }.items(),
