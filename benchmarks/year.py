@@ -58,7 +58,7 @@ _DOES = (
     "wrote the plan of the {what} down as sheet {code}",
     "pays the insurance of the {what} by contract {code}",
 )
-_RESTATED = ("User said that {text}", "{text}")
+_RESTATED = ("{text}!", "{text}")
 
 
 @dataclass

@@ -53,8 +53,8 @@ def twice(memory_file: Path) -> Path:
 
 def kept(path: Path) -> set[str]:
     """Return what is active though it was said twice: its name."""
-    found = rows(path, "SELECT id FROM memories WHERE status = 'active' AND id LIKE '%-01'")
-    return {row["id"].removesuffix("-01") for row in found}
+    found = rows(path, "SELECT id FROM memories WHERE status = 'active' AND id LIKE '%-00'")
+    return {row["id"].removesuffix("-00") for row in found}
 
 
 def about(name: str, proposals: list[dict[str, Any]]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_an_empty_plan_does_nothing(twice: Path, cli: Cli) -> None:
 
 def test_a_proposal_with_a_changed_source_is_stale(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
-    execute(twice, "UPDATE memories SET content = 'It is gone.' WHERE id = 'backup-01'")
+    execute(twice, "UPDATE memories SET content = 'It is gone.' WHERE id = 'backup-00'")
     ended = cli("review", "apply", twice, plan, "--json")
     assert ended.code == 3
     states = {name: about(name, ended.json["proposals"])["state"] for name in SAID_TWICE}

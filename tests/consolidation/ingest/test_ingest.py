@@ -311,7 +311,7 @@ def test_a_queued_part_is_read_once_if_its_conversation_is_ingested_again(
 def test_a_restated_memory_becomes_more_important_and_lasts_longer(
     memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    fill(memory_file, [{"id": "old-1", "content": "The user prefers dark roast coffee."}])
+    fill(memory_file, [{"id": "old-1", "content": "user prefers dark roast coffee"}])
     execute(memory_file, "UPDATE memories SET expires_at = '2027-01-01T00:00:00+00:00'")
     server.responder = remembering(COFFEE)
     ended = ask(chat, "--ttl", "preference=3000")
@@ -339,7 +339,7 @@ def test_a_correction_names_the_memory_it_corrects(
     ("first", "second"),
     [
         ("I prefer aisle seats with a neighbour.", "I prefer aisle seats without a neighbour."),
-        ("Our crash reports are opt-out in Norway.", "Our crash reports are opt-in in Norway."),
+        ("Our crash reports are kept for 30 days.", "Our crash reports are kept for 90 days."),
     ],
 )
 def test_an_opposite_statement_is_not_a_duplicate(
@@ -373,7 +373,7 @@ def test_a_fact_in_two_conversations_is_stored_once(
 def test_undo_restores_every_row_and_keeps_the_answers(
     memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    fill(memory_file, [{"id": "old-1", "content": "The user prefers dark roast coffee."}])
+    fill(memory_file, [{"id": "old-1", "content": "user prefers dark roast coffee"}])
     before = picture(memory_file, EVERY_TABLE)
     server.responder = remembering(LYON, COFFEE)
     run = ask(chat).json["run"]
