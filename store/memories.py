@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .errors import DamagedRow, NotFound, StoreError
 from .file import MemoryFile
@@ -16,6 +17,7 @@ from .records import (
     MARKDOWN,
     MAX_CHARACTERS,
     ROW,
+    SUBJECT,
     Memory,
     from_row,
     from_values,
@@ -23,6 +25,7 @@ from .records import (
     json_text,
     to_row,
 )
+from .rows import json_field
 from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
@@ -148,9 +151,14 @@ def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[s
     return counts
 
 
+def _by_id(row: tuple[Any, ...]) -> str:
+    return str(row[0])
+
+
 def _read_loadable(file: MemoryFile, where: str, values: Sequence[object]) -> list[Memory]:
     """Return memories ordered by id, without too long ones."""
-    rows = file.tuples(f"{SELECT} WHERE {where} AND {LOADABLE} ORDER BY id", values)
+    # Python sorts references, where SQLite would sort rows.
+    rows = sorted(file.all_tuples(f"{SELECT} WHERE {where} AND {LOADABLE}", values), key=_by_id)
     memories = map(from_values, rows)
     return [memory for memory in memories if len(memory.content) <= MAX_CHARACTERS]
 
@@ -197,7 +205,7 @@ def read_active_texts(file: MemoryFile, tenant: str) -> list[tuple[str, str]]:
     Twice as fast as `read_active`, which also reads and checks the other columns.
     """
     chosen = f"FROM memories WHERE tenant = ? AND status = 'active' AND {LOADABLE}"
-    rows = file.tuples(f"SELECT id, content {chosen} ORDER BY id", [tenant])
+    rows = sorted(file.all_tuples(f"SELECT id, content {chosen}", [tenant]), key=_by_id)
     return [(memory_id, text) for memory_id, text in rows if len(text) <= MAX_CHARACTERS]
 
 
@@ -218,16 +226,26 @@ def read_too_long(file: MemoryFile, tenant: str, now: str) -> list[LongMemory]:
     return [memory for memory in too_long if not memory.expires_at or memory.expires_at > now]
 
 
-def read_recallable(file: MemoryFile, tenant: str) -> list[Memory]:
-    """Return the memories of a tenant that recall searches, ordered by id.
+def read_recallable(file: MemoryFile, tenant: str) -> list[tuple[Any, ...]]:
+    """Return the rows and subjects of the memories that recall searches, ordered by id.
 
     Omits archived and too long memories. Includes superseded and purged ones: they lead to their
-    successors, and answer questions about the past.
+    successors, and answer questions about the past. The rows are not checked.
     """
-    memories = _read_loadable(
-        file, f"tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE}", [tenant]
+    columns = f"SELECT {', '.join(COLUMNS)}, {json_field('metadata', SUBJECT)} FROM memories"
+    rows = file.all_tuples(
+        f"{columns} WHERE tenant = ? AND status <> 'archived' AND {NO_RAW_EXPERIENCE} "
+        f"AND {LOADABLE}",
+        [tenant],
     )
-    return sorted([*memories, *read_witnesses(file, tenant)], key=lambda memory: memory.id)
+    loaded = (row for row in rows if len(str(row[COLUMNS.index("content")])) <= MAX_CHARACTERS)
+    purged = map(to_recallable, read_witnesses(file, tenant))
+    return sorted([*loaded, *purged], key=_by_id)
+
+
+def to_recallable(memory: Memory) -> tuple[Any, ...]:
+    """Return the row and the subject of a memory, as `read_recallable` does."""
+    return (*to_row(memory).values(), memory.subject)
 
 
 def read_tenant_memories(file: MemoryFile, tenant: str) -> list[Memory]:
@@ -297,7 +315,7 @@ def count_memories(
         f"SELECT {_CUT}, CASE WHEN NOT {LOADABLE} THEN max(length(content), {_BYTES} / 4) END "
         "FROM memories WHERE tenant IN (SELECT value FROM json_each(?)) AND status = 'active'"
     )
-    for start, counted in file.tuples(sql, [json_text(chosen)]):
+    for start, counted in file.all_tuples(sql, [json_text(chosen)]):
         length = counted or len(start)
         characters += length
         tokens += tokens_of(start) * length // max(len(start), 1)

@@ -102,11 +102,14 @@ def store_vectors(
     store_witness_vectors(file, model, vectors)
 
 
-def read_vectors(file: MemoryFile, model: str, tenant: str) -> Iterator[tuple[str, str, bytes]]:
+def read_vectors(file: MemoryFile, model: str, tenant: str) -> list[tuple[str, str, bytes]]:
     """Return (memory id, content hash, blob) of a model and a tenant, including purged memories."""
-    return file.tuples(
-        "SELECT memory_id, e.content_hash, vector FROM embeddings e "
-        "JOIN memories m ON m.id = e.memory_id WHERE model = ?1 AND tenant = ?2 "
+    exists = "EXISTS (SELECT 1 FROM memories WHERE tenant {} ?1)"
+    has_more_tenants = file.value(f"SELECT {exists.format('<')} OR {exists.format('>')}", [tenant])
+    # A search for the memory of each vector takes longer than reading it.
+    join = "JOIN memories m ON m.id = e.memory_id AND tenant = ?2" if has_more_tenants else ""
+    return file.all_tuples(
+        f"SELECT memory_id, e.content_hash, vector FROM embeddings e {join} WHERE model = ?1 "
         "UNION ALL SELECT v.id, v.content_hash, vector FROM witness_vectors v "
         "JOIN witnesses w ON w.id = v.id WHERE model = ?1 AND tenant = ?2",
         [model, tenant],

@@ -23,13 +23,14 @@ _MIN_IDF = 1e-6
 class WordIndex:
     """An index of numbered texts by Porter stems, ranked by BM25."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Index texts, numbered from 0 in their order."""
+    def __init__(self, texts: Iterable[str], is_ranked: bool = True) -> None:
+        """Index texts, numbered from 0 in their order. is_ranked: whether they can be scored."""
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         # content='': do not store the texts.
         self._db.execute(
             "CREATE VIRTUAL TABLE texts USING fts5"
-            "(text, content='', tokenize='porter unicode61 remove_diacritics 2')"
+            "(text, content='', tokenize='porter unicode61 remove_diacritics 2'"
+            f"{'' if is_ranked else ', columnsize=0'})"
         )
         # Written once instead of in parts of 1 MB that are merged again and again.
         self._db.execute(f"INSERT INTO texts (texts, rank) VALUES ('hashsize', {1 << 28})")

@@ -67,7 +67,7 @@ class Baselines:
 
     def _cosines(self, question: RecallQuestion) -> NDArray[np.float32]:
         vector = self._index.embedder.encode([question.question])[0]
-        cosines: NDArray[np.float32] = self._index.vectors @ vector
+        cosines: NDArray[np.float32] = (self._index.vectors @ vector)[self._index.rows]
         return cosines
 
     def _word_scores(self, question: RecallQuestion) -> NDArray[np.float32]:

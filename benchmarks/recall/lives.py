@@ -11,6 +11,7 @@ from benchmarks.quality.files import memory_file
 from benchmarks.quality.known_answers import Gold, gold_of
 from benchmarks.quality.life import source_of_files
 from slowwave.consolidation.evaluation.questions import RecallQuestion
+from slowwave.consolidation.recall.searched import SearchedMemories
 from slowwave.store.file import open_reading
 from slowwave.store.memories import read_recallable, tenants
 from slowwave.store.records import Memory
@@ -40,7 +41,11 @@ def life_of(recording: Path, rows: list[Json]) -> QuestionSet:
     name = path.name
     source = source_of_files(path.with_name(f"{name}.jsonl"), path.with_name(f"{name}.gold.json"))
     with memory_file(source.lines) as file_path, open_reading(file_path) as file:
-        memories = [memory for tenant in tenants(file) for memory in read_recallable(file, tenant)]
+        memories = list(
+            SearchedMemories(
+                [row for tenant in tenants(file) for row in read_recallable(file, tenant)]
+            )
+        )
     gold = gold_of(source.gold, {memory.id: memory.content for memory in memories})
     return QuestionSet(
         f"life: {name.removeprefix('life-')}",

@@ -16,6 +16,7 @@ from slowwave.consolidation.recall.block import (
 )
 from slowwave.consolidation.recall.index import Recallable, RecallIndex, read_recallable_of
 from slowwave.consolidation.recall.search import Hits, SearchQuery, search
+from slowwave.consolidation.recall.searched import SearchedMemories
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes
@@ -153,7 +154,7 @@ class RecallingMemory(TenantFile):
         if self._index is None or self._state != state or self._index.words_only is not None:
             self._drop_index()
             self._state = state
-            recallable = Recallable((), (), TextVectors((), ()))
+            recallable = Recallable(SearchedMemories(()), (), TextVectors((), ()))
             if searched:
                 recallable = read_recallable_of(self._path, sorted(searched), self._embedder.name)
             self._index = RecallIndex(recallable, self._embedder, words_suffice=True)

@@ -40,9 +40,8 @@ def find_clusters(
     if not len(near):
         return []
     weights = np.asarray(sizes, dtype=np.int64)
-    scan = scan or run_dbscan
     forest = spanning_forest(near)
-    parts = _cut(forest, scan(forest, eps), weights, max_size, eps - EPS_STEP, scan)
+    parts = _cut(forest, (scan or run_dbscan)(forest, eps), weights, max_size, eps - EPS_STEP)
     return [part.tolist() for part in parts]
 
 
@@ -98,19 +97,20 @@ def _cut(
     sizes: NDArray[np.int64],
     max_size: int,
     eps: float,
-    scan: Scan,
 ) -> Iterator[NDArray[np.int64]]:
     """Yield the rows of each label; rows that do not fit together are clustered with `eps`."""
+    import numpy as np
+
     for rows in _by_label(labels):
         if len(rows) == 1 or sizes[rows].sum() <= max_size:
             yield rows
             continue
         within = near.among(rows)
         if eps < EPS_STEP / 2:  # DBSCAN cannot cut it further
-            parts = _join_groups(within, within.numbers, sizes[rows], max_size)
+            parts = _join_groups(within, np.arange(within.rows), sizes[rows], max_size)
         else:
-            parts = _assign_noise(within, scan(within, eps))
-        for part in _cut(within, parts, sizes[rows], max_size, eps - EPS_STEP, scan):
+            parts = _assign_noise(within, join_near(within, eps))
+        for part in _cut(within, parts, sizes[rows], max_size, eps - EPS_STEP):
             yield rows[part]
 
 
@@ -132,7 +132,7 @@ def _assign_noise(near: Neighbours, labels: NDArray[np.int64]) -> NDArray[np.int
     """
     import numpy as np
 
-    firsts = near.numbers
+    firsts = np.arange(near.rows)
     parts, starts, part_of = np.unique(labels, return_index=True, return_inverse=True)
     inside = labels >= 0
     firsts[inside] = starts[part_of][inside]

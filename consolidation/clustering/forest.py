@@ -41,7 +41,7 @@ def spanning_forest(near: Neighbours, ranks: NDArray[np.int64] | None = None) ->
     """
     import numpy as np
 
-    ranks = near.numbers if ranks is None else ranks
+    ranks = np.arange(near.rows) if ranks is None else ranks
     nearest = _PAIRS_A_ROW * near.rows
     if len(near) <= nearest:
         return _join_nearest(near, ranks)
@@ -63,7 +63,7 @@ def _join_nearest(near: Neighbours, ranks: NDArray[np.int64]) -> Neighbours:
     # Different for each pair, so that there is only one such forest.
     weights = (_MAX_STEPS - near.steps.astype(np.int64)) * rows + np.minimum(*ends)
     weights = weights * rows + np.maximum(*ends)
-    labels = near.numbers
+    labels = np.arange(near.rows)
     in_forest = np.zeros(len(near), dtype=bool)
     between = np.arange(len(near))
     while len(between):

@@ -54,13 +54,6 @@ class Neighbours:
         cosines: NDArray[np.float32] = self.steps * np.float32(STEP)
         return cosines
 
-    @property
-    def numbers(self) -> NDArray[np.intp]:
-        """The numbers of all rows, shape (rows,)."""
-        import numpy as np
-
-        return np.arange(self.rows)
-
     def at_least(self, similarity: float) -> Neighbours:
         """Return the pairs whose cosine, rounded to steps, is at least `similarity`."""
         return self.select(self.steps >= round(similarity / STEP))
@@ -115,10 +108,8 @@ class Neighbours:
         from scipy.sparse import coo_array
 
         # In this order, the columns of each row of a forest are sorted.
-        ends = (
-            np.r_[self.right, self.numbers, self.left],
-            np.r_[self.left, self.numbers, self.right],
-        )
+        rows = np.arange(self.rows)
+        ends = np.r_[self.right, rows, self.left], np.r_[self.left, rows, self.right]
         equal = np.full(len(ends[0]), distance)
         return coo_array((equal, ends), shape=(self.rows, self.rows)).tocsr()
 

@@ -204,7 +204,7 @@ def _prepare(
         taken |= {chain for part in cuts[-1].parts for chain in part.chains}
     memories = KnownMemories(
         read_active(file, tenant, now) if parts and compares else [],
-        list(read_vectors(file, embedder.name, tenant)) if parts and compares else [],
+        read_vectors(file, embedder.name, tenant) if parts and compares else [],
         embedder,
         inputs.progress,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 
 from msgspec.json import Decoder
@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 from slowwave.consolidation.comparison.rivals import Rivalry, find_rivalry
 from slowwave.consolidation.proposals import Conflict
 from slowwave.consolidation.snapshot.cache import Cache
-from slowwave.consolidation.snapshot.features import features_of
+from slowwave.consolidation.snapshot.features import TextFeatures, features_of
 from slowwave.consolidation.snapshot.snapshot import read_sound
 from slowwave.consolidation.thresholds import COMMON_WORD, RIVAL_MATTER
 from slowwave.store.file import MemoryFile
@@ -30,7 +30,8 @@ def current_conflicts(file: MemoryFile, chosen: Sequence[str], now: str) -> list
         observed, derived, _ = read_sound(file, tenant, now)
         active = [memory for memory in (*observed, *derived) if memory.status == "active"]
         settled = read_settled(file, tenant)
-        found += find_conflicts(active, read_disputes(file, tenant), settled, Cache())
+        features = features_of(active, Cache())
+        found += find_conflicts(active, read_disputes(file, tenant), settled, Cache(), features)
         every += active
     return _shortest_first(found, every)
 
@@ -40,19 +41,20 @@ def find_conflicts(
     disputes: Iterable[Dispute],
     settled: Container[frozenset[str]],
     cache: Cache,
+    features: Mapping[str, TextFeatures],
 ) -> list[Conflict]:
     """Return the conflicts among active memories of one tenant, shortest first.
 
     disputes: conflicts that a model named; they count while both texts are active. settled: pairs
     of texts, by hash, that a person found both right. The first of memories with the same text
-    counts; memories that contain instructions or are dense are in no conflict.
+    counts; dense ones, and those with instructions, are in none. features: of texts, by hash.
     """
     by_hash: dict[str, Memory] = {}
     when = attrgetter("observed_at", "id")
     for memory in sorted(memories, key=when):
         by_hash.setdefault(memory.content_hash, memory)
     found: dict[frozenset[str], Conflict] = {}
-    pairs = [sorted(pair, key=when) for pair in _alike(by_hash.values(), cache)]
+    pairs = [sorted(pair, key=when) for pair in _alike(by_hash.values(), features)]
     hashes = [[memory.content_hash for memory in pair] for pair in pairs]
 
     def compare(places: Sequence[int]) -> list[Rivalry | None]:
@@ -72,28 +74,26 @@ def find_conflicts(
     return _shortest_first(found.values(), by_hash.values())
 
 
-def _alike(memories: Collection[Memory], cache: Cache) -> Iterator[tuple[Memory, Memory]]:
+def _alike(
+    memories: Iterable[Memory], features: Mapping[str, TextFeatures]
+) -> Iterator[tuple[Memory, Memory]]:
     """Yield the pairs in which a text has all content words of the other and hardly more.
 
     They are found by the rarest word of each, unless too many texts have it, as lines of a log do.
     """
-    having: dict[str, list[tuple[Memory, frozenset[str]]]] = defaultdict(list)
-    readable: list[tuple[Memory, frozenset[str]]] = []
-    features_by_hash = features_of(memories, cache)
+    having: dict[str, set[int]] = defaultdict(set)
+    readable: list[tuple[Memory, tuple[str, ...]]] = []
     for memory in memories:
-        features = features_by_hash[memory.content_hash]
-        if features.orders or features.density.is_dense:
-            continue
-        found = memory, frozenset(features.matter)
-        readable.append(found)
-        for word in features.matter:
-            having[word].append(found)
+        text = features[memory.content_hash]
+        if not text.orders and not text.density.is_dense:
+            for word in text.matter:
+                having[word].add(len(readable))
+            readable.append((memory, text.matter))
     for memory, words in readable:
-        rarest = min((having[word] for word in words), key=len, default=[])
-        if not 1 < len(rarest) <= COMMON_WORD:
-            continue
-        for candidate, more in rarest:
-            is_larger = words < more or (words == more and memory.id < candidate.id)
+        rarest, *more_common = sorted((having[word] for word in words), key=len) or [set()]
+        alike = rarest.intersection(*more_common) if 1 < len(rarest) <= COMMON_WORD else ()
+        for candidate, more in map(readable.__getitem__, sorted(alike)):
+            is_larger = len(words) < len(more) or memory.id < candidate.id
             if is_larger and len(words) >= RIVAL_MATTER * len(more):
                 yield memory, candidate
 

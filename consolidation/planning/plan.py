@@ -34,7 +34,7 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     return Plan(
         tuple(proposals),
         tuple(refused),
-        tuple(find_conflicts(staying, view.disputes, view.settled, view.cache)),
+        tuple(find_conflicts(staying, view.disputes, view.settled, view.cache, view.text_features)),
         tuple(
             Suspicion(memory.id, view.tenant, view.orders[memory.id][0])
             for memory in active

@@ -131,11 +131,11 @@ def _candidates(index: RecallIndex, query: SearchQuery, now: str) -> Iterator[Hi
     core = replace(query.filter, layers=query.filter.layers or ("core",))
     hit_ids = {hit.memory.id for hit in hits}
     current = index.current(now)
-    for memory in index.memories:
-        is_core = (
-            memory.layer == "core" and memory.status == "active" and not memory.has_expired(now)
-        )
-        if is_core and memory.id not in hit_ids and core.matches(memory):
+    for place, layer in enumerate(index.memories.column("layer")):
+        if layer != "core" or current.holders[place] != place:
+            continue
+        memory = index.memories[place]
+        if memory.id not in hit_ids and core.matches(memory):
             rivals = current.newer.get(memory.id), current.disputed.get(memory.id)
             yield Hit(memory, 0.0, 0.0, None, None, memory, (), *rivals)
 

@@ -19,22 +19,28 @@ from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.file import open_reading
 from slowwave.store.lineage import Edge, read_edges
-from slowwave.store.memories import read_recallable, read_restorable, select_tenants
+from slowwave.store.memories import (
+    read_recallable,
+    read_restorable,
+    select_tenants,
+    to_recallable,
+)
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import LAYERS, Memory
+from slowwave.store.records import Memory
 from slowwave.store.shared_tenant import shared_tenants
 from slowwave.store.shown_to_model import Dispute, read_disputes, read_settled
 from slowwave.store.vectors import read_vectors
 from slowwave.store.word_index import WordIndex
 
 from .keys import NEVER, current_holders, disputed_values, holders_at, newer_values
+from .searched import SearchedMemories
 
 
 @dataclass(frozen=True)
 class Recallable:
     """The searchable contents of a file, with the vectors that it has."""
 
-    memories: tuple[Memory, ...]
+    memories: SearchedMemories
     edges: tuple[Edge, ...]
     vectors: TextVectors
     # The conflicts that a model named.
@@ -57,12 +63,14 @@ def read_recallable_of(
         tenants = select_tenants(file, chosen_tenants)
         if with_shared:
             tenants += [tenant for tenant in shared if tenant not in tenants]
-        memories = [memory for tenant in tenants for memory in read_recallable(file, tenant)]
+        memories = SearchedMemories(
+            [row for tenant in tenants for row in read_recallable(file, tenant)]
+        )
         return Recallable(
-            tuple(memories),
+            memories,
             tuple(edge for tenant in tenants for edge in read_edges(file, tenant)),
             TextVectors(
-                memories,
+                memories.texts,
                 (vector for tenant in tenants for vector in read_vectors(file, model, tenant)),
             ),
             tuple(dispute for tenant in tenants for dispute in read_disputes(file, tenant)),
@@ -82,9 +90,10 @@ def read_archived_of(
     with open_reading(path) as file:
         tenants = select_tenants(file, chosen_tenants)
         restorable = read_restorable(file, tenants)
-        memories = [replace(memory, status="active", expires_at=None) for memory in restorable]
+        active = (replace(memory, status="active", expires_at=None) for memory in restorable)
+        memories = SearchedMemories(list(map(to_recallable, active)))
         vectors = (vector for tenant in tenants for vector in read_vectors(file, model, tenant))
-        recallable = Recallable(tuple(memories), (), TextVectors(memories, vectors))
+        recallable = Recallable(memories, (), TextVectors(memories.texts, vectors))
     return recallable, {memory.id: memory.status for memory in restorable}
 
 
@@ -118,18 +127,20 @@ class RecallIndex:
         self._words_suffice = words_suffice
         self.memories = recallable.memories
         self.embedder = embedder
-        self.vectors: NDArray[np.float32] = np.zeros((len(self.memories), 1), dtype=np.float32)
+        # float32, shape (rows, d), unit length, and the row of each memory, shape (n,).
+        self.vectors: NDArray[np.float32] = np.zeros((1, 1), dtype=np.float32)
+        self.rows: NDArray[np.intp] = np.zeros(len(self.memories), dtype=np.intp)
         with self._falling_back():
             if words_suffice:
                 recallable.vectors.refuse_other_model(embedder)
             # A search only reads.
             recallable.vectors.complete(embedder, lambda rows: None, progress or Progress())
-            self.vectors = recallable.vectors.of(recallable.memories)
-        self.words = WordIndex(
-            f"{memory.content}\n{memory.subject}" for memory in recallable.memories
-        )
+            if len(self.memories):
+                self.rows = recallable.vectors.rows_of(self.memories.texts)
+                self.vectors = recallable.vectors.matrix
+        self.words = WordIndex(recallable.memories.words)
         # Whether each memory is a shared fact, shape (n,).
-        shared = [memory.tenant in recallable.shared for memory in recallable.memories]
+        shared = [tenant in recallable.shared for tenant in recallable.memories.column("tenant")]
         self.is_shared = np.array(shared, dtype=bool)
         self.settled = recallable.settled
         self._disputes = recallable.disputes
@@ -158,14 +169,13 @@ class RecallIndex:
         if self.words_only is None:
             with self._falling_back():
                 cosines: NDArray[np.float32] = self.vectors @ self.embedder.encode([text])[0]
-                return cosines
+                return cosines[self.rows]
         return np.zeros(len(self.memories), dtype=np.float32)
 
     def current(self, now: str) -> Current:
         """Return what the texts lead to now."""
         if self._current is None or not self._current[0] <= now < self._current[1]:
-            ends = (memory.expires_at for memory in self.memories)
-            until = min((end for end in ends if end is not None and end > now), default=NEVER)
+            until = min((end for end in self.memories.ends if end and end > now), default=NEVER)
             holders = current_holders(self.memories, self._edges, now)
             newer = newer_values(self.memories, self._edges, holders)
             disputes = disputed_values(self.memories, self._disputes, holders)
@@ -181,24 +191,6 @@ class RecallIndex:
 
     def _holders_at(self, moment: str) -> NDArray[np.intp]:
         return np.array(holders_at(self.memories, self._edges, moment), dtype=np.intp)
-
-    @cached_property
-    def observed(self) -> NDArray[np.datetime64]:
-        """When each memory was observed, to the second, shape (n,)."""
-        times = [memory.observed_at[:19] for memory in self.memories]
-        return np.array(times, dtype="datetime64[s]")
-
-    @cached_property
-    def layers(self) -> NDArray[np.int8]:
-        """The rank of each memory's layer, from 0, shape (n,)."""
-        levels = {layer: level for level, layer in enumerate(LAYERS)}
-        ranks = [levels[memory.layer] for memory in self.memories]  # type: ignore[index]  # the schema allows no others
-        return np.array(ranks, dtype=np.int8)
-
-    @cached_property
-    def trusts(self) -> NDArray[np.float32]:
-        """The trust of each memory, shape (n,)."""
-        return np.array([memory.trust for memory in self.memories], dtype=np.float32)
 
     def sources_of(self, place: int) -> tuple[str, ...]:
         """Return the ids of a memory's sources at any depth, nearest first."""

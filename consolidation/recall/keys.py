@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from slowwave.store.lineage import Edge
 from slowwave.store.records import Memory
 from slowwave.store.shown_to_model import Dispute
+
+from .searched import SearchedMemories
 
 # The row of a text that leads to no memory.
 NOWHERE = -1
@@ -15,41 +17,40 @@ NOWHERE = -1
 NEVER = "~"
 
 
-def current_holders(memories: Sequence[Memory], edges: Iterable[Edge], now: str) -> list[int]:
+def current_holders(memories: SearchedMemories, edges: Iterable[Edge], now: str) -> list[int]:
     """Return for each memory the row of its current version, or `NOWHERE`.
 
     An active memory is its own. A superseded one leads to its replacement, over any number of
     generations.
     """
-    places = {memory.id: place for place, memory in enumerate(memories)}
+    statuses, successors = memories.column("status"), memories.column("superseded_by")
+    is_current = [
+        status == "active" and (end is None or end > now)
+        for status, end in zip(statuses, memories.ends, strict=True)
+    ]
+    places = memories.place_of
     derived_from: dict[str, list[str]] = {}
     for edge in edges:
         derived_from.setdefault(edge.source_id, []).append(edge.derived_id)
-
-    def successors(memory: Memory) -> Iterator[str]:
-        if memory.superseded_by is not None:
-            yield memory.superseded_by
-        yield from derived_from.get(memory.id, ())
 
     def holder(place: int) -> int:
         # Depth first: replacements before other derived memories, such as rules.
         stack, seen = [place], {place}
         while stack:
-            memory = memories[stack.pop()]
-            if memory.status == "active" and not memory.has_expired(now):
-                return places[memory.id]
-            if memory.status == "superseded":
-                after = [
-                    places[memory_id] for memory_id in successors(memory) if memory_id in places
-                ]
+            place = stack.pop()
+            if is_current[place]:
+                return place
+            if statuses[place] == "superseded":
+                ids = [successors[place], *derived_from.get(memories[place].id, ())]
+                after = [places[memory_id] for memory_id in ids if memory_id in places]
                 stack += [place for place in reversed(after) if place not in seen]
                 seen.update(after)
         return NOWHERE
 
-    return [holder(place) for place in range(len(memories))]
+    return [place if is_own else holder(place) for place, is_own in enumerate(is_current)]
 
 
-def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -> list[int]:
+def holders_at(memories: SearchedMemories, edges: Iterable[Edge], moment: str) -> list[int]:
     """Return for each memory its own row if it was valid at `moment`, else `NOWHERE`.
 
     Only memories observed by then count. A derived memory may contain later facts, and only counts
@@ -57,12 +58,11 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
     was observed.
     """
     edges = tuple(edges)
-    by_id = {memory.id: memory for memory in memories}
-    derived_ids = {edge.derived_id for edge in edges if edge.source_id in by_id}
+    derived_ids = {edge.derived_id for edge in edges if edge.source_id in memories.place_of}
     source_ids = {edge.source_id for edge in edges}
     # When a later source of an update replaced each earlier one.
     ends: dict[str, str] = {}
-    for earlier, later_at, _ in _replaced(edges, by_id):
+    for earlier, later_at, _ in _replaced(edges, memories):
         ends[earlier.id] = min(later_at, ends.get(earlier.id, NEVER))
 
     def end(memory: Memory) -> str:
@@ -84,7 +84,7 @@ def holders_at(memories: Sequence[Memory], edges: Iterable[Edge], moment: str) -
 
 
 def newer_values(
-    memories: Sequence[Memory], edges: Iterable[Edge], holders: Sequence[int]
+    memories: SearchedMemories, edges: Iterable[Edge], holders: Sequence[int]
 ) -> dict[str, Memory]:
     """Map each memory with an outdated value to the active one with the newer value, by id.
 
@@ -93,24 +93,23 @@ def newer_values(
     """
     edges = tuple(edges)
     source_ids = {edge.source_id for edge in edges}
-    by_id = {memory.id: memory for memory in memories}
-    holder_of = {
-        memory.id: memories[holder]
-        for memory, holder in zip(memories, holders, strict=True)
-        if holder != NOWHERE
+    newer: dict[str, str] = {
+        memory_id: successor
+        for memory_id, successor in zip(
+            memories.column("id"), memories.column("superseded_by"), strict=True
+        )
+        if successor is not None and memory_id not in source_ids
     }
-    newer = {
-        memory.id: memory.superseded_by
-        for memory in memories
-        if memory.superseded_by is not None and memory.id not in source_ids
-    }
-    newer |= {earlier.id: derived for earlier, _, derived in _replaced(edges, by_id)}
+    newer |= {earlier.id: derived for earlier, _, derived in _replaced(edges, memories)}
 
     def last(memory_id: str) -> Memory | None:
         seen = {memory_id}
         while memory_id in newer:
-            holder = holder_of.get(newer[memory_id])
-            if holder is None or holder.id in seen:
+            place = memories.place_of.get(newer[memory_id])
+            if place is None or holders[place] == NOWHERE:
+                return None
+            holder = memories[holders[place]]
+            if holder.id in seen:
                 return None
             memory_id = holder.id
             seen.add(memory_id)
@@ -121,13 +120,15 @@ def newer_values(
 
 
 def disputed_values(
-    memories: Sequence[Memory], disputes: Iterable[Dispute], holders: Sequence[int]
+    memories: SearchedMemories, disputes: Iterable[Dispute], holders: Sequence[int]
 ) -> dict[str, Memory]:
     """Map the earlier memory of each conflict that a model named to the later one, by id.
 
     Both are active; the replacement of a text counts as the text. holders: of `current_holders`.
     """
     disputes = tuple(disputes)
+    if not disputes:
+        return {}
     disputed = {text for _, *texts, _ in disputes for text in texts}
     by_text: dict[tuple[str, str], list[Memory]] = {}
     for memory, holder in zip(memories, holders, strict=True):
@@ -146,7 +147,7 @@ def disputed_values(
 
 
 def _replaced(
-    edges: Iterable[Edge], by_id: Mapping[str, Memory]
+    edges: Iterable[Edge], memories: SearchedMemories
 ) -> Iterator[tuple[Memory, str, str]]:
     """Yield each source that an update replaced, when, and the id of the derived memory.
 
@@ -158,7 +159,8 @@ def _replaced(
             updates.setdefault(edge.derived_id, set()).add(edge.source_id)
     for derived, sources in updates.items():
         # One of the sources may have replaced the others itself.
-        members = [by_id[memory_id] for memory_id in (*sources, derived) if memory_id in by_id]
+        places = map(memories.place_of.get, (*sources, derived))
+        members = [memories[place] for place in places if place is not None]
         members = [memory for memory in members if memory.id != derived or memory.generation == 0]
         members.sort(key=lambda memory: (memory.id == derived, memory.observed_at, memory.id))
         for earlier, later in pairwise(members):

@@ -22,7 +22,7 @@ from slowwave.consolidation.thresholds import (
     WORDS_FOUND,
 )
 from slowwave.store.memory_filter import Filter
-from slowwave.store.records import MAX_CHARACTERS, Memory
+from slowwave.store.records import LAYERS, MAX_CHARACTERS, Memory
 
 from .index import RecallIndex
 from .keys import NOWHERE
@@ -146,7 +146,7 @@ def ranked(index: RecallIndex, query: SearchQuery, now: str) -> list[Hit]:
             f"The question has {len(query.text):,} characters; the maximum is {MAX_CHARACTERS:,}.",
             "Shorten it.",
         )
-    if not index.memories or query.limit < 1:
+    if not len(index.memories) or query.limit < 1:
         return []
     holders = _allowed(index, query, now)
     allowed = np.flatnonzero(holders != NOWHERE)
@@ -246,20 +246,23 @@ def _ordered(
 
     Among equals, the tenant's own come before shared facts; then layer and trust decide.
     """
-    scores = relevance
+    scores, memories = relevance, [index.memories[place] for place in places.tolist()]
     if query.recency is not None:
         moment = np.datetime64((query.as_of or now)[:19])
-        hours = (moment - index.observed[places]) / np.timedelta64(1, "h")
+        times = [memory.observed_at[:19] for memory in memories]
+        observed: NDArray[np.datetime64] = np.array(times, dtype="datetime64[s]")
+        hours = (moment - observed) / np.timedelta64(1, "h")
         with np.errstate(over="ignore"):  # infinite decay: freshness 0
             fresh = np.exp(-query.recency * np.maximum(hours, 0.0))
         aged = RELEVANCE_SHARE * relevance + (1.0 - RELEVANCE_SHARE) * fresh
         scores = aged.astype(np.float32)
     rounded = np.round(scores / AS_RELEVANT)
-    ties = index.is_shared[places], -index.layers[places], -index.trusts[places]
-    order = np.lexsort((*reversed(ties), -rounded))
+    layers = np.array([-LAYERS.index(memory.layer) for memory in memories])
+    trusts = np.array([-memory.trust for memory in memories], dtype=np.float32)
+    order = np.lexsort((trusts, layers, index.is_shared[places], -rounded))
     if not query.diverse:
         return [int(place) for place in order]
-    return _diverse(index.vectors[places], scores, order, query.limit)
+    return _diverse(index.vectors[index.rows[places]], scores, order, query.limit)
 
 
 def _diverse(

@@ -59,11 +59,13 @@ def find_contradictions(
     # Imported late: it loads dictionaries.
     from slowwave.consolidation.planning.conflicts import find_conflicts
     from slowwave.consolidation.snapshot.cache import Cache
+    from slowwave.consolidation.snapshot.features import features_of
 
     cache = Cache()
+    features = features_of((memory for pair in pairs for memory in pair), cache)
     for pair in pairs:
         by_id = {memory.id: memory for memory in pair}
-        for conflict in find_conflicts(pair, (), settled, cache):
+        for conflict in find_conflicts(pair, (), settled, cache, features):
             earlier, later = conflict.sources
             later_by_id.setdefault(earlier, by_id[later])
     return later_by_id
@@ -89,7 +91,7 @@ def _pairs(memories: Sequence[Memory], index: WordIndex) -> Iterator[tuple[Memor
 def _near(file: MemoryFile, tenant: str, text: str, now: str) -> list[Memory]:
     """Return the active memories that share enough words with a text, nearest first."""
     words, texts = _words(text), read_active_texts(file, tenant)
-    index = WordIndex(content for _, content in texts)
+    index = WordIndex((content for _, content in texts), is_ranked=False)
     shares = {
         texts[row][0]: shared / min(len(words), len(_words(texts[row][1])))
         for row, shared in index.count_words(words).items()

@@ -142,8 +142,8 @@ def _find_in_texts(
                 yield Finding("distrusted", tenant, (memory.id,), why)
         for long in read_too_long(file, tenant, now):
             yield Finding("too long", tenant, (long.id,), f"{long.characters:,} characters")
-        settled = read_settled(file, tenant)
-        for conflict in find_conflicts(memories, read_disputes(file, tenant), settled, cache):
+        settled, disputes = read_settled(file, tenant), read_disputes(file, tenant)
+        for conflict in find_conflicts(memories, disputes, settled, cache, features):
             yield Finding("conflict", tenant, conflict.sources, conflict.disagreement)
 
 

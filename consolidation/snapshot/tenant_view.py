@@ -93,10 +93,11 @@ class TenantView:
 
     def features(self, memory: Memory) -> TextFeatures:
         """Return the features of a memory."""
-        return self._features[memory.content_hash]
+        return self.text_features[memory.content_hash]
 
     @cached_property
-    def _features(self) -> dict[str, TextFeatures]:
+    def text_features(self) -> dict[str, TextFeatures]:
+        """The features of all texts, by hash."""
         return features_of((*self.memories, *self.derived), self.cache)
 
     @cached_property

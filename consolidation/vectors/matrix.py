@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nsmallest
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from slowwave.consolidation.errors import EmbedderError
 from slowwave.consolidation.progress import Progress
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Kept vectors copied into the matrix together: 6 MB at 384 dimensions.
-_BATCH = 4_096
 # Texts that are embedded again, to learn whether the kept vectors are of the same model.
 _TRIED = 3
 
@@ -30,46 +28,70 @@ Kept = tuple[str, str, bytes]
 Keep = Callable[[Sequence[Kept]], None]
 
 
-class TextVectors:
-    """A matrix with a row per text, which memories may share."""
+class Text(NamedTuple):
+    """The text of a memory."""
 
-    def __init__(self, memories: Sequence[Memory], kept: Iterable[Kept]) -> None:
+    # Of the memory.
+    id: str
+    content_hash: str
+    content: str
+
+
+class TextVectors:
+    """The vectors of texts, which memories may share."""
+
+    def __init__(self, memories: Sequence[Memory | Text], kept: Iterable[Kept]) -> None:
         """Take the memories, and the vectors that the file has.
 
         Vectors of other texts, damaged ones, and those of an unusual size are ignored.
         """
         self._memories = memories
-        self._texts: dict[str, int] = {}
+        # float32, shape (rows, d), unit length; a text without a row has no vector yet.
+        self.matrix: NDArray[np.float32]
+        # The row of each text in the matrix, by its hash.
+        self._rows: dict[str, int] = {}
         # Ids of memories with a sound vector in the file.
         self._served: set[str] = set()
         if not memories:
             return  # a no-op night does not load numpy
         import numpy as np
 
-        for memory in memories:
-            self._texts.setdefault(memory.content_hash, len(self._texts))
-        hashes = {memory.id: memory.content_hash for memory in memories}
-        found = [row for row in kept if hashes.get(row[0]) == row[1] and isinstance(row[2], bytes)]
-        sizes = Counter(len(blob) for _, _, blob in found if len(blob) % 4 == 0)
-        size = max(sizes, key=lambda length: (sizes[length], length), default=0)
-        self._allocate(size // 4)
-        # The lowest id of duplicates with different vectors counts.
-        found = sorted((row for row in found if len(row[2]) == size), key=itemgetter(0))
-        for start in range(0, len(found) if size else 0, _BATCH):
-            part = found[start : start + _BATCH]
-            vectors = np.frombuffer(b"".join(blob for _, _, blob in part), dtype="<f4")
-            self._take(part, vectors.reshape(len(part), -1))
+        by_id = {row[0]: row for row in kept if isinstance(row[2], bytes)}
+        found = (by_id.get(memory.id, ("", "", b"")) for memory in memories)
+        pairs = zip(memories, found, strict=True)
+        stored = [row for memory, row in pairs if row[1] == memory.content_hash]
+        sizes = Counter(map(len, map(itemgetter(2), stored)))
+        counts = {size: count for size, count in sizes.items() if size % 4 == 0}
+        size = max(counts, key=lambda length: (counts[length], length), default=0)
+        if len(sizes) > 1 or not size:
+            stored = [row for row in stored if len(row[2]) == size > 0]
+        joined = b"".join(map(itemgetter(2), stored))
+        self.matrix = np.frombuffer(joined, dtype="<f4").reshape(len(stored), size // 4)
+        for number, is_sound in enumerate(have_unit_length(self.matrix).tolist()):
+            memory_id, text_hash, _ = stored[number]
+            if is_sound:
+                self._served.add(memory_id)
+                row = self._rows.setdefault(text_hash, number)
+                # The lowest id of duplicates with different vectors counts.
+                if memory_id < stored[row][0]:
+                    self._rows[text_hash] = number
 
-    def of(self, memories: Sequence[Memory]) -> NDArray[np.float32]:
+    def of(self, memories: Sequence[Memory | Text]) -> NDArray[np.float32]:
         """Return the vector of each memory, float32, shape (len(memories), d), unit length."""
         import numpy as np
 
         if not memories:
             return np.empty((0, 1), dtype=np.float32)
-        rows = np.fromiter((self._texts[memory.content_hash] for memory in memories), np.intp)
-        if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
-            return self._matrix[rows[0] : rows[0] + len(rows)]  # a view, not a copy
-        return self._matrix[rows]
+        rows = self.rows_of(memories)
+        if np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
+            return self.matrix[rows[0] : rows[0] + len(rows)]  # a view, not a copy
+        return self.matrix[rows]
+
+    def rows_of(self, memories: Sequence[Memory | Text]) -> NDArray[np.intp]:
+        """Return the row of each memory's vector in `matrix`, shape (len(memories),)."""
+        import numpy as np
+
+        return np.array([self._rows[memory.content_hash] for memory in memories], dtype=np.intp)
 
     def refuse_other_model(self, embedder: Embedder) -> None:
         """Refuse vectors of the file that another model made. Raises `EmbedderError`."""
@@ -89,59 +111,43 @@ class TextVectors:
         """Compute missing vectors, each text once, and keep them. Raises `EmbedderError`."""
         if not self._memories:
             return None
-        present = [memory for memory in self._memories if self._is_present(memory)]
-        self._keep(keep, [memory for memory in present if memory.id not in self._served])
-        missing: dict[str, list[Memory]] = {}
-        for memory in self._memories:
+        import numpy as np
+
+        unserved = [memory for memory in self._memories if memory.id not in self._served]
+        self._keep(keep, [memory for memory in unserved if self._is_present(memory)])
+        missing: dict[str, list[Memory | Text]] = {}
+        for memory in unserved:
             if not self._is_present(memory):
                 missing.setdefault(memory.content_hash, []).append(memory)
-        hashes = sorted(missing)
+        hashes = list(missing)
         texts = [missing[content_hash][0].content for content_hash in hashes]
 
         def report(done: int, total: int) -> None:
             progress.stage("embedding", done, total)
 
+        size = len(self.matrix)
         for positions, encoded in encode_portions(embedder, texts, report):
-            vectors = [from_blob(to_blob(vector)) for vector in encoded]
-            if len(vectors[0]) != self._matrix.shape[1]:
-                fresh = not self._present.any()
-                self._allocate(len(vectors[0]))
-                if not fresh:
-                    # The kept vectors are of another model with this name.
-                    self._served.clear()
-                    return self.complete(embedder, keep, progress)
-            rows = [self._texts[hashes[at]] for at in positions]
-            self._matrix[rows], self._present[rows] = vectors, True
-            self._keep(keep, [memory for at in positions for memory in missing[hashes[at]]])
+            vectors = np.stack([from_blob(to_blob(vector)) for vector in encoded])
+            if self._rows and vectors.shape[1] != self.matrix.shape[1]:
+                # The kept vectors are of another model with this name.
+                self._served.clear()
+                self._rows.clear()
+                return self.complete(embedder, keep, progress)
+            if len(self.matrix) == size:
+                size = size if self._rows else 0
+                new = np.empty((len(texts), vectors.shape[1]), dtype=np.float32)
+                self.matrix = np.concatenate([self.matrix, new]) if size else new
+            rows = [size + place for place in positions]
+            self.matrix[rows] = vectors
+            self._rows.update(zip((hashes[place] for place in positions), rows, strict=True))
+            self._keep(keep, [memory for place in positions for memory in missing[hashes[place]]])
         return None
 
-    def _allocate(self, dimensions: int) -> None:
-        import numpy as np
+    def _is_present(self, memory: Memory | Text) -> bool:
+        return memory.content_hash in self._rows
 
-        self._matrix = np.zeros((len(self._texts), dimensions), dtype=np.float32)
-        self._present = np.zeros(len(self._texts), dtype=bool)
-
-    def _take(self, part: Sequence[Kept], vectors: NDArray[np.float32]) -> None:
-        import numpy as np
-
-        sound = have_unit_length(vectors)
-        rows = np.array([self._texts[of] for _, of, _ in part])
-        self._served.update(row[0] for row, good in zip(part, sound, strict=True) if good)
-        new = np.flatnonzero(sound & ~self._present[rows])
-        texts, first = np.unique(rows[new], return_index=True)
-        self._matrix[texts], self._present[texts] = vectors[new[first]], True
-
-    def _is_present(self, memory: Memory) -> bool:
-        return bool(self._present[self._texts[memory.content_hash]])
-
-    def _keep(self, keep: Keep, memories: Sequence[Memory]) -> None:
-        rows = [
-            (
-                memory.id,
-                memory.content_hash,
-                self._matrix[self._texts[memory.content_hash]].tobytes(),
-            )
-            for memory in memories
-        ]
-        if rows:
-            keep(rows)
+    def _keep(self, keep: Keep, memories: Sequence[Memory | Text]) -> None:
+        if memories:
+            vectors = self.of(memories)
+            pairs = zip(memories, vectors, strict=True)
+            keep([(memory.id, memory.content_hash, vector.tobytes()) for memory, vector in pairs])

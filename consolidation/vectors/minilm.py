@@ -8,7 +8,7 @@ refers to in model.safetensors. training/make_graph.py makes it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,33 +49,17 @@ class MiniLM:
 
         vectors = np.empty((len(texts), _DIMENSIONS), dtype=np.float32)
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
-        for batch, computed in run_batches(
-            [len(pieces) for pieces in tokens],
-            lambda batch: self._run("vectors", [tokens[at] for at in batch]),
-        ):
+        positions = list(batches(list(map(len, tokens))))
+
+        def embed(batch: list[int]) -> NDArray[np.float32]:
+            return self._embed([tokens[at] for at in batch])
+
+        # A core each.
+        for batch, computed in zip(positions, in_threads(embed, positions), strict=True):
             vectors[batch] = computed
         return vectors
 
-    def states(
-        self, texts: Sequence[str]
-    ) -> list[tuple[list[tuple[int, int]], NDArray[np.float32]]]:
-        """Return the hidden states of each text's word pieces before pooling.
-
-        For each text: the (start, end) offsets of its pieces in characters, (0, 0) for the special
-        tokens, and their states, float32, shape (pieces, 384), not of unit length.
-        """
-        encoded = self._tokenizer.encode_batch(list(texts))
-        tokens = [encoding.ids for encoding in encoded]
-        states: dict[int, NDArray[np.float32]] = {}
-        for batch, computed in run_batches(
-            [len(pieces) for pieces in tokens],
-            lambda batch: self._run("states", [tokens[at] for at in batch]),
-        ):
-            for at, of in zip(batch, computed, strict=True):
-                states[at] = of[: len(tokens[at])]
-        return [(list(encoding.offsets), states[at]) for at, encoding in enumerate(encoded)]
-
-    def _run(self, output: str, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    def _embed(self, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
         """Run sequences of token ids, of any lengths, through the model."""
         import numpy as np
 
@@ -83,7 +67,7 @@ class MiniLM:
         real = np.arange(lengths.max()) < lengths[:, None]
         ids = np.zeros(real.shape, dtype=np.int64)
         ids[real] = np.concatenate(tokens)
-        (computed,) = self._session.run([output], {"ids": ids, "mask": real.astype(np.int32)})
+        (computed,) = self._session.run(["vectors"], {"ids": ids, "mask": real.astype(np.int32)})
         return np.asarray(computed, dtype=np.float32)
 
 
@@ -91,14 +75,6 @@ class MiniLM:
 def packaged_model() -> MiniLM:
     """Load the model, once. Raises `EmbedderError` as `MiniLM` does."""
     return MiniLM()
-
-
-def run_batches(
-    lengths: Sequence[int], run: Callable[[list[int]], NDArray[np.float32]]
-) -> Iterator[tuple[list[int], NDArray[np.float32]]]:
-    """Yield the positions of each batch of texts and what `run` returns, with a core each."""
-    found = list(batches(lengths))
-    return zip(found, in_threads(run, found), strict=True)
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:

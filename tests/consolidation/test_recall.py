@@ -263,6 +263,15 @@ def test_a_diverse_answer_demotes_hits_that_repeat_the_first(memory_file: Path, 
     assert ids(find(asked, limit=2, diverse=True))[1] == "m-02"
 
 
+def test_a_text_that_was_cut_within_a_character_is_found(memory_file: Path, find: Find) -> None:
+    fill(memory_file, [*OTHERS[1:], {"id": "cut", "content": "The figs are ripe."}])
+    execute(
+        memory_file, "UPDATE memories SET content = CAST(x'46696773c3' AS TEXT) WHERE id = 'cut'"
+    )
+    first = find("figs")[0].memory
+    assert (first.id, first.content) == ("cut", "Figs\ufffd")
+
+
 def test_a_question_without_content_words_is_answered(memory_file: Path, find: Find) -> None:
     assert find("anything") == []
     fill(memory_file, OTHERS)
