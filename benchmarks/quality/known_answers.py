@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from slowwave.consolidation.facts.lookup import find_missing
+from slowwave.consolidation.facts.lookup import find_unsupported
 from slowwave.consolidation.proposals import Source
+from slowwave.store.records import UNDATED
 
 Pair = tuple[str, str]
 Ids = tuple[str, ...]
@@ -427,16 +428,22 @@ def newest_lost(life: Life, lineage: Lineage) -> tuple[str, ...]:
 
 
 def _states(text: str, newest: Stored, older: Sequence[str]) -> bool:
-    """Whether a text has half of the words, or of the values, that only the newest memory has."""
+    """Whether a text has half of the words, or the new values, that only the newest memory has."""
     words = _value_words(newest.content) - {
         word for content in older for word in _value_words(content)
     }
     if 2 * len(words & _value_words(text)) >= len(words):
         return True
-    evidence = Source(newest.id, newest.content, newest.observed_at, _NO_VECTOR)
-    own = {hint.words for hint in find_missing("\n".join(older), [evidence])}
-    lacking = {hint.words for hint in find_missing(text, [evidence])} & own
-    return bool(own) and 2 * len(lacking) <= len(own)
+    # "Half past four" as 16:30: what is in the text, and in no older memory, but in the newest.
+    newer, earlier = [_evidence(newest.content, newest.observed_at)], [*map(_evidence, older)]
+    new = {fault.words for fault in find_unsupported(text, earlier)}
+    return bool(new) and not new & {
+        fault.words for fault in find_unsupported(text, newer + earlier)
+    }
+
+
+def _evidence(content: str, observed_at: str = UNDATED) -> Source:
+    return Source("", content, observed_at, _NO_VECTOR)
 
 
 def _value_words(text: str) -> set[str]:

@@ -144,7 +144,7 @@ def test_a_plan_with_a_changed_proposal_is_refused(twice: Path, cli: Cli) -> Non
         (["sources", 0], "Helvi settles nothing."),
         (["sources", 0, "content"], "Helvi settles nothing."),
         (["sources", 0, "content"], "half a character: \ud800"),
-        (["sources", 0, "goes"], True),
+        (["sources", 1, "goes"], True),
         (["sources", 0, "note"], "Take this out."),
         (["note"], "Take this out."),
     ]

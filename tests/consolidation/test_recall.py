@@ -405,7 +405,7 @@ def test_a_block_keeps_its_budget_and_skips_lines_that_do_not_fit(
     budget: int, expected: list[str], memory_file: Path, block: Block
 ) -> None:
     fill(memory_file, [LONG, SHORT])
-    found = block("Who waters the plants?", budget)
+    found = block("By whom are the plants watered?", budget)
     assert found.tokens <= budget
     assert [line.content for line in found.lines] == expected
 
