@@ -23,19 +23,19 @@ _SPLIT = re.compile(r"[\s|]+")
 # The numbers reached. They may only fall: a wrong join or a lost detail is answered by a better
 # prompt, a better question or a value that is looked up, never by a list of words.
 MOST = {
-    "lines": 3_267,
-    "regular expressions": 48,
-    "listed words": 474,
-    "thresholds": 39,
-    "lines of the core": 40_053,
-    "lines of extensions": 13_920,
+    "lines": 1_963,
+    "regular expressions": 41,
+    "listed words": 18,
+    "thresholds": 37,
+    "lines of the core": 38_267,
+    "lines of extensions": 13_464,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,
     "commands on the first help screen": 15,
-    "modules over 350 lines": 2,
-    "modules that only one other imports": 35,
+    "modules over 350 lines": 0,
+    "modules that only one other imports": 31,
     # ruff refuses every other function with a complexity above 10.
-    "functions that are too complex": 1,
+    "functions that are too complex": 0,
 }
 
 
