@@ -54,18 +54,22 @@ def names_in(text: str) -> tuple[str, ...]:
     A word that begins a sentence is a part of a name if another one follows: "Ann Lee calls".
     """
     names = {literal.content for literal in find_literals(text)}
-    name, end, opening = "", 0, ""
+    phrases: list[list[Specific]] = [[]]
     for specific in find_specifics(text):
+        last = phrases[-1][-1:]
         if specific.kind == "number" or is_calendar_word(specific.words):
-            continue
-        is_joined = specific.kind == "name" and specific.start == end + 1
-        names.discard(name if is_joined else "")
-        before = name or opening if is_joined else ""
-        name = "" if specific.kind == "opening" else f"{before} {specific.words}".strip()
-        opening = specific.words if specific.kind == "opening" else ""
-        end = specific.end
-        names.add(name)
-    return tuple(sorted(names - {""}))
+            phrases.append([])
+        elif specific.kind == "name" and last and specific.start == last[0].end + 1:
+            phrases[-1].append(specific)
+        elif specific.kind in ("name", "opening"):
+            phrases.append([specific])
+        else:
+            names.add(specific.words)
+            phrases.append([])
+    for phrase in phrases:
+        if any(part.kind == "name" for part in phrase):
+            names.add(" ".join(part.words for part in phrase))
+    return tuple(sorted(names))
 
 
 @lru_cache(maxsize=4_096)
