@@ -257,7 +257,6 @@ class _Stages:
         except StoreError as error:
             if outcome.last_run is None:
                 raise
-            # What was done before is reported.
             purged = PurgeResult(why=error.message, staying=purgeable.staying)
         return replace(outcome, purged=purged, after=count_now(night.path, tenants))
 

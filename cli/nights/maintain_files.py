@@ -151,7 +151,9 @@ class Night:
                 wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
                 check = self.models.check_of(writer.model)
-                failure = model_failure(place.named, outcome, writer, self.recordings, check)
+                failure = model_failure(
+                    place.named, outcome, writer=writer, recordings=self.recordings, check=check
+                )
                 result = self._show(report, failure) | pages.as_json()
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         # A model that answered nothing has not said that there is nothing to do.

@@ -77,7 +77,7 @@ def report_night_problems(
 
 
 def model_failure(
-    file: Path, outcome: Outcome, writer: Writer, recordings: Recordings | None, check: str
+    file: Path, outcome: Outcome, *, writer: Writer, recordings: Recordings | None, check: str
 ) -> tuple[str, str] | None:
     """Return what the model did not answer and why, and what to do. check: tests the model.
 

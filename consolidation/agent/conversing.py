@@ -112,8 +112,15 @@ class AgentConversation:
 
         can_repeat: skip those that the conversation ends with.
         """
-        path, now = self._memory._path, self._memory._clock()
-        return keep(path, self._name, messages, self._options, now, can_repeat, self._secrets)
+        return keep(
+            self._memory._path,
+            self._name,
+            messages=messages,
+            options=self._options,
+            now=self._memory._clock(),
+            can_repeat=can_repeat,
+            secrets=self._secrets,
+        )
 
     def is_due(self, stored: StoredMessages) -> bool:
         """Whether the conversation must be read after these messages."""

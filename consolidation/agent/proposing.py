@@ -133,9 +133,9 @@ class Proposer:
     def _dialogue(self, ids: list[str]) -> OwnGroup | OwnProposal:
         """Return the dialogue about these memories, or why they cannot go into a text."""
         options = CycleOptions(tenants=(self.tenant,))
-        now = timestamp(self.now)
+        model, now = self.embedder.name, timestamp(self.now)
         snapshot = read_snapshot(
-            self.path, options, self.embedder.name, AGENTS.key, now, self.progress
+            self.path, options, model=model, model_key=AGENTS.key, now=now, progress=self.progress
         )
         compute_missing(snapshot, self.embedder, None, self.progress)
         (view,) = snapshot.views
@@ -167,7 +167,7 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
 def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
     """Return the decision of a tenant's pending proposal; None if there is none with this id.
 
-    Raises `StoreError` if a proposal with this id was decided already, and `Ambiguous`.
+    Raises `StoreError` if a proposal with this id is no longer pending, and `Ambiguous`.
     """
     decisions = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
     own_decisions = [decision for decision in decisions if decision.tenant == tenant]
@@ -177,7 +177,7 @@ def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | 
     for decision in own_decisions:
         if decision.state == "applied" or decision.state in REMEMBERED:
             raise StoreError(
-                f"Proposal '{proposal_id}' was decided already: it is {decision.state}.",
+                f"Proposal '{proposal_id}' is no longer pending: it is {decision.state}.",
                 "Nothing was changed. List the pending proposals.",
             )
     return None

@@ -174,7 +174,7 @@ def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) ->
         raise StoreError(str(error)) from None
 
 
-def refuse_unknown(what: str, name: str, known: Sequence[str]) -> None:
-    """Raise `StoreError` for a name that is not one of those known."""
-    if name not in known:
-        raise StoreError(f"There is no {what} '{name}'.", f"Available: {', '.join(known)}.")
+def refuse_unknown(what: str, name: str, available: Sequence[str]) -> None:
+    """Raise `StoreError` for a name that is not one of those available."""
+    if name not in available:
+        raise StoreError(f"There is no {what} '{name}'.", f"Available: {', '.join(available)}.")

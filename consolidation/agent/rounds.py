@@ -235,8 +235,8 @@ class AgentRound:
             with file.transaction():
                 rows = []
                 for key, (question, text) in used.items():
-                    known = read_answer(file, key)
-                    if known is None or not question.is_answered_by(known.answer):
+                    earlier_answer = read_answer(file, key)
+                    if earlier_answer is None or not question.is_answered_by(earlier_answer.answer):
                         rows.append((key, AGENT, Answer(text, 0, 0, 0.0)))
                 write_answers(file, rows, timestamp(self.now))
         return {key for key, *_ in rows}

@@ -37,7 +37,7 @@ class Comparison:
 def all_pairs(rows: int) -> Comparison:
     """Compare all rows with each other."""
     parts = _parts(_numbers(rows))
-    blocks = [(upper, lower) for at, upper in enumerate(parts) for lower in parts[at:]]
+    blocks = [(upper, lower) for number, upper in enumerate(parts) for lower in parts[number:]]
     return Comparison(blocks, lambda left, right: left < right)
 
 

@@ -51,7 +51,7 @@ def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], max_size: int) ->
     filled: list[int] = []
     for part in parts:
         size = sum(sizes[row] for row in part)
-        place = next((at for at, held in enumerate(filled) if held + size <= max_size), None)
+        place = next((place for place, held in enumerate(filled) if held + size <= max_size), None)
         if place is None:
             windows.append(list(part))
             filled.append(size)

@@ -132,12 +132,12 @@ class StoredForest:
         """
         import numpy as np
 
-        known = _unpack(self._content, width)
-        numbers = np.array([known.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
-        kept = known.among(numbers)
+        earlier = _unpack(self._content, width)
+        numbers = np.array([earlier.numbers.get(sign, -1) for sign in signs], dtype=np.int32)
+        kept = earlier.among(numbers)
         is_fresh = numbers < 0
         if not is_fresh.all():
-            is_fresh |= _is_cut_off(components(known.pairs)[numbers], components(kept))
+            is_fresh |= _is_cut_off(components(earlier.pairs)[numbers], components(kept))
         self.is_grown = bool(is_fresh.sum() <= _MAX_NEW * len(signs))
         if self.is_grown:
             kept = kept.select(~(is_fresh[kept.left] | is_fresh[kept.right]))

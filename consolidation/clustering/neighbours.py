@@ -86,18 +86,15 @@ class Neighbours:
         ends = np.minimum(left, right), np.maximum(left, right)
         return Neighbours(rows, *ends, self.steps[both])
 
-    def select(self, which: NDArray[np.bool_]) -> Neighbours:
+    def select(self, mask: NDArray[np.bool_]) -> Neighbours:
         """Return the pairs of a mask."""
-        if which.all():
+        if mask.all():
             return self  # a copy of a million rows takes half a gigabyte
-        return Neighbours(self.rows, self.left[which], self.right[which], self.steps[which])
+        return Neighbours(self.rows, self.left[mask], self.right[mask], self.steps[mask])
 
     def union(self, more: Neighbours) -> Neighbours:
         """Return the pairs of both, which must be disjoint."""
-        return _joined(
-            self.rows,
-            [(pairs.left, pairs.right, pairs.steps) for pairs in (self, more)],
-        )
+        return _joined(self.rows, [(near.left, near.right, near.steps) for near in (self, more)])
 
     def as_graph(self, distance: np.float32) -> csr_array:
         """Return a symmetric graph, shape (rows, rows): each pair and each row with itself.
@@ -137,12 +134,12 @@ def similar_pairs(
     def near(block: tuple[NDArray[np.int32], NDArray[np.int32]]) -> _Pairs:
         return _near(vectors, round(similarity / STEP), comparison, *block)
 
-    found = []
+    pairs_by_block = []
     for pairs in in_threads(near, comparison.blocks):
-        found.append(pairs)
+        pairs_by_block.append(pairs)
         if report is not None:
-            report(len(found), len(comparison.blocks))
-    return _joined(len(vectors), found)
+            report(len(pairs_by_block), len(comparison.blocks))
+    return _joined(len(vectors), pairs_by_block)
 
 
 def _near(
@@ -176,12 +173,12 @@ def cosines(
     """Return the cosine of each pair of rows in float64, shape (pairs,)."""
     import numpy as np
 
-    found = np.empty(len(left))
+    similarities = np.empty(len(left))
     for start in range(0, len(left), _BATCH):
         part = slice(start, start + _BATCH)
         first, second = (vectors[rows[part]].astype(np.float64) for rows in (left, right))
-        found[part] = np.einsum("ij,ij->i", first, second)
-    return found
+        similarities[part] = np.einsum("ij,ij->i", first, second)
+    return similarities
 
 
 def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
@@ -191,11 +188,11 @@ def _view(rows: NDArray[np.int32]) -> NDArray[np.int32] | slice:
     return rows
 
 
-def _joined(rows: int, found: list[_Pairs]) -> Neighbours:
+def _joined(rows: int, groups: list[_Pairs]) -> Neighbours:
     import numpy as np
 
     left, right, steps = (
-        np.concatenate([pairs[part] for pairs in found]) if found else np.empty(0, kind)
+        np.concatenate([pairs[part] for pairs in groups]) if groups else np.empty(0, kind)
         for part, kind in enumerate((np.int32, np.int32, np.uint16))
     )
     return Neighbours(rows, left, right, steps)

@@ -36,20 +36,20 @@ def matter_of(text: str) -> frozenset[str]:
 
 def find_rivalry(left: str, right: str) -> Rivalry | None:
     """Return what two texts disagree about; None if they differ in more, or in nothing."""
-    here, there = matter_of(left), matter_of(right)
-    shared = here & there
-    if len(shared) < min(_MIN_SHARED, len(here | there)):
+    left_words, right_words = matter_of(left), matter_of(right)
+    shared, all_words = left_words & right_words, left_words | right_words
+    if len(shared) < min(_MIN_SHARED, len(all_words)):
         return None
-    if not (here <= there or there <= here) or len(shared) < RIVAL_MATTER * len(here | there):
+    if shared not in (left_words, right_words) or len(shared) < RIVAL_MATTER * len(all_words):
         return None
     left_values, right_values = _values_of(left), _values_of(right)
     left_only = [left_values[value] for value in left_values.keys() - right_values.keys()]
     right_only = [right_values[value] for value in right_values.keys() - left_values.keys()]
     if len(left_only) == len(right_only) == 1:
-        why = "otherwise the same" if here == there else "other words differ, too"
+        why = "otherwise the same" if left_words == right_words else "other words differ, too"
         return Rivalry("value", (left_only[0], right_only[0]), why)
     differing = set(words_in(left)) ^ set(words_in(right))
-    if left_only or right_only or here != there or len(differing) > _MAX_NEGATION:
+    if left_only or right_only or left_words != right_words or len(differing) > _MAX_NEGATION:
         return None
     if bool(_NEGATION.search(left)) != bool(_NEGATION.search(right)):
         return Rivalry("denial", (left, right), "one denies the other")

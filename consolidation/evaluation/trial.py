@@ -102,7 +102,7 @@ class Trials:
                 raise QuestionsError(
                     f"No memory in {path} answers any of the questions: "
                     f"the evidence of all {len(questions)} is missing.",
-                    "Nothing was changed. Evidence is ids of memories: see 'slowwave list FILE'.",
+                    "Nothing was changed. Evidence must be memory ids: see 'slowwave list FILE'.",
                 )
             self.before = self._searched(index)
 

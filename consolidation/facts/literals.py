@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,15 +33,6 @@ def find_literals(text: str) -> Iterator[LiteralSpan]:
         content = match[match.lastgroup or 0].strip()
         if any(map(str.isalnum, content)):
             yield LiteralSpan(kind, content, *match.span())
-
-
-def blank_literals(text: str, literals: Iterable[LiteralSpan]) -> str:
-    """Return a text with blanks in place of its literals, which are in order."""
-    parts, end = [], 0
-    for literal in literals:
-        parts += [text[end : literal.start], " " * (literal.end - literal.start)]
-        end = literal.end
-    return "".join([*parts, text[end:]])
 
 
 def has_literal(text: str, literal: LiteralSpan) -> bool:

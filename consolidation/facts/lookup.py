@@ -19,15 +19,7 @@ from typing import Protocol
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.store.records import UNDATED
 
-from .languages import (
-    Day,
-    find_days,
-    in_digits,
-    is_plain_word,
-    months,
-    observed_on,
-    weekdays,
-)
+from .languages import Day, find_days, in_digits, is_plain_word, months, observed_on, weekdays
 from .literals import find_literals, has_literal
 from .specifics import Specific, find_specifics, letters_of, numbers_of
 
@@ -88,7 +80,7 @@ class _Undated:
 
 def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     """Return the specifics, code and quotations of a text that no source has, in its order."""
-    known, literals = _Sources(sources), list(find_literals(text))
+    evidence, literals = _Sources(sources), list(find_literals(text))
     quoted = [range(literal.start, literal.end) for literal in literals]
     hidden = find_invisible(text, [source.text for source in sources])
     faults = [(0, Fault(hidden, "invisible"))] if hidden else []
@@ -100,7 +92,7 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
     faults += [
         (specific.start, Fault(specific.words, specific.kind.replace("opening", "name")))
         for specific in find_specifics(text)
-        if not known.have(specific, text) and not any(specific.start in span for span in quoted)
+        if not evidence.has(specific, text) and not any(specific.start in span for span in quoted)
     ]
     return list(dict.fromkeys(fault for _, fault in sorted(faults, key=itemgetter(0))))
 
@@ -108,11 +100,11 @@ def find_unsupported(text: str, sources: Sequence[Evidence]) -> list[Fault]:
 def find_missing(text: str, sources: Sequence[Evidence]) -> list[Hint]:
     """Return the numbers, identifiers and paths of sources that a text lacks, each once."""
     hints: dict[str, Hint] = {}
+    evidence = _Sources([_Undated(text)])
     for source in sources:
-        known = _Sources([_Undated(text)])
         for specific in find_specifics(source.text):
             is_value = specific.kind not in ("name", "opening")
-            if is_value and not known.have(specific, source.text):
+            if is_value and not evidence.has(specific, source.text):
                 hint = Hint(source.id, specific.words, specific.kind)
                 hints.setdefault(specific.words.lower(), hint)
     return list(hints.values())
@@ -133,7 +125,7 @@ class _Sources:
         self._letters = [_spaced(letters_of(text)) for text in self._texts]
         self._numbers = [_spaced(numbers_of(text)) for text in self._texts]
 
-    def have(self, specific: Specific, text: str) -> bool:
+    def has(self, specific: Specific, text: str) -> bool:
         """Whether a source has a specific of a text."""
         letters = letters_of(specific.words)
         if self._has(letters):
@@ -156,13 +148,13 @@ class _Sources:
         """Whether a source has these runs of letters and digits in a row, or their plural."""
         joined = " ".join(letters)
         forms = {joined, joined.removesuffix("s"), f"{joined}s"}
-        return any(f" {form} " in known for form in forms for known in self._letters)
+        return any(f" {form} " in text for form in forms for text in self._letters)
 
     def _has_number(self, words: str) -> bool:
         number = _spaced(numbers_of(words))
         years = [f" {day.year} " for day in self._observed]
-        return any(number in known for known in (*self._numbers, *years)) or any(
-            number in known for known in self._in_digits
+        return any(number in numbers for numbers in (*self._numbers, *years)) or any(
+            number in numbers for numbers in self._in_digits
         )
 
     def _has_time(self, words: str) -> bool:
@@ -172,10 +164,10 @@ class _Sources:
             return False
         hour, minute = int(time[1]), int(time[2] or 0)
         forms = [f" {(hour + 12) % 24} {minute} ", *([] if minute else [f" {hour} "])]
-        if any(form in known for form in forms for known in self._numbers):
+        if any(form in numbers for form in forms for numbers in self._numbers):
             return True
-        for known in self._in_digits:
-            numbers = {int(number) for number in known.split() if number != "minus"}
+        for digits in self._in_digits:
+            numbers = {int(number) for number in digits.split() if number != "minus"}
             # "Ten past eight", "half past eight"; "ten to nine", "a quarter to nine".
             for shown, minutes in ((hour, minute), (hour + 1, 60 - minute)):
                 is_hour = shown % 12 in {number % 12 for number in numbers}
@@ -191,24 +183,24 @@ class _Sources:
     def _has_name(self, letters: Sequence[str]) -> bool:
         joined = "".join(letters)
         if joined in self._pairs or (
-            1 < len(joined) <= _MAX_INITIALS and any(joined in known for known in self._initials)
+            1 < len(joined) <= _MAX_INITIALS and any(joined in text for text in self._initials)
         ):
             return True
         return all(any(_are_forms(part, word) for word in self._words) for part in letters)
 
     @cached_property
     def _words(self) -> set[str]:
-        return {word for known in self._letters for word in known.split()}
+        return {word for letters in self._letters for word in letters.split()}
 
     @cached_property
     def _pairs(self) -> set[str]:
         """The words and adjacent pairs of words, joined: "pull request" for "PullRequest"."""
-        words = (known.split() for known in self._letters)
-        return self._words.union(*(map("".join, pairwise(known)) for known in words))
+        word_lists = (letters.split() for letters in self._letters)
+        return self._words.union(*(map("".join, pairwise(words)) for words in word_lists))
 
     @cached_property
     def _initials(self) -> list[str]:
-        return ["".join(word[0] for word in known.split()) for known in self._letters]
+        return ["".join(word[0] for word in letters.split()) for letters in self._letters]
 
     def _has_day(self, specific: Specific, text: str) -> bool:
         """Whether a specific belongs to a day that a source names or may refer to."""
@@ -218,9 +210,9 @@ class _Sources:
                 any(map(day.is_day, self._days)) or any(map(day.is_near, self._undated))
             ):
                 return True
-        months_named = {months().get(known) for known in self._words}
+        months_named = {months().get(word) for word in self._words}
         months_named |= {day.month for day in self._days}
-        days_named = {weekdays().get(known.removesuffix("s")) for known in self._words}
+        days_named = {weekdays().get(word.removesuffix("s")) for word in self._words}
         # "Today", "yesterday".
         days_named |= {(day.weekday() - back) % 7 for day in self._observed for back in (0, 1)}
         return all(

@@ -98,7 +98,7 @@ class MemoryWriter:
         relation = self.known_memories.relation_of(memory)
         restated = relation.covered_by
         if restated is not None and run_id is not None:
-            # As it is in the file: its text or status may have changed.
+            # Read it from the file again: its text or status may have changed.
             now = next(iter(read_memories(file, [restated.id])), None)
             is_same = now is not None and (now.content, now.status) == (restated.content, "active")
             restated = now if is_same else None

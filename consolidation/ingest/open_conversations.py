@@ -10,12 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from slowwave.store.conversations.messages import (
-    Conversation,
-    InvalidContent,
-    Message,
-    parse_time,
-)
+from slowwave.store.conversations.messages import Conversation, InvalidContent, Message, parse_time
 from slowwave.store.conversations.openai_messages import messages_of
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_writing
@@ -57,9 +52,15 @@ class StoredMessages:
 
 def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Conversation:
     """Return messages as a conversation. Raises `StoreError` if one is not a message."""
+    refuse_invalid(messages)
+    return Conversation(name, tuple(messages_of(messages)), name, FORMAT)
+
+
+def refuse_invalid(messages: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `StoreError` if one of the messages is not a message."""
     try:
         checked = msgspec.convert(messages, list[_PassedMessage])
-        texts = tuple(messages_of(messages))
+        tuple(messages_of(messages))
     except msgspec.ValidationError as error:
         raise StoreError(f"The messages cannot be read: {error}.", _HINT) from error
     except InvalidContent as error:
@@ -67,12 +68,12 @@ def conversation_of(messages: Sequence[Mapping[str, Any]], name: str) -> Convers
     for message in checked:
         if message.at is not None and parse_time(message.at) is None:
             raise StoreError(f"'{message.at}' is not a time in ISO 8601.", _HINT)
-    return Conversation(name, texts, name, FORMAT)
 
 
 def keep(
     path: Path,
     name: str,
+    *,
     messages: Sequence[Mapping[str, Any]],
     options: IngestOptions,
     now: datetime,
@@ -85,7 +86,7 @@ def keep(
     so that a call can be repeated. secrets: those of earlier messages, for `mask_secrets`. Raises
     `StoreError` if nothing was kept.
     """
-    conversation_of(messages, name)
+    refuse_invalid(messages)
     keys: list[str | None] = []
     texts: list[Message] = []
     for passed in messages:
@@ -95,12 +96,13 @@ def keep(
             # Only the time of the call is known of a message without a time.
             texts.append(replace(message, said_at=message.said_at or timestamp(now)))
     conversation = Conversation(name, tuple(texts), name, FORMAT)
-    secrets, kinds = {} if secrets is None else secrets, dict[int, tuple[str, ...]]()
-    # Also those in messages that are skipped below, and before agents wait for the file.
+    secrets = {} if secrets is None else secrets
+    kinds: dict[int, tuple[str, ...]] = {}
+    # Mask before the transaction, so that agents do not wait; include skipped messages.
     if not options.allow_secrets:
         safe, kinds = mask_secrets(conversation, secrets)
         conversation = replace(conversation, messages=safe.messages)
-        # Masked, two could be the same.
+        # After masking, two ids could be equal.
         keys = [key if key and mask_name(key, secrets) == key else None for key in keys]
     with open_writing(path) as file, file.transaction():
         rows = _rows(file, options.tenant, name)

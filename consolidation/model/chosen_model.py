@@ -103,7 +103,7 @@ def chosen_writer(
     if model is None or writer is not None:
         raise ModelError("Pass a model, perhaps with a checker, or a writer.")
     models = [model_of(model)]
-    if checker is not None and checker != "none" and checker != model:
+    if checker not in (None, "none", model):
         models.append(model_of(checker))
     return ModelWriter(
         models[0],

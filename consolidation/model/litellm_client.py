@@ -38,7 +38,7 @@ _MAX_TOKENS = 10**9
 _MAX_SHOWN = 300
 # Statuses that every other call would get, too: no key, no money, no permission, no such model.
 REFUSAL_STATUSES = (401, 402, 403, 404)
-# The same, in the words of providers that send another status: a pattern.
+# Refusals in the words of providers that send another status: a pattern.
 REFUSAL_WORDS = (
     r"insufficient_quota|credit balance|not a valid model|invalid model|model_not_found|"
     r"api key not valid|invalid api key"

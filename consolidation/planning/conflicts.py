@@ -24,16 +24,16 @@ _RIVALRY = Decoder(Rivalry | None)
 
 def current_conflicts(file: MemoryFile, chosen: Sequence[str], now: str) -> list[Conflict]:
     """Return the conflicts of the tenants named, or of all, shortest first. Raises `StoreError`."""
-    found: list[Conflict] = []
+    conflicts: list[Conflict] = []
     every: list[Memory] = []
     for tenant in select_tenants(file, chosen):
         observed, derived, _ = read_sound(file, tenant, now)
         active = [memory for memory in (*observed, *derived) if memory.status == "active"]
-        settled = read_settled(file, tenant)
         features = features_of(active, Cache())
-        found += find_conflicts(active, read_disputes(file, tenant), settled, Cache(), features)
+        disputes, settled = read_disputes(file, tenant), read_settled(file, tenant)
+        conflicts += find_conflicts(active, disputes, settled, Cache(), features)
         every += active
-    return _shortest_first(found, every)
+    return _shortest_first(conflicts, every)
 
 
 def find_conflicts(
@@ -53,25 +53,25 @@ def find_conflicts(
     when = attrgetter("observed_at", "id")
     for memory in sorted(memories, key=when):
         by_hash.setdefault(memory.content_hash, memory)
-    found: dict[frozenset[str], Conflict] = {}
+    conflicts: dict[frozenset[str], Conflict] = {}
     pairs = [sorted(pair, key=when) for pair in _alike(by_hash.values(), features)]
     hashes = [[memory.content_hash for memory in pair] for pair in pairs]
 
     def compare(places: Sequence[int]) -> list[Rivalry | None]:
-        return [find_rivalry(*(memory.content for memory in pairs[at])) for at in places]
+        return [find_rivalry(*(memory.content for memory in pairs[place])) for place in places]
 
     rivalries = cache.compute_unknown("rivalry", hashes, _RIVALRY, compare)
     for (earlier, later), texts, rivalry in zip(pairs, hashes, rivalries, strict=True):
         if rivalry is not None and frozenset(texts) not in settled:
             ids = earlier.id, later.id
-            found[frozenset(ids)] = Conflict(ids, earlier.tenant, *rivalry)
+            conflicts[frozenset(ids)] = Conflict(ids, earlier.tenant, *rivalry)
     for dispute in disputes:
         if dispute.earlier_hash in by_hash and dispute.later_hash in by_hash:
             earlier, later = by_hash[dispute.earlier_hash], by_hash[dispute.later_hash]
             ids, contents = (earlier.id, later.id), (earlier.content, later.content)
             conflict = Conflict(ids, dispute.tenant, "statement", contents, dispute.why)
-            found.setdefault(frozenset(ids), conflict)
-    return _shortest_first(found.values(), by_hash.values())
+            conflicts.setdefault(frozenset(ids), conflict)
+    return _shortest_first(conflicts.values(), by_hash.values())
 
 
 def _alike(
@@ -102,5 +102,5 @@ def _shortest_first(conflicts: Iterable[Conflict], memories: Iterable[Memory]) -
     lengths = {memory.id: len(memory.content) for memory in memories}
     return sorted(
         conflicts,
-        key=lambda found: (sum(lengths[memory] for memory in found.sources), found.sources),
+        key=lambda conflict: (sum(map(lengths.__getitem__, conflict.sources)), conflict.sources),
     )

@@ -67,9 +67,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     def rank(row: int) -> tuple[bool, float, bool, bool, float, str]:
         """Rank equal memories; the first stays.
 
-        That is one that may not leave; of several the most trusted one; then a human's; then one
-        that others were merged into, so that lineage does not grow by a step a night; then the
-        newest.
+        Order: memories that must stay, then by trust, human origin, earlier merge target, newest.
         """
         memory = view.memories[row]
         return (
@@ -100,11 +98,15 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
                 rows.append(row)
         return groups
 
-    found: dict[_Sameness, list[int]] = {}
+    rows_by_sameness: dict[_Sameness, list[int]] = {}
     for row, memory in enumerate(view.memories):
         if memory.status == "active":
-            found.setdefault(_sameness(view, memory), []).append(row)
-    groups = (group_of(same, rows) for same, equal in found.items() for rows in separated(equal))
+            rows_by_sameness.setdefault(_sameness(view, memory), []).append(row)
+    groups = (
+        group_of(same, rows)
+        for same, equal in rows_by_sameness.items()
+        for rows in separated(equal)
+    )
     return sorted(groups, key=lambda group: group.memory.id)
 
 
@@ -133,21 +135,19 @@ def _refusals(view: TenantView, groups: Sequence[_Group]) -> Iterator[Refusal]:
     for group in groups:
         same_form.setdefault(group.sameness.form, []).append(group)
     for equal in same_form.values():
-        for there, here in combinations(equal, 2):
-            yield Refusal(
-                "merge", (here.memory.id, there.memory.id), *_reason(view, there, here), view.tenant
-            )
+        for staying, leaving in combinations(equal, 2):
+            ids = leaving.memory.id, staying.memory.id
+            yield Refusal("merge", ids, *_reason(view, staying, leaving), view.tenant)
 
 
 def _reason(view: TenantView, staying: _Group, leaving: _Group) -> tuple[str, str]:
     """Return what keeps two groups apart: its kind, and a sentence."""
-    here, there = leaving.memory, staying.memory
-    names, needed = leaving.sameness.names, staying.sameness.names
+    names, staying_names = leaving.sameness.names, staying.sameness.names
     if _are_separated(view, staying.rows, leaving.rows):
         return "restored", "a person restored it after the other replaced it"
-    if names != needed:
-        return "entity", f"{_listed(names - needed)} vs. {_listed(needed - names)}"
-    return "day", f"{here.observed_at[:10]} vs. {there.observed_at[:10]}"
+    if names != staying_names:
+        return "entity", f"{_listed(names - staying_names)} vs. {_listed(staying_names - names)}"
+    return "day", f"{leaving.memory.observed_at[:10]} vs. {staying.memory.observed_at[:10]}"
 
 
 def _listed(names: frozenset[str]) -> str:

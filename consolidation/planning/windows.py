@@ -50,7 +50,7 @@ def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str
     if options.answered:
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
-        return [window_of(view, options, [memories[at] for at in part]) for part in parts]
+        return [window_of(view, options, [memories[row] for row in part]) for part in parts]
     near_new, alone = _find_near_new(view, options, memories)
     return [
         window_of(view, options, shown, () if number else alone)
@@ -74,8 +74,8 @@ def find_undecided(
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
             tokens=_estimate(shown).total,
             examples=tuple(
-                (ids[near.left[at]], ids[near.right[at]], round(float(similarities[at]), 4))
-                for at in nearest.tolist()
+                (ids[near.left[pair]], ids[near.right[pair]], round(float(similarities[pair]), 4))
+                for pair in nearest.tolist()
             ),
         )
 
@@ -92,8 +92,8 @@ def _find_near_new(
 
     # What no model was shown; a derived memory is only ever shown with others.
     new = [
-        at
-        for at, memory in enumerate(memories)
+        row
+        for row, memory in enumerate(memories)
         if view.row(memory.id) is not None
         and (memory.tenant, memory.content_hash) not in options.asked
     ]
@@ -114,13 +114,13 @@ def _find_near_new(
     else:
         forest = spanning_forest(compare_all())
     fresh = set(new)
-    found = find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
-    clusters = [cluster for cluster in found if any(rows[at] in fresh for at in cluster)]
+    near_clusters = find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
+    clusters = [part for part in near_clusters if any(rows[place] in fresh for place in part)]
     windows = [sorted(window) for window in pack(clusters, sizes, WINDOW_TOKENS)]
-    fresh -= {rows[at] for window in windows for at in window}
-    alone = tuple(memories[at].content_hash for at in sorted(fresh))
+    fresh -= {rows[place] for window in windows for place in window}
+    alone = tuple(memories[row].content_hash for row in sorted(fresh))
     return [
-        ([chosen[at] for at in window], forest.among(np.array(window))) for window in windows
+        ([chosen[place] for place in window], forest.among(np.array(window))) for window in windows
     ], alone
 
 
@@ -158,7 +158,7 @@ def _new_and_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[i
     """Return the new rows and the nearest of each, sorted."""
     import numpy as np
 
-    found = set(new)
+    rows_to_show = set(new)
     for start in range(0, len(new), _ROWS_AT_ONCE):
         rows = np.asarray(new[start : start + _ROWS_AT_ONCE])
         product = vectors[rows] @ vectors.T
@@ -166,8 +166,8 @@ def _new_and_nearest(vectors: NDArray[np.float32], new: Sequence[int]) -> list[i
         count = min(NEAREST_FOR_A_MODEL, len(vectors) - 1)
         nearest = np.argpartition(-product, count - 1, axis=1)[:, :count]
         near = np.take_along_axis(product, nearest, axis=1) >= WIDE_SIMILARITY
-        found.update(nearest[near].tolist())
-    return sorted(found)
+        rows_to_show.update(nearest[near].tolist())
+    return sorted(rows_to_show)
 
 
 def _across_cuts(

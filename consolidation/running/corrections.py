@@ -265,12 +265,13 @@ class Corrector:
             numbers=dict(numbers),
             decided_at=now,
         )
-        descendants = (
-            below for gone in removed for below in read_active_derived(self.file, gone.id)
-        )
-        derived = {relative.id: relative for relative in descendants}
-        for gone in removed:
-            derived.pop(gone.id, None)
+        removed_ids = [removed_memory.id for removed_memory in removed]
+        derived = {
+            relative.id: relative
+            for removed_id in removed_ids
+            for relative in read_active_derived(self.file, removed_id)
+            if relative.id not in removed_ids
+        }
         before = count_memories(self.file, [tenant], count_tokens)
         with run.begun(self.file, {"tenant": [tenant], DECIDED: way}):
             with self.file.transaction():
@@ -288,8 +289,8 @@ class Corrector:
             current = now.get(memory.id)
             if current is None or _state_of(current) != _state_of(memory):
                 raise StoreError(
-                    f"An agent changed memory {memory.id} in the meantime.",
-                    "No correction was made. Check the memory, then try again.",
+                    f"Memory {memory.id} has changed since.",
+                    "Nothing was changed. Run it again.",
                 )
 
 

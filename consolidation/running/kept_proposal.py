@@ -70,7 +70,7 @@ def _convert(content: dict[str, Any]) -> Result:
     usage = result.usage
     counts = (usage.calls, usage.cached, usage.prompt_tokens, usage.completion_tokens)
     if not all(0 <= count <= _MAX_COUNT for count in counts):
-        raise ValueError("its usage of a model is not a count")
+        raise ValueError("its model usage is not a count")
     try:
         vector = convert(content.get(VECTOR), _Vector)
     except ValidationError:

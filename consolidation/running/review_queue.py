@@ -49,7 +49,7 @@ class EarlierProposals:
 
     # How many can still be applied.
     pending: int = 0
-    # Those whose sources changed, and those that are damaged.
+    # Proposals whose sources changed, and damaged ones.
     outdated: tuple[PendingProposal, ...] = ()
 
 

@@ -109,9 +109,9 @@ class _Findings(Generic[T]):
         # The keys of the findings in each pack of the file.
         self._packs: dict[bytes, tuple[str, ...]] = {}
         for place, text in rows.items():
-            found = _from_text(text, packs) or []
-            self._values.update(found)
-            self._packs[place] = tuple(key for key, _ in found)
+            findings = _from_text(text, packs) or []
+            self._values.update(findings)
+            self._packs[place] = tuple(key for key, _ in findings)
         self.used: set[str] = set()
         # In the order of the requests, so that later runs read neighbors together.
         self.new: dict[str, None] = {}
@@ -122,8 +122,8 @@ class _Findings(Generic[T]):
         self.used.update(keys)
         unknown = {key: place for place, key in enumerate(keys) if key not in self._values}
         if unknown:
-            found = compute(list(unknown.values()))
-            self._values.update(zip(unknown, found, strict=True))
+            computed = compute(list(unknown.values()))
+            self._values.update(zip(unknown, computed, strict=True))
             self.new.update(dict.fromkeys(unknown))
         return [self._values[key] for key in keys]
 
@@ -141,15 +141,15 @@ class _Findings(Generic[T]):
         partial = [place for place, keys in self._packs.items() if len(keys) < _PACK // 2]
         joined = set(partial if len(partial) > _MAX_PARTIAL else ())
         replaced: list[bytes] = []
-        kept: set[str] = set()
+        keys_in_kept_packs: set[str] = set()
         for place, keys in self._packs.items():
             all_used = bool(keys) and self.used.issuperset(keys)
-            if place in joined or not all_used or not kept.isdisjoint(keys):
+            if place in joined or not all_used or not keys_in_kept_packs.isdisjoint(keys):
                 replaced.append(place)
             else:
-                kept.update(keys)
+                keys_in_kept_packs.update(keys)
         loose = dict.fromkeys(key for place in replaced for key in self._packs.pop(place))
-        wanted = self.used - kept
+        wanted = self.used - keys_in_kept_packs
         added = list(self._packed(key for key in loose if key in wanted))
         return added, [place for place in replaced if place not in self._packs]
 
@@ -168,10 +168,10 @@ def _to_text(value: object) -> str:
     return f"{crc32(text):08x}{text.decode()}"
 
 
-def _from_text(kept: str, form: Decoder[T]) -> T | None:
+def _from_text(checked_text: str, form: Decoder[T]) -> T | None:
     """Return the value that `_to_text` encoded; None if it is damaged."""
-    text = kept[_CHECKSUM:].encode()
-    if not kept.startswith(f"{crc32(text):08x}"):
+    text = checked_text[_CHECKSUM:].encode()
+    if not checked_text.startswith(f"{crc32(text):08x}"):
         return None
     try:
         return form.decode(text)
@@ -189,9 +189,9 @@ def code_version() -> str:
 
 def hash_of_code(folder: Path) -> str:
     """Return the hash of a package's modules and weights, by their paths and contents."""
-    found = blake2b(digest_size=_KEY_BYTES)
+    code_hash = blake2b(digest_size=_KEY_BYTES)
     for path in sorted((*folder.glob("*.py"), *folder.glob("*/*.py"), *folder.glob("*/*.onnx"))):
         # Hashed individually, so that paths and contents cannot run together.
-        found.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
-        found.update(blake2b(path.read_bytes()).digest())
-    return found.hexdigest()
+        code_hash.update(blake2b(path.relative_to(folder).as_posix().encode()).digest())
+        code_hash.update(blake2b(path.read_bytes()).digest())
+    return code_hash.hexdigest()

@@ -46,13 +46,13 @@ def features_of(memories: Iterable[Memory], cache: Cache) -> dict[str, TextFeatu
     """Return the features of memories, by the hashes of their texts."""
     texts = {memory.content_hash: memory.content for memory in memories}
     hashes = list(texts)
-    found = cache.compute_unknown(
+    features = cache.compute_unknown(
         "gist",
         [[text_hash] for text_hash in hashes],
         _FEATURES,
-        lambda places: [_features(texts[hashes[at]]) for at in places],
+        lambda places: [_features(texts[hashes[place]]) for place in places],
     )
-    return dict(zip(hashes, found, strict=True))
+    return dict(zip(hashes, features, strict=True))
 
 
 def _features(text: str) -> TextFeatures:

@@ -119,16 +119,16 @@ class IdleMarks:
         forests = {view.tenant: view.forest.taken() for view in snapshot.views}
         return Findings(tuple(rests), forests, snapshot.cache, whole)
 
-    def save(self, found: Findings) -> None:
+    def save(self, findings: Findings) -> None:
         """Keep the forests and the cache."""
         with open_writing(self._path) as file:
-            for tenant, forest in found.forests.items():
+            for tenant, forest in findings.forests.items():
                 if forest is not None:
                     cache_forest(file, tenant, self._basis, forest)
-            cache_findings(file, found.cache.take_new())
+            cache_findings(file, findings.cache.take_new())
 
     def save_idle_marks(
-        self, found: Findings, applied: Collection[str], made: Mapping[str, int]
+        self, findings: Findings, applied: Collection[str], made: Mapping[str, int]
     ) -> None:
         """Mark tenants as idle, and delete findings that a survey of the whole file did not use.
 
@@ -136,13 +136,13 @@ class IdleMarks:
         to each tenant; if anybody else made any, the tenant is not marked.
         """
         with open_writing(self._path) as file:
-            for rest in found.rests:
+            for rest in findings.rests:
                 if rest.applied.issubset(applied):
                     changes = rest.changes + made.get(rest.tenant, 0)
                     report = zlib.compress(encode(rest.plan), level=1)
                     cache_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
-            if found.whole:
-                added, outdated = found.cache.sweep()
+            if findings.whole:
+                added, outdated = findings.cache.sweep()
                 cache_findings(file, added)
                 delete_findings(file, outdated)
 

@@ -70,6 +70,7 @@ class Snapshot:
 def read_snapshot(
     path: Path,
     options: CycleOptions,
+    *,
     model: str,
     model_key: str | None,
     now: str,
@@ -191,7 +192,7 @@ def compute_missing(
         ]
         if keeper is not None and new:
             keeper.keep_names(view.tenant, new)
-        for memory_id, _, found in new:
-            view.entities[memory_id] = sorted({*view.entities.get(memory_id, ()), *found})
+        for memory_id, _, names in new:
+            view.entities[memory_id] = sorted({*view.entities.get(memory_id, ()), *names})
         if comparing is not None:
             comparing.result()

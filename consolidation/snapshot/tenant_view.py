@@ -11,11 +11,7 @@ from slowwave.consolidation.clustering.forest import StoredForest
 from slowwave.consolidation.clustering.neighbours import Neighbours, similar_pairs
 from slowwave.consolidation.proposals import Source
 from slowwave.consolidation.text.density import density_of, without_fences
-from slowwave.consolidation.thresholds import (
-    LARGE_TENANT,
-    NARROW_EPS,
-    WIDE_EPS,
-)
+from slowwave.consolidation.thresholds import LARGE_TENANT, NARROW_EPS, WIDE_EPS
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.lineage import Edge
 from slowwave.store.memories import LongMemory
@@ -65,10 +61,10 @@ class TenantView:
         Such a memory is not consolidated, and no model sees it. Superseded ones are included, so
         that clustering does not change.
         """
-        found = (
+        orders = (
             (memory.id, self.features(memory).orders) for memory in (*self.memories, *self.derived)
         )
-        return {memory_id: sentences for memory_id, sentences in found if sentences}
+        return {memory_id: sentences for memory_id, sentences in orders if sentences}
 
     @cached_property
     def dense(self) -> frozenset[str]:
@@ -119,12 +115,12 @@ class TenantView:
         return list(firsts.values())
 
     def near(self, memories: Sequence[Memory], similarity: float) -> Neighbours:
-        """Return the pairs of memories, of different texts, that are at least so similar."""
+        """Return the pairs of memories, of different texts, with at least this similarity."""
         import numpy as np
 
         if "all_near" not in vars(self) or similarity < self._width:
             return similar_pairs(self.vectors.of(memories), similarity, report=self.report)
-        texts = {memory.content_hash: at for at, memory in enumerate(self._texts)}
+        texts = {memory.content_hash: row for row, memory in enumerate(self._texts)}
         chosen = [texts.get(memory.content_hash, -1) for memory in memories]
         if -1 in chosen:
             return similar_pairs(self.vectors.of(memories), similarity, report=self.report)
@@ -232,14 +228,14 @@ class TenantView:
         for edge in self.edges:
             if edge.operation in operations:
                 sources.setdefault(edge.derived_id, []).append(edge.source_id)
-        found: dict[str, str] = {}
+        ancestors: dict[str, str] = {}
         for memory in self.derived:
             if memory.layer != layer:
                 continue
             remaining = sources.get(memory.id, [])[:]
             while remaining:
                 source = remaining.pop()
-                if source not in found:
-                    found[source] = memory.id
+                if source not in ancestors:
+                    ancestors[source] = memory.id
                     remaining += sources.get(source, [])
-        return found
+        return ancestors

@@ -101,7 +101,7 @@ class Density(Struct, frozen=True, array_like=True):
 def density_of(text: str) -> Density:
     """Return how dense a text is."""
     lines = [line for line in text.splitlines() if line.strip()]
-    words = [found.group().strip(_EDGES) for found in _WORD.finditer(text)]
+    words = [match.group().strip(_EDGES) for match in _WORD.finditer(text)]
     words = [word for word in words if word]
     if not lines or not words:
         return Density(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -123,14 +123,14 @@ def without_fences(text: str) -> str:
     """Return the lines of a text outside its fenced code."""
     lines = text.splitlines()
     fenced = _fenced(lines)
-    return "\n".join(line for at, line in enumerate(lines) if at not in fenced)
+    return "\n".join(line for row, line in enumerate(lines) if row not in fenced)
 
 
 def _fenced(lines: list[str]) -> set[int]:
     """Return the indices of the lines of fenced code and of its marks."""
-    marks = [at for at, line in enumerate(lines) if _FENCE.match(line)]
+    marks = [row for row, line in enumerate(lines) if _FENCE.match(line)]
     ends = zip_longest(marks[::2], marks[1::2], fillvalue=len(lines) - 1)
-    return {at for start, end in ends for at in range(start, end + 1)}
+    return {row for start, end in ends for row in range(start, end + 1)}
 
 
 def _share(part: int, whole: int) -> float:
@@ -139,14 +139,14 @@ def _share(part: int, whole: int) -> float:
 
 def _code_lines(lines: list[str]) -> set[int]:
     """Return the indices of the lines that are code: in a fence, or by their content."""
-    return _fenced(lines) | {at for at, line in enumerate(lines) if _CODE_LINE.fullmatch(line)}
+    return _fenced(lines) | {row for row, line in enumerate(lines) if _CODE_LINE.fullmatch(line)}
 
 
 def _data_lines(lines: list[str], code: set[int]) -> int:
     """Count the lines that are data and not code."""
-    one_by_one = [at for at, line in enumerate(lines) if at not in code and _is_data(line)]
+    one_by_one = [row for row, line in enumerate(lines) if row not in code and _is_data(line)]
     if one_by_one:  # people write plain lists, too
-        one_by_one += [at for at, line in enumerate(lines) if at not in code and _is_item(line)]
+        one_by_one += [row for row, line in enumerate(lines) if row not in code and _is_item(line)]
     if len(lines) >= _MIN_LINES and len(one_by_one) >= _MIN_LINES - 1:
         return len(one_by_one)
     pairs = sum(len(_ASSIGNED.findall(line)) for line in lines)

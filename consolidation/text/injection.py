@@ -60,9 +60,9 @@ _LATIN = re.compile(r"[a-zA-Z]")
 def commands(text: str) -> tuple[str, ...]:
     """Return the sentences that try to command their reader, verbatim."""
     sentences = split_sentences(text)
-    found = tuple(sentence for sentence in sentences if _is_command(sentence))
-    if found:
-        return found
+    orders = tuple(sentence for sentence in sentences if _is_command(sentence))
+    if orders:
+        return orders
     # An order may continue after a line or a sentence, or hide in a very long one.
     rest = set(_windows(text)).difference(sentences)
     return (text,) if any(map(_is_command, rest)) else ()
@@ -83,10 +83,10 @@ def hashes(text: str) -> NDArray[np.intp]:
         *_grams(letters.astype(np.uint64), _LETTERS),
         *_grams(np.array(words, dtype=np.uint64), _WORDS),
     ]
-    found = np.concatenate(grams) * _SPREAD >> np.uint64(64 - _BITS)
+    buckets = np.concatenate(grams) * _SPREAD >> np.uint64(64 - _BITS)
     # Faster than `np.unique`: a stable sort of small numbers is a radix sort.
-    found = np.sort(found.astype(np.uint16), kind="stable")
-    return np.append(found[:1], found[1:][found[1:] != found[:-1]]).astype(np.intp)
+    buckets = np.sort(buckets.astype(np.uint16), kind="stable")
+    return np.append(buckets[:1], buckets[1:][buckets[1:] != buckets[:-1]]).astype(np.intp)
 
 
 def _grams(parts: NDArray[np.uint64], sizes: tuple[int, ...]) -> Iterator[NDArray[np.uint64]]:
@@ -119,8 +119,8 @@ def _is_command(text: str) -> bool:
 
 def _score(text: str) -> float:
     """Return the logarithm of the odds that a text contains instructions to its reader."""
-    found, weights = hashes(text), _weights()
-    return float(weights[found].sum() / np.sqrt(max(1, len(found))) + weights[-1])
+    buckets, weights = hashes(text), _weights()
+    return float(weights[buckets].sum() / np.sqrt(max(1, len(buckets))) + weights[-1])
 
 
 def _readings(text: str) -> tuple[str, ...]:

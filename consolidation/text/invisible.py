@@ -50,34 +50,34 @@ def hides_text(text: str) -> bool:
 def misplaced(text: str) -> set[int]:
     """Return the indices of joiners and selectors that are not part of a word or an emoji.
 
-    One between two such parts is; more than one in a row, or one in an ASCII word, is not.
+    A single one between two such parts is; one in a run, or in an ASCII word, is not.
     """
-    return {found.start() for found in _SPELLS.finditer(text) if not _belongs(text, found.start())}
+    return {match.start() for match in _SPELLS.finditer(text) if not _belongs(text, match.start())}
 
 
 def find_invisible(text: str, sources: Sequence[str] = ()) -> str | None:
-    """Return the first invisible character of a text, as <U+202E>; None without one.
+    """Return the first invisible character of a text, as <U+202E>; None if it has none.
 
     sources: joiners and selectors in a word or an emoji must be in the same place in one of these.
     """
-    flags = {at for flag in _FLAG.finditer(text) for at in range(*flag.span())}
+    flags = {position for flag in _FLAG.finditer(text) for position in range(*flag.span())}
     not_spelled = misplaced(text)
-    for at, letter in enumerate(text):
-        if (is_hidden(letter) and at not in flags) or at in not_spelled:
+    for position, letter in enumerate(text):
+        if (is_hidden(letter) and position not in flags) or position in not_spelled:
             return f"<U+{ord(letter):04X}>"
-        around = text[max(0, at - 1) : at + 2]
+        around = text[max(0, position - 1) : position + 2]
         if _SPELLS.match(letter) and not any(around in source for source in sources):
             return f"<U+{ord(letter):04X}>"
     return None
 
 
-def _belongs(text: str, at: int) -> bool:
+def _belongs(text: str, position: int) -> bool:
     """Whether a joiner or selector is in a place where words and emoji have one."""
-    before, behind = text[at - 1 : at], text[at + 1 : at + 2]
-    if _SELECTS.match(text[at]):
+    before, behind = text[position - 1 : position], text[position + 1 : position + 2]
+    if _SELECTS.match(text[position]):
         return _is_drawn(before) or (before.isascii() and behind == _KEYCAP and before != "")
     if _SELECTS.match(before):
-        before = text[at - 2 : at - 1]
+        before = text[position - 2 : position - 1]
     return _is_drawn(before) and _is_drawn(behind)
 
 

@@ -106,24 +106,24 @@ def encode_portions(
     Yields positions in `texts` and their vectors, shape (len(positions), d). progress: called with
     the number of encoded texts and of all.
     """
-    order = sorted(range(len(texts)), key=lambda at: (len(texts[at]), texts[at]))
+    order = sorted(range(len(texts)), key=lambda position: (len(texts[position]), texts[position]))
     for start in range(0, len(order), PORTION):
         portion = order[start : start + PORTION]
-        yield portion, embedder.encode([texts[at] for at in portion])
+        yield portion, embedder.encode([texts[position] for position in portion])
         progress(start + len(portion), len(order))
 
 
 def refuse_another_space(
-    embedder: Embedder, made: NDArray[np.float32], kept: NDArray[np.float32]
+    embedder: Embedder, new_vector: NDArray[np.float32], stored_vector: NDArray[np.float32]
 ) -> None:
     """Refuse kept vectors of another model with the same name. Raises `EmbedderError`.
 
-    made: a vector of this embedder. kept: a vector of the file; both of shape (d,).
+    new_vector: of this embedder. stored_vector: of the file; both of shape (d,).
     """
-    if len(made) != len(kept):
+    if len(new_vector) != len(stored_vector):
         raise EmbedderError(
-            f"The vectors kept for '{embedder.name}' have {len(kept)} dimensions, but the model "
-            f"returns {len(made)}.",
+            f"The vectors kept for '{embedder.name}' have {len(stored_vector)} dimensions, but the "
+            f"model returns {len(new_vector)}.",
             "Delete them from the table embeddings, or choose the model that made them.",
         )
 

@@ -31,7 +31,7 @@ Keep = Callable[[Sequence[Kept]], None]
 class Text(NamedTuple):
     """The text of a memory."""
 
-    # Of the memory.
+    # The memory's id, the hash of its text, and the text.
     id: str
     content_hash: str
     content: str
@@ -57,8 +57,8 @@ class TextVectors:
         import numpy as np
 
         by_id = {row[0]: row for row in kept if isinstance(row[2], bytes)}
-        found = (by_id.get(memory.id, ("", "", b"")) for memory in memories)
-        pairs = zip(memories, found, strict=True)
+        rows_in_file = (by_id.get(memory.id, ("", "", b"")) for memory in memories)
+        pairs = zip(memories, rows_in_file, strict=True)
         stored = [row for memory, row in pairs if row[1] == memory.content_hash]
         sizes = Counter(map(len, map(itemgetter(2), stored)))
         counts = {size: count for size, count in sizes.items() if size % 4 == 0}
@@ -100,8 +100,8 @@ class TextVectors:
         tried = nsmallest(_TRIED, served, key=lambda memory: len(memory.content))
         if not tried:
             return
-        made, kept = embedder.encode([memory.content for memory in tried]), self.of(tried)
-        if made.shape != kept.shape or (made * kept).sum(axis=1).max() < NEAR_SIMILARITY:
+        new, stored = embedder.encode([memory.content for memory in tried]), self.of(tried)
+        if new.shape != stored.shape or (new * stored).sum(axis=1).max() < NEAR_SIMILARITY:
             raise EmbedderError(
                 f"The vectors kept for '{embedder.name}' were made by another model.",
                 "Delete them from the table embeddings, or choose the model that made them.",

@@ -52,7 +52,7 @@ class MiniLM:
         positions = list(batches(list(map(len, tokens))))
 
         def embed(batch: list[int]) -> NDArray[np.float32]:
-            return self._embed([tokens[at] for at in batch])
+            return self._embed([tokens[position] for position in batch])
 
         # A core each.
         for batch, computed in zip(positions, in_threads(embed, positions), strict=True):
@@ -80,11 +80,11 @@ def packaged_model() -> MiniLM:
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Split positions into batches of texts of similar length, so that little is padded."""
     batch: list[int] = []
-    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[at] > _TOKENS:
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[position] > _TOKENS:
             yield batch
             batch = []
-        batch.append(at)
+        batch.append(position)
     if batch:
         yield batch
 

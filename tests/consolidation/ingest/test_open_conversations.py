@@ -200,7 +200,8 @@ def test_each_message_is_kept_once_and_in_order_however_it_is_passed(
     done = 0
     for end, repeated in [*sorted(cuts), (len(said), 0)]:
         passed = said[max(0, done - repeated) : max(done, min(end, len(said)))]
-        keep(path, "s-1", passed, IngestOptions(), NOW, can_repeat=True)
+        options = IngestOptions()
+        keep(path, "s-1", messages=passed, options=options, now=NOW, can_repeat=True)
         done = max(done, min(end, len(said)))
     with open_reading(path) as file:
         parts = read_parts_to_read(file, "default")
