@@ -76,7 +76,7 @@ class MemoryAge:
     expires: int | None
     # When it was last stored, changed or restored, or absorbed another memory.
     last_stated: int
-    # The same, or when it was last accessed.
+    # `last_stated`, or when it was last accessed, if that is later.
     last_used: int
     access_count: int
 

@@ -66,7 +66,7 @@ class Untouched:
 class Repeated:
     """A statement that is in several places."""
 
-    # As in the first place; it contains what the others say.
+    # The statement in the first place, which contains what the others say.
     text: str
     # Names of files, with the heading where there is one.
     places: tuple[str, ...]
@@ -246,7 +246,7 @@ def lines_of(
 
 
 def _unknown(format: str) -> NotFound:
-    return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
+    return NotFound(f"There is no format '{format}'.", "No installed extension provides it.")
 
 
 def change(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:

@@ -53,9 +53,9 @@ def place_as_json(
 def place_as_text(
     place: Place,
     results: Sequence[Result],
+    *,
     path: Path,
-    before: Budget | None,
-    after: Budget | None,
+    budgets: tuple[Budget | None, Budget | None],
     has_model: bool,
     dry_run: bool,
 ) -> list[str]:
@@ -65,7 +65,7 @@ def place_as_text(
     parts = [
         *_untouched_as_text(_staying(place, results, files), has_model),
         *_repeated_as_text(list(_repeated(place, results, files))),
-        *_budget(before, after, dry_run, has_applied),
+        *_budget(*budgets, dry_run, has_applied),
     ]
     return [line for part in parts for line in ("", part)]
 
