@@ -212,10 +212,10 @@ def place_of(file: Path, format: str | None, state: Path | None) -> Place:
     """Return the place that FILE is. Raises `StoreError`, and wrong usage if that is ambiguous."""
     from .validate import is_foreign_file
 
-    # As a path, a URL loses a slash.
+    # `Path` collapses the slashes of a URL.
     url = str(file).replace(":/", "://", 1).replace(" ", "%20")
     if " " in str(file) and address_of(url) is not None:
-        # It may contain a password, so it is not shown.
+        # The URL may contain a password, so it is not shown.
         raise UnusableFile("The URL of a database contains a space.", "Write each space as %20.")
     is_named = format is not None or state is not None or isinstance(file, Address)
     if is_named or is_foreign_file(file):

@@ -283,13 +283,13 @@ def _count_pending(memory_file: Path) -> int:
         return len(read_pending(file))
 
 
-def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:
+def _rules_without_tenant(file: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:
     """Yield a note for each rule of a tenant that the file does not have: mostly a typo."""
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-    with open_any_version(memory_file) as file:  # the run has not migrated it yet
-        names = tenants(file)
+    with open_any_version(memory_file) as opened:  # the run has not migrated it yet
+        names = tenants(opened)
     for rule in rules:
         if rule.tenant not in names:
-            yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."
+            yield f"{file} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."

@@ -131,7 +131,7 @@ def _budget(
 ) -> Iterator[str]:
     if before is None or after is None:
         return
-    # Otherwise its agent changed it meanwhile.
+    # If the run applied nothing, an agent changed the place meanwhile.
     is_own = has_applied or bool(after.shortened)
     used = f"has {after.used:,}"
     if is_own and before.unit == after.unit and before.used != after.used:

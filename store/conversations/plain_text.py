@@ -44,7 +44,7 @@ _NOBODY = _words(
 )
 # A name that appears once may be any word before a colon.
 _MIN_TURNS = 2
-# It is still a speaker if its line is in the first person.
+# A rare name is a speaker if its line is in the first person.
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
 # A spoken sentence has lower-case words; a label is followed by numbers, names, a word or two.
 _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
