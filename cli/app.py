@@ -133,8 +133,8 @@ class _InPanels(ConfiguredGroup):
         self._add_extensions()
         return [*_CORE, *sorted(self.commands.keys() - _CORE.keys())]
 
-    def _add_extensions(self, named: str | None = None) -> None:
-        for name, command in registered("commands", named):
+    def _add_extensions(self, only: str | None = None) -> None:
+        for name, command in registered("commands", only):
             self.commands[name] = _command(name, command, rich_help_panel=_EXTENSIONS)
 
 

@@ -37,7 +37,7 @@ _ABSORBED = (
     "WHERE e.derived_id = m.id AND e.operation <> 'extract'), 0)"
 )
 _STATED = f"max({_seconds('m.created_at')}, {_seconds('m.updated_at')}, {_ABSORBED})"
-# It supersedes others, or supports an active rule.
+# The memory supersedes others, or supports an active rule.
 _HAS_DEPENDENTS = (
     "EXISTS (SELECT 1 FROM memories s WHERE s.superseded_by = m.id) "
     "OR EXISTS (SELECT 1 FROM synthesized_from e WHERE e.derived_id = m.id) "
@@ -68,7 +68,7 @@ class MemoryAge:
     importance: int
     # By origin, pin or layer: no rule expires or archives it.
     is_protected: bool
-    # It supersedes others, or supports an active rule.
+    # Whether it supersedes others, or supports an active rule.
     has_dependents: bool
     # A pending proposal refers to it.
     is_under_review: bool
@@ -76,7 +76,7 @@ class MemoryAge:
     expires: int | None
     # When it was last stored, changed or restored, or absorbed another memory.
     last_stated: int
-    # The same, or when it was last accessed.
+    # `last_stated`, or when it was last accessed, if that is later.
     last_used: int
     access_count: int
 
@@ -134,7 +134,7 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         if memory.status == "active":
             raise StoreError(f"Memory {memory.id} is already active.", "Nothing was changed.")
         _refuse_to_restore(file, memory)
-        # Otherwise it would expire again at once.
+        # Otherwise the memory would expire again at once.
         expires_at = None if memory.has_expired(now) else memory.expires_at
         file.conn.execute(
             "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "

@@ -96,7 +96,7 @@ def _copy(file: MemoryFile, to: Path, what: str, hint: str) -> None:
             target.execute("PRAGMA synchronous = FULL")
             copy_pages(file.conn, target)
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"The {what} of {file.path} cannot be made: {error}.", hint) from error
+        raise StoreError(f"Cannot create the {what} of {file.path}: {error}.", hint) from error
 
 
 def verify_copy(path: Path, copy: Path, expected: Fingerprint) -> None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from .file import MemoryFile
 
 
-def registered(group: str, named: str | None = None) -> Iterator[tuple[str, Any]]:
+def registered(group: str, name: str | None = None) -> Iterator[tuple[str, Any]]:
     """Yield the name and the object of each entry point under `slowwave.{group}`, by name.
 
-    named: only this one.
+    name: only this one.
     """
     for point in _points(group):
-        if named in (None, point.name):
+        if name in (None, point.name):
             yield point.name, point.load()
 
 

@@ -22,7 +22,7 @@ MIN_TRUST = 0.2
 class Feedback:
     """A memory and its trust after feedback."""
 
-    # As it was before the feedback.
+    # The memory before the feedback.
     memory: Memory
     trust: float
     # After negative feedback: the active memories derived from it, nearest first.

@@ -46,7 +46,7 @@ class KnownText:
     id: str
     tenant: str
     content: str
-    # As in `memories`, or `purged`.
+    # The status in `memories`, or `purged`.
     status: str
     superseded_by: str | None
     # Whether a run wrote its text.

@@ -14,9 +14,9 @@ from .rows import decode_row
 
 # Tables of vectors and names found in texts; their rows have the id of the run.
 FOUND_IN_TEXTS = ("embeddings", "memory_entities", "entity_scans")
-# In place of a proposal's key, in the entries of a purge.
+# Replaces the key of a proposal in the entries of a purge.
 PURGED = "purge"
-# The same in the tombstones of forgotten memories; also a key in the options of their run.
+# Replaces that key in the tombstones of forgotten memories; also an option of their run.
 FORGOTTEN = "forget"
 
 # The tables that runs write to, and the key columns in the journal.

@@ -93,7 +93,13 @@ def begin_run(
 
 
 def end_run(
-    file: MemoryFile, run_id: str, now: str, outcome: str, plan: str | None, report: dict[str, Any]
+    file: MemoryFile,
+    run_id: str,
+    *,
+    now: str,
+    outcome: str,
+    plan: str | None,
+    report: dict[str, Any],
 ) -> None:
     """Record the end of a run; `plan` is the digest of its plan, if it has one."""
     with file.transaction():

@@ -257,7 +257,7 @@ def trace_derived(file: MemoryFile, memory_id: str) -> Lineage:
 class Trace:
     """The lineage of a memory, in both directions."""
 
-    # An `Relative` if the memory was deleted.
+    # A `Relative` if the memory was deleted.
     memory: Memory | Relative
     # Its claims, as of the last run that changed it.
     claims: tuple[Claim, ...]

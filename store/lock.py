@@ -34,7 +34,8 @@ def maintenance_lock(path: Path) -> Iterator[None]:
         lock.acquire(timeout=_ACQUIRE_TIMEOUT_S, poll_interval=_ACQUIRE_TIMEOUT_S / 5)
     except filelock.Timeout:
         raise FileHeld(
-            f"Another maintenance run has locked {path}.", "Wait until it ends, then try again."
+            f"Another maintenance run has locked {path}.",
+            "Wait until it has ended, then try again.",
         ) from None
     except OSError as error:
         raise StoreError(

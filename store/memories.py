@@ -90,15 +90,15 @@ def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
     try:
         return find_by_prefix(file, "memories", "id", prefix, kind="memory", tenant=tenant)
     except NotFound:
-        named = file.value(
+        memory_id = file.value(
             f"SELECT id FROM memories WHERE source IN (?1, ?1 || '.md', '{ROW} ' || ?1) "
             f"AND tenant = ifnull(?2, tenant) AND metadata ->> '$.form' IN ('{MARKDOWN}', '{ROW}') "
             "ORDER BY status <> 'active', rowid DESC",
             [prefix, tenant],
         )
-        if named is None:
+        if memory_id is None:
             raise
-        return str(named)
+        return str(memory_id)
 
 
 def read_memories(

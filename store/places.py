@@ -66,7 +66,7 @@ class Untouched:
 class Repeated:
     """A statement that is in several places."""
 
-    # As in the first place; it contains what the others say.
+    # The statement in the first place, which contains what the others say.
     text: str
     # Names of files, with the heading where there is one.
     places: tuple[str, ...]
@@ -212,10 +212,10 @@ def place_of(file: Path, format: str | None, state: Path | None) -> Place:
     """Return the place that FILE is. Raises `StoreError`, and wrong usage if that is ambiguous."""
     from .validate import is_foreign_file
 
-    # As a path, a URL loses a slash.
+    # `Path` collapses the slashes of a URL.
     url = str(file).replace(":/", "://", 1).replace(" ", "%20")
     if " " in str(file) and address_of(url) is not None:
-        # It may contain a password, so it is not shown.
+        # The URL may contain a password, so it is not shown.
         raise UnusableFile("The URL of a database contains a space.", "Write each space as %20.")
     is_named = format is not None or state is not None or isinstance(file, Address)
     if is_named or is_foreign_file(file):
@@ -246,7 +246,7 @@ def lines_of(
 
 
 def _unknown(format: str) -> NotFound:
-    return NotFound(f"There is no format '{format}'.", "No extension that is installed has it.")
+    return NotFound(f"There is no format '{format}'.", "No installed extension provides it.")
 
 
 def change(memory_file: Path, do: Callable[[MemoryFile], Done]) -> Done:

@@ -23,7 +23,7 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 UNDATED = "1970-01-01T00:00:00+00:00"
 # The value of `form` in the metadata of memories that an agent keeps as files of Markdown.
 MARKDOWN = "markdown"
-# The same, of memories that are rows of a table.
+# The value of `form` in the metadata of memories that are rows of a table.
 ROW = "row"
 # The key in the metadata of what a memory is about.
 SUBJECT = "subject"

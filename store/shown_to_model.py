@@ -77,7 +77,9 @@ def read_disputes(file: MemoryFile, tenant: str) -> list[Dispute]:
     )
     settled = read_settled(file, tenant)
     disputes = [Dispute(*row) for row in rows.fetchall()]
-    return [found for found in disputes if {found.earlier_hash, found.later_hash} not in settled]
+    return [
+        dispute for dispute in disputes if {dispute.earlier_hash, dispute.later_hash} not in settled
+    ]
 
 
 def read_settled(file: MemoryFile, tenant: str) -> frozenset[frozenset[str]]:

@@ -81,7 +81,10 @@ def _memory(memory_id: str, tenant: str, text_hash: str | None, image: str, text
     stored = parse_object(image, "the image", f"witness {memory_id}")
     metadata = json_text(stored.pop("metadata", {}))
     row: dict[str, Any] = {
-        **{"id": memory_id, "tenant": tenant, "content": text, "content_hash": text_hash},
+        "id": memory_id,
+        "tenant": tenant,
+        "content": text,
+        "content_hash": text_hash,
         **_EMPTY,
         **{name: stored.get(name) for name in _KEPT},
         "metadata": metadata,

@@ -37,7 +37,7 @@ class WordIndex:
         cursor = self._db.executemany(
             "INSERT INTO texts (rowid, text) VALUES (?, ?)", enumerate(texts)
         )
-        self._size = cursor.rowcount if cursor.rowcount > 0 else 0
+        self._size = max(0, cursor.rowcount)
 
     def scores(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Return the numbers and scores, each of shape (found,), of texts with any of the words.

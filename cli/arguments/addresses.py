@@ -18,7 +18,7 @@ def without_secrets(context: typer.Context, args: list[str]) -> tuple[list[str],
     """Return arguments that may be shown, and the original text of each address among them."""
     originals: dict[str, str] = {}
     shown = [_without_secrets(argument, originals) for argument in args]
-    # As a path, an address loses slashes.
+    # `Path` collapses the slashes of an address.
     context.meta[_ADDRESSES] = {str(Path(name)): text for name, text in originals.items()}
     return shown, originals
 

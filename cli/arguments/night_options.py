@@ -137,7 +137,7 @@ class OldPhases:
         for field in fields(self):
             on_command_line = is_on_command_line(context, field.name)
             if field.name == "max_active":
-                # As a setting it is only the number for the phase.
+                # A setting is only the number for the phase.
                 chosen |= {"limit"} if on_command_line and self.max_active else set()
             elif getattr(self, field.name) and (on_command_line or phase is None):
                 chosen |= {"all" if field.name == "all_phases" else field.name}

@@ -288,8 +288,8 @@ def place_of_refused(error: typer.TyperException) -> str | None:
         return place_named(context, error.format_message())
     if _source(context, parameter.name) == "ENVIRONMENT":
         # The hint is the path of a config file.
-        named = (source_of(context, parameter.name), getattr(error, "param_hint", None))
-        return ", ".join(filter(None, named)).replace("'", "")
+        parts = (source_of(context, parameter.name), getattr(error, "param_hint", None))
+        return ", ".join(filter(None, parts)).replace("'", "")
     return _place(context, [parameter])
 
 

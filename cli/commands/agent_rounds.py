@@ -118,15 +118,15 @@ def dream(
     open_questions, code = rounds.questions(), int(Code.DONE)
     is_open = bool(open_questions.questions)
     for finished in _rounds(rounds, open_questions, output) if is_open else [rounds.answer({})]:
-        open_questions = finished.given.left
-        if finished.given.outcome is not None:
+        open_questions = finished.answers.left
+        if finished.answers.outcome is not None:
             code = finished.code
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
                 _print_line(of_file | finished.json_fields)
             output.show(*finished.paragraphs)
-        elif finished.given.read is not None:
-            for paragraph in queued_parts_as_text(finished.given.read):
+        elif finished.answers.read is not None:
+            for paragraph in queued_parts_as_text(finished.answers.read):
                 output.note(*paragraph.split("\n"))
     if open_questions.questions:
         output.note(f"The input ended. {left_as_text(open_questions)}")
@@ -153,9 +153,9 @@ def _rounds(rounds: Rounds, open_questions: OpenQuestions, output: Output) -> It
         except ValueError:  # it answers what was asked
             key, text = question.id, line.decode()
         finished = rounds.answer({key: text})
-        for stale in finished.given.stale:
+        for stale in finished.answers.stale:
             output.note(f"Question {stale} is no longer open; its answer was ignored.")
-        open_questions, faults = finished.given.left, finished.given.faults
+        open_questions, faults = finished.answers.left, finished.answers.faults
         yield finished
 
 

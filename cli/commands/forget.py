@@ -101,7 +101,8 @@ def forget_(
     places = place.lines_with(eraser if forgotten is None else forgotten.eraser)
     places = (*(forgotten.left if forgotten else ()), *places)
     unclean = _clean(place, is_finished=not places)
-    raise typer.Exit(_report(forgotten, planned, places, file, output, unclean))
+    code = _report(forgotten, planned, places=places, file=file, output=output, unclean=unclean)
+    raise typer.Exit(code)
 
 
 def _also_in_lines(error: NotFound, lines: Sequence[str]) -> StoreError:
@@ -188,6 +189,7 @@ def _as_json(memories: Sequence[KnownText]) -> list[dict[str, Any]]:
 def _report(
     forgotten: Forgotten | None,
     forgettable: Forgettable,
+    *,
     places: Sequence[str],
     file: Path,
     output: Output,

@@ -63,10 +63,10 @@ class IngestRun:
         """Read the conversations in files, report the outcome, and return the exit code."""
         conversations = []
         for path in paths:
-            found = self._conversations_in(path)
-            if not found:
+            new = self._conversations_in(path)
+            if not new:
                 self.output.note(f"{path} contains no message of a user or an assistant.")
-            conversations += found
+            conversations += new
         writer = self.writer()
         return self._report(self._run(conversations, writer), writer)
 
@@ -154,7 +154,9 @@ class IngestRun:
             f"unreadable answers: {len(outcome.of('raw'))}."
         )
         broken_off = outcome.broken_off
-        code = report_problems(self.output, code, writer, self.recordings, broken_off, summary)
+        code = report_problems(
+            self.output, code, writer, self.recordings, broken_off=broken_off, summary=summary
+        )
         return pages.report(self.output, code)
 
 

@@ -157,7 +157,7 @@ def decline(
 
 def edit(
     place: Place,
-    which: Annotated[
+    prefix: Annotated[
         str, typer.Argument(metavar="PROPOSAL", help="The id of a proposal, or a unique prefix.")
     ],
     text: Annotated[
@@ -169,7 +169,7 @@ def edit(
     output: ChangeOutput,
 ) -> None:
     """Apply a proposal in your own words, which are checked like any draft."""
-    choice = Choice((which,))
+    choice = Choice((prefix,))
     output.refuse_changes(place)
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED

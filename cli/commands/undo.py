@@ -47,7 +47,7 @@ class _Undone:
 
 def undo(
     place: Place,
-    which: Annotated[
+    prefix: Annotated[
         str | None,
         typer.Argument(
             metavar="RUN|PROPOSAL|MEMORY",
@@ -80,7 +80,7 @@ def undo(
     lineage. At a terminal, asks for confirmation if you do not name a run or if it applied many
     proposals.
     """
-    if sum((which is not None, since_run is not None, last)) > 1:
+    if sum((prefix is not None, since_run is not None, last)) > 1:
         raise typer.BadParameter("Pass only one of an id, --last and --since.")
     if not rehearse:
         output.refuse_changes(place)
@@ -92,8 +92,8 @@ def undo(
             place.reading() as memory_file,
             open_reading(memory_file) as opened,
         ):
-            chosen = _choose(opened, which, since_run)
-            is_named = last or which is not None or since_run is not None
+            chosen = _choose(opened, prefix, since_run)
+            is_named = last or prefix is not None or since_run is not None
             # Before much is undone, or a run that nobody has named.
             if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
                 typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
@@ -101,11 +101,11 @@ def undo(
     dead_links = place.dead_links()
 
     def do(opened: MemoryFile) -> _Undone | Memory:
-        if confirmed is not None and _choose(opened, which, since_run) != confirmed:
+        if confirmed is not None and _choose(opened, prefix, since_run) != confirmed:
             raise StoreError(
                 f"{place.named} has changed since.", "Nothing was changed. Run it again."
             )
-        return _undo(opened, which, since_run)
+        return _undo(opened, prefix, since_run)
 
     undone = place.rehearse(do) if rehearse else place.change(do)
     if isinstance(undone, Memory):
@@ -135,24 +135,24 @@ def undo(
     raise typer.Exit(code)
 
 
-def _undo(opened: MemoryFile, which: str | None, since: str | None) -> _Undone | Memory:
+def _undo(opened: MemoryFile, prefix: str | None, since: str | None) -> _Undone | Memory:
     """Undo the choice, or make the memory active again whose id it is."""
     from slowwave.consolidation.running.review_queue import read_earlier
 
     now = timestamp(datetime.now(UTC))
     try:
-        chosen = _choose(opened, which, since)
+        chosen = _choose(opened, prefix, since)
     except NotFound as error:
-        if which is None:
+        if prefix is None:
             raise
         try:
-            return restore_memory(opened, which, now)
+            return restore_memory(opened, prefix, now)
         except (NotFound, Ambiguous) as unfound:
-            if len(which) < MIN_PREFIX:
+            if len(prefix) < MIN_PREFIX:
                 raise error from None
             if isinstance(unfound, Ambiguous):
                 raise
-            sentence = f"There is no run, proposal or memory '{which}' in {opened.path}."
+            sentence = f"There is no run, proposal or memory '{prefix}' in {opened.path}."
             raise NotFound(sentence, error.hint) from None
     keys = chosen.undo(opened, now)
     pending = {proposal.key for proposal in read_pending(opened)}
@@ -201,11 +201,11 @@ def _next_steps(undone: _Undone) -> Iterator[str]:
         )
 
 
-def _choose(file: MemoryFile, which: str | None, since: str | None) -> Undoable:
+def _choose(file: MemoryFile, prefix: str | None, since: str | None) -> Undoable:
     if since is not None:
         chosen = find_undoable_since(file, since)
     else:
-        chosen = find_last_undoable(file) if which is None else find_undoable(file, which)
+        chosen = find_last_undoable(file) if prefix is None else find_undoable(file, prefix)
     if chosen.is_empty:
         hint = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
         raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", hint)

@@ -42,7 +42,7 @@ MaxQuestions = Annotated[int, Field(ge=1, le=100, description="Maximum questions
 Offset = Annotated[int, Field(ge=0, description="How many proposals to skip.")]
 # How often a client gets a report: many give up after a minute of silence.
 _INTERVAL_S = 2.0
-# That of the call in whose thread a tool runs.
+# The progress of the current tool call.
 PROGRESS: ContextVar[Progress | None] = ContextVar("PROGRESS", default=None)
 
 # The number of proposals of a night that are shown with their texts.
@@ -200,10 +200,10 @@ class ConsolidationTools:
         stale: the ids of questions that are no longer asked. known: those answered before.
         """
         texts = {answer.id: answer.text for answer in answers}
-        given = self._memory.answer(texts, review, PROGRESS.get())
-        outcome = given.outcome
+        given_answers = self._memory.answer(texts, review, PROGRESS.get())
+        outcome = given_answers.outcome
         return {
-            **given_as_json(given, limit),
+            **given_as_json(given_answers, limit),
             "night": None if outcome is None else self._outcome(outcome, _FIRST),
         }
 
@@ -237,7 +237,7 @@ class ConsolidationTools:
                 for conflict in outcome.conflicts[:limit]
             ],
             "conflicts_in_all": len(outcome.conflicts),
-            "tries_to_command": {found.memory: found.said for found in outcome.plan.suspicious},
+            "tries_to_command": {memory.memory: memory.said for memory in outcome.plan.suspicious},
         }
 
     def _page(

@@ -155,7 +155,7 @@ def serve_http(server: MCPServer, listener: socket.socket, host: str, token: str
         app = require_token(app, token)
     import uvicorn
 
-    # It must not log to stdout.
+    # The server must not log to stdout.
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -104,8 +104,7 @@ def chosen_of(memory_file: MemoryFile, choice: Choice) -> list[PendingProposal]:
             continue
         decisions = read_latest_by_prefix(memory_file, prefix)
         if len(decisions) == 1:
-            sentence, hint = describe_decision(decisions[0])
-            raise NotFound(f"{sentence} It is no longer pending.", hint)
+            raise NotFound(*describe_decision(decisions[0]))
     chosen = choice.of(queue)
     if not chosen:
         raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")

@@ -31,9 +31,9 @@ class ClosedGate:
         """Return it for programs."""
         return asdict(self)
 
-    def as_text(self, named: object) -> str:
-        """Return it for people. named: what would have been maintained."""
-        return clean(f"{named} was skipped: {self.why}.")
+    def as_text(self, target: object) -> str:
+        """Return it for people. target: what would have been maintained."""
+        return clean(f"{target} was skipped: {self.why}.")
 
 
 @dataclass(frozen=True)

@@ -66,35 +66,35 @@ class Night:
     # Where a dry run writes its plan, for `slowwave review apply`.
     plan_out: Path | None
 
-    def maintain(self, files: Sequence[Place]) -> int:
+    def maintain(self, places: Sequence[Place]) -> int:
         """Maintain each file, and return the worst of their exit codes.
 
         The error of a single file is raised; of several files, each error is reported.
         """
-        if len(files) == 1:
-            code, result = self._maintain_place(files[0])
+        if len(places) == 1:
+            code, result = self._maintain_place(places[0])
             self.output.result("maintain", **result)
             return code
         results: list[dict[str, Any]] = []
         codes: list[int] = []
         try:
-            for file in files:
-                codes.append(self._maintain_next(file, results))
+            for place in places:
+                codes.append(self._maintain_next(place, results))
                 if signals_of_this_command().asked:
                     break
         finally:
             self.output.result("maintain", files=results)
         return max(codes, key=lambda code: _FROM_BEST_TO_WORST.index(Code(code)))
 
-    def _maintain_next(self, file: Place, results: list[dict[str, Any]]) -> int:
+    def _maintain_next(self, place: Place, results: list[dict[str, Any]]) -> int:
         try:
-            code, result = self._maintain_place(file)
+            code, result = self._maintain_place(place)
         except SlowwaveError as error:
             code, message = code_of(error), without_secrets(error.message)
-            result = {"file": str(file.named), "error": message, "hint": with_file(error.hint)}
+            result = {"file": str(place.named), "error": message, "hint": with_file(error.hint)}
             # Most messages name the file, and a person must know which of the files it is.
-            named = "" if str(file.named) in message else f"{file.named}: "
-            self.output.error(f"{named}{message}", error.hint, code)
+            prefix = "" if str(place.named) in message else f"{place.named}: "
+            self.output.error(f"{prefix}{message}", error.hint, code)
         results.append(result | {"code": int(code)})
         self.output.show("")
         return code
@@ -146,7 +146,9 @@ class Night:
                 pending = partial(_count_pending, memory_file)
                 self.watch.report_outcome(place.named, outcome, pending)
                 budgets = budget, after
-                report = NightReport(outcome, place, self.dry_run, writer, memory_file, budgets)
+                report = NightReport(
+                    outcome, place, writer, dry_run=self.dry_run, path=memory_file, budgets=budgets
+                )
                 unreported = self._write_report(report)
                 wiki = None if self.dry_run else self.settings.wiki
                 pages = write_after_run(wiki, memory_file, place.named)
@@ -160,8 +162,9 @@ class Night:
         if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
             code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
         if unwritten is None:
-            about = place.named, outcome, writer, self.recordings, failure
-            code = report_night_problems(self.output, code, *about)
+            code = report_night_problems(
+                self.output, code, report, recordings=self.recordings, failure=failure
+            )
         if unreported is not None:
             code = report_after(self.output, unreported.message, unreported.hint, code)
         code = pages.report(self.output, code)
@@ -206,10 +209,10 @@ class Night:
             return None
         from slowwave.cli.views.night import view_night
 
-        named, model = report.place.named, report.writer.model or "none"
+        file, model = report.place.named, report.writer.model or "none"
         try:
-            night = view_night(report.outcome, report.path, named, self.dry_run, model)
-            write_report(path, report_of(night, path), named)
+            night = view_night(report.outcome, report.path, file, self.dry_run, model)
+            write_report(path, report_of(night, path), file)
         except StoreError as error:
             return error
         return None
@@ -282,13 +285,13 @@ def _count_pending(memory_file: Path) -> int:
         return len(read_pending(file))
 
 
-def _rules_without_tenant(named: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:
+def _rules_without_tenant(file: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:
     """Yield a note for each rule of a tenant that the file does not have: mostly a typo."""
     rules = [rule for rule in options.retention.rules if rule.tenant is not None]
     if not rules or not options.expire:
         return
-    with open_any_version(memory_file) as file:  # the run has not migrated it yet
-        names = tenants(file)
+    with open_any_version(memory_file) as opened:  # the run has not migrated it yet
+        names = tenants(opened)
     for rule in rules:
         if rule.tenant not in names:
-            yield f"{named} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."
+            yield f"{file} has no tenant '{rule.tenant}', but there is a rule for it: {rule.text}."

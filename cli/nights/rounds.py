@@ -13,7 +13,7 @@ import typer
 
 from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.settings import source_of
-from slowwave.cli.terminal.exits import OF_VERDICT, Code
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, report_after
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 class Round:
     """The outcome of a round: its exit code, the fields of its JSON, and text for people."""
 
-    given: GivenAnswers
+    answers: GivenAnswers
     code: int
     json_fields: dict[str, Any]
     paragraphs: tuple[RenderableType, ...]
@@ -78,16 +78,16 @@ class Rounds:
         before = after = place.budget()
         with place.changing() as memory_file:
             with self._round(memory_file) as agent_round:
-                given = agent_round.give(answers)
-            if given.outcome is None:
+                given_answers = agent_round.give(answers)
+            if given_answers.outcome is None:
                 place.write_back()
             else:
                 outcome, unwritten, after = write_back(
-                    place, memory_file, given.outcome, self._options
+                    place, memory_file, given_answers.outcome, self._options
                 )
-                given = replace(given, outcome=outcome)
-            finished = self._reported(given, memory_file, (before, after), unwritten)
-        if given.outcome is None:
+                given_answers = replace(given_answers, outcome=outcome)
+            finished = self._reported(given_answers, memory_file, (before, after), unwritten)
+        if given_answers.outcome is None:
             return finished
         pages = write_after_change(self._wiki, place)
         code = pages.report(self._output, finished.code)
@@ -104,30 +104,32 @@ class Rounds:
 
     def _reported(
         self,
-        given: GivenAnswers,
+        answers: GivenAnswers,
         memory_file: Path,
         budgets: tuple[Budget | None, Budget | None],
         unwritten: StoreError | None,
     ) -> Round:
         from slowwave.consolidation.model.agent_writer import AgentWriter
 
-        named, outcome, writer = self._place.named, given.outcome, AgentWriter()
-        fields = {**given_as_json(given), "night": None}
-        paragraphs: list[RenderableType] = [*given_as_text(given)]
+        outcome, writer = answers.outcome, AgentWriter()
+        fields = {**given_as_json(answers), "night": None}
+        paragraphs: list[RenderableType] = [*given_as_text(answers)]
         code: int = Code.DONE
         if outcome is not None:
-            report = NightReport(outcome, self._place, False, writer, memory_file, budgets)
+            report = NightReport(
+                outcome, self._place, writer, dry_run=False, path=memory_file, budgets=budgets
+            )
             fields["night"] = report.as_json()
             paragraphs += report.as_text()
             code = signals_of_this_command().code or OF_VERDICT[outcome.verdict]
             if unwritten is None:
-                code = report_night_problems(self._output, code, named, outcome, writer)
+                code = report_night_problems(self._output, code, report)
             else:
-                code = code or Code.PARTLY
-                self._output.error(unwritten.message, "The next run writes it.", code)
-        if given.unusable and code == Code.DONE:
+                hint = "The next run writes it."
+                code = report_after(self._output, unwritten.message, hint, code)
+        if answers.unusable and code == Code.DONE:
             code = Code.PARTLY
-        return Round(given, code, fields, tuple(paragraphs))
+        return Round(answers, code, fields, tuple(paragraphs))
 
 
 def refuse_or_end(

@@ -101,8 +101,8 @@ def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
         # Rounded like the numbers of `estimate_cost`, which the same report has.
         "tokens": round(FOLLOW_UPS * read) + round(FOLLOW_UPS * written),
         "likeliest": [
-            {"sources": [left, right], "similarity": similarity}
-            for left, right, similarity in pairs[:MAX_LISTED]
+            {"sources": [first, second], "similarity": similarity}
+            for first, second, similarity in pairs[:MAX_LISTED]
         ],
     }
 

@@ -21,9 +21,9 @@ class Branch:
 
     relative: Relative
     behind: tuple[Branch, ...] = ()
-    # Its sources are shown elsewhere.
+    # The sources of the memory are shown elsewhere.
     seen: bool = False
-    # Its sources are a tree of their own.
+    # The sources of the memory are a tree of their own.
     continued: bool = False
 
 

@@ -36,7 +36,7 @@ class MemoryView:
     status: str | None = None
     # The name of its file or row, if an agent keeps it as one of its own.
     file: str = ""
-    # Its subject if its text does not mention it.
+    # The subject of the memory if its text does not mention it.
     subject: str = ""
 
     @property

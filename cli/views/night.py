@@ -33,7 +33,7 @@ _MAX_PAIRS = 200
 class NightView:
     """One night: what it was to do, what it did, and what it left."""
 
-    # As the user names it.
+    # The path or address that the user specified.
     file: str
     # None: a dry run, or a night that wrote nothing.
     run: Run | None
@@ -48,7 +48,7 @@ class NightView:
     proposals: Sequence[ProposalView]
     # The rows of the ledger, of a run; in the order of its proposals.
     decisions: Sequence[Decision] = ()
-    # As text, empty if there are none. None: a past run; the file does not record them.
+    # Text for people, empty if there are none. None: a past run; the file does not record them.
     conflicts: str | None = None
     apart: str | None = None
     remarks: Sequence[str] = ()

@@ -57,11 +57,11 @@ class NightReport:
 
     outcome: Outcome
     place: Place
-    dry_run: bool
     writer: Writer
+    dry_run: bool
     # Where the texts of memories are read.
     path: Path
-    # Of the place, before and after the run.
+    # The budget of the place before and after the run.
     budgets: tuple[Budget | None, Budget | None]
 
     def as_json(self) -> dict[str, Any]:
@@ -127,8 +127,10 @@ class NightReport:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
         lines = [line for part in parts for line in (part, "")][:-1]
-        has_model = self.writer.model is not None
-        return lines + place_as_text(self.place, results, path, *self.budgets, has_model, dry_run)
+        has_model, budgets = self.writer.model is not None, self.budgets
+        return lines + place_as_text(
+            self.place, results, path=path, budgets=budgets, has_model=has_model, dry_run=dry_run
+        )
 
 
 def remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
@@ -217,8 +219,10 @@ def _left_out(plan: Plan) -> list[str]:
             f"Suspicious: {contain} instructions to the reader (possible prompt injection). They "
             "stay unchanged, and nothing is derived from them."
         ]
-        for memory in plan.suspicious[:MAX_LISTED]:
-            lines.append(f"  {shortened_for_stdout(memory.said)} ({clean(memory.memory)})")
+        lines += [
+            f"  {shortened_for_stdout(memory.said)} ({clean(memory.memory)})"
+            for memory in plan.suspicious[:MAX_LISTED]
+        ]
         parts.append("\n".join([*lines, *unlisted(count)]))
     if plan.too_long:
         long = counted(len(plan.too_long), "memory", "memories")

@@ -88,10 +88,10 @@ def aged_as_text(verb: str, aged: AgeingResult | None, dry_run: bool, path: Path
             "archived."
         )
     if aged.choice.kept_by_reason:
-        kept = "; ".join(
+        kept_counts = "; ".join(
             f"{count:,} {_KEPT_BY[why]}" for why, count in aged.choice.kept_by_reason.items()
         )
-        lines.append(f"Kept: {kept}.")
+        lines.append(f"Kept: {kept_counts}.")
     if aged.why:
         lines.append(f"Some were skipped: {aged.why.rstrip('.')}.")
     if aged.run_id is not None and aged.leaving:

@@ -53,9 +53,9 @@ def place_as_json(
 def place_as_text(
     place: Place,
     results: Sequence[Result],
+    *,
     path: Path,
-    before: Budget | None,
-    after: Budget | None,
+    budgets: tuple[Budget | None, Budget | None],
     has_model: bool,
     dry_run: bool,
 ) -> list[str]:
@@ -65,7 +65,7 @@ def place_as_text(
     parts = [
         *_untouched_as_text(_staying(place, results, files), has_model),
         *_repeated_as_text(list(_repeated(place, results, files))),
-        *_budget(before, after, dry_run, has_applied),
+        *_budget(*budgets, dry_run, has_applied),
     ]
     return [line for part in parts for line in ("", part)]
 
@@ -131,7 +131,7 @@ def _budget(
 ) -> Iterator[str]:
     if before is None or after is None:
         return
-    # Otherwise its agent changed it meanwhile.
+    # If the run applied nothing, an agent changed the place meanwhile.
     is_own = has_applied or bool(after.shortened)
     used = f"has {after.used:,}"
     if is_own and before.unit == after.unit and before.used != after.used:

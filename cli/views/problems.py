@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from slowwave.consolidation.writing.writer import Writer
     from slowwave.store.errors import SlowwaveError
 
+    from .outcome import NightReport
+
 # A quiet run reports how many proposals are in each of these states.
 _WRONG: tuple[State, ...] = ("failed", "skipped", "rejected")
 
@@ -26,6 +28,7 @@ def report_problems(
     code: int,
     writer: Writer,
     recordings: Recordings | None,
+    *,
     broken_off: SlowwaveError | None,
     summary: str,
     hint: str = "'slowwave log FILE' shows the run.",
@@ -56,16 +59,24 @@ def report_problems(
 def report_night_problems(
     output: Output,
     code: int,
-    file: Path,
-    outcome: Outcome,
-    writer: Writer,
+    report: NightReport,
+    *,
     recordings: Recordings | None = None,
     failure: tuple[str, str] | None = None,
 ) -> int:
     """Report on stderr what went wrong in a night, and return the exit code."""
+    file, outcome = report.place.named, report.outcome
     summary, hint = _summarize(file, outcome)
-    broken_off = outcome.broken_off
-    code = report_problems(output, code, writer, recordings, broken_off, summary, hint, failure)
+    code = report_problems(
+        output,
+        code,
+        report.writer,
+        recordings,
+        broken_off=outcome.broken_off,
+        summary=summary,
+        hint=hint,
+        failure=failure,
+    )
     if outcome.why_unrecorded:
         output.note(f"{file}: {outcome.why_unrecorded}")
     elif outcome.why_unsaved:

@@ -47,30 +47,30 @@ def open_questions_as_json(
     }
 
 
-def given_as_json(given: GivenAnswers, limit: int | None = None) -> dict[str, Any]:
+def given_as_json(answers: GivenAnswers, limit: int | None = None) -> dict[str, Any]:
     """Return what became of answers, and what is asked next, up to a limit."""
-    faults = [{"id": key, "why": why} for key, why in given.faults.items()]
-    answers = {"kept": given.kept, "known": given.known, "stale": given.stale, "faults": faults}
-    read = None if given.read is None else queued_parts_as_json(given.read)
-    return answers | open_questions_as_json(given.left, limit) | {"conversations": read}
+    faults = [{"id": key, "why": why} for key, why in answers.faults.items()]
+    ids = {"kept": answers.kept, "known": answers.known, "stale": answers.stale, "faults": faults}
+    read = None if answers.read is None else queued_parts_as_json(answers.read)
+    return ids | open_questions_as_json(answers.left, limit) | {"conversations": read}
 
 
-def given_as_text(given: GivenAnswers) -> Iterator[str]:
+def given_as_text(answers: GivenAnswers) -> Iterator[str]:
     """Yield what became of answers, and what is left."""
-    if given.kept:
-        yield f"Kept {counted(len(given.kept), 'answer')}."
-    if given.known:
-        known_count = counted(len(given.known), "question was", "questions were")
+    if answers.kept:
+        yield f"Kept {counted(len(answers.kept), 'answer')}."
+    if answers.known:
+        known_count = counted(len(answers.known), "question was", "questions were")
         yield f"{known_count} answered before: the first answer counts."
-    for key in given.stale:
+    for key in answers.stale:
         yield clean(f"  ! {key[:_SHORT]}: this id is unknown, or its question is no longer open.")
-    for key, why in given.faults.items():
+    for key, why in answers.faults.items():
         yield clean(f"  ! {key[:_SHORT]}: {why}. Answer again.")
-    if given.read is not None:
-        yield from queued_parts_as_text(given.read)
-    if given.questions:
-        yield left_as_text(given.left)
-    if given.outcome is not None and (given.kept or given.known or given.unusable):
+    if answers.read is not None:
+        yield from queued_parts_as_text(answers.read)
+    if answers.questions:
+        yield left_as_text(answers.left)
+    if answers.outcome is not None and (answers.kept or answers.known or answers.unusable):
         yield ""
 
 

@@ -45,7 +45,8 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     # An applied decision records why it was queued.
     is_done = decision.state in ("approved", "applied")
     reason = f" ({decision.why})" if decision.why and not is_done else ""
-    sentence = f"Proposal {short} {decided} on {day_of(decision.decided_at)}{reason}."
+    decided = f"{decided} on {day_of(decision.decided_at)}{reason}"
+    sentence = f"Proposal {short} is no longer pending: it {decided}."
     return sentence, hint.format(id=short)
 
 

@@ -139,7 +139,7 @@ class RunRecord:
     ) -> None:
         """Record how the run ended. plan: the digest of its plan, if it had one."""
         now = timestamp(self.now)
-        end_run(file, self.run_id, now, outcome=verdict, plan=plan, report=dict(report))
+        end_run(file, self.run_id, now=now, outcome=verdict, plan=plan, report=dict(report))
 
     @contextmanager
     def begun(

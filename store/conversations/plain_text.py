@@ -44,7 +44,7 @@ _NOBODY = _words(
 )
 # A name that appears once may be any word before a colon.
 _MIN_TURNS = 2
-# It is still a speaker if its line is in the first person.
+# A rare name is a speaker if its line is in the first person.
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Ww]e|[Oo]ur)\b")
 # A spoken sentence has lower-case words; a label is followed by numbers, names, a word or two.
 _PLAIN_WORD = re.compile(r"(?<![\w@./-])[^\W\d_A-Z][^\W\d_]+(?![\w@/-])")
@@ -104,14 +104,14 @@ def _speakers(lines: Sequence[_Line]) -> set[str]:
         for line in lines
         if line.turn and line.name and line.turn["speaker"][0].isupper()
     ]
-    # Those before lines that have a time or are in the first person.
+    # Names before lines that have a time or are in the first person.
     speakers |= {
         name for _, name, turn in capitalized if turn["time"] or _FIRST_PERSON.search(turn["text"])
     }
     # A conversation of a user and an assistant has no further speakers.
     if len(roles) > 1:
         return speakers
-    # Those before sentences that are laid out like the known speakers' turns: either every line
+    # Names before sentences that are laid out like the known speakers' turns: either every line
     # of the text is a turn, or every turn follows a blank line.
     are_all_turns = all(line.turn for line in lines if line.text.strip())
     are_apart = all(line.follows_blank for line in lines if line.name in speakers)
@@ -126,8 +126,8 @@ def _speakers(lines: Sequence[_Line]) -> set[str]:
 def _message(turn: re.Match[str], text: str) -> Message:
     speaker = turn["speaker"]
     role: Role = "assistant" if speaker.lower() in _ASSISTANTS else "user"
-    named = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
-    return Message(role, text, _time_of(turn), named)
+    name = None if speaker.lower() in _ASSISTANTS | _USERS else speaker
+    return Message(role, text, _time_of(turn), name)
 
 
 def _time_of(turn: re.Match[str]) -> str | None:

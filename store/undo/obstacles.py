@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,13 +26,13 @@ class Obstacle:
     # The parts of the row's key, separated by spaces; for a memory, its id.
     row: str
     # None: the row itself is gone, or another row depends on it.
-    column: str | None
-    now: Any
-    left: Any
+    column: str | None = None
+    now: Any = None
+    left: Any = None
     # The run that made the change; None: an agent or a person did.
-    run: str | None
-    proposal: str | None
-    why: str
+    run: str | None = None
+    proposal: str | None = None
+    why: str = field(kw_only=True)
 
     @property
     def is_purged(self) -> bool:
@@ -92,15 +92,16 @@ class LaterChanges:
 
 
 def column_changed(
-    table: str, key: Row, column: str, now: object, written: object, by: JournalEntry | None
+    entry: JournalEntry, column: str, *, now: object, written: object, by: JournalEntry | None
 ) -> Obstacle:
     """Return the obstacle that a column has changed since the run."""
+    table, key = entry.table, entry.key
     row = f"Memory {_name(key)}" if table == "memories" else f"A row of {table} ({_name(key)})"
     what = (
         f"{row} was changed after the run: {column} is {_excerpt(now, written)} now, "
         f"but the run had set it to {_excerpt(written, now)}."
     )
-    return _obstacle(table, key, what, by, column=column, now=now, written=written)
+    return _obstacle(table, key, what=what, by=by, column=column, now=now, written=written)
 
 
 def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
@@ -108,12 +109,12 @@ def memory_gone(file: MemoryFile, memory_id: str) -> Obstacle:
     removal = next(removals(file, memory_id), None)
     if removal is None or removal.is_forgotten:
         what = f"Memory {memory_id} was deleted after the run."
-        return _obstacle("memories", {"id": memory_id}, what, None)
+        return _obstacle("memories", {"id": memory_id}, what=what, by=None)
     why = (
         f"Memory {memory_id} was purged on {removal.removed_at[:10]} by run {removal.run_id}: "
         "purged memories cannot be restored."
     )
-    return Obstacle("memories", memory_id, None, None, None, removal.run_id, None, why)
+    return Obstacle("memories", memory_id, run=removal.run_id, why=why)
 
 
 def memory_needed(
@@ -125,12 +126,13 @@ def memory_needed(
         if superseded
         else f"Memory {memory_id} absorbed memory {dependent}"
     )
-    return _obstacle("memories", {"id": memory_id}, f"{event} after the run.", by)
+    return _obstacle("memories", {"id": memory_id}, what=f"{event} after the run.", by=by)
 
 
 def _obstacle(
     table: str,
     key: Row,
+    *,
     what: str,
     by: JournalEntry | None,
     column: str | None = None,
@@ -143,7 +145,7 @@ def _obstacle(
         # The run did nothing else, and is undone as a whole.
         author, proposal = f"Run {run} did that ({proposal})", None
     why = f"{author}: undo it first." if run else "An agent or a person did that, not a run."
-    return Obstacle(table, _name(key), column, now, written, run, proposal, f"{what} {why}")
+    return Obstacle(table, _name(key), column, now, written, run, proposal, why=f"{what} {why}")
 
 
 def _name(key: Row) -> str:

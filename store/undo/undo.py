@@ -39,7 +39,7 @@ _HINT_OF_PURGED = (
 _BOOKKEEPING = frozenset(
     {"access_count", "accessed_at", "content_hash", "source_content", "updated_at"}
 )
-# Nor do changes of the trust in a memory that the undo deletes, and of the name of its file.
+# Changes of these columns do not prevent an undo that deletes the memory.
 _IGNORED_ON_DELETE = _BOOKKEEPING | {"trust", "source"}
 # The proposal of journal entries that have none: vectors and names that the run found.
 _OF_NO_PROPOSAL = ""
@@ -81,7 +81,7 @@ def undo_proposal_within(file: MemoryFile, run_id: str, key: str, now: str) -> N
         _undo_run(file, run_id, now)
 
 
-def withdraw(file: MemoryFile, run_id: str, key: str, state: str, why: str, now: str) -> bool:
+def withdraw(file: MemoryFile, run_id: str, *, key: str, state: str, why: str, now: str) -> bool:
     """Undo an applied proposal that has no effect elsewhere, in the caller's transaction.
 
     state, why: recorded instead of "undone". Returns False, with nothing changed, if a later
@@ -228,7 +228,7 @@ class _Reversal:
         for column, written in entry.after.items():
             if column not in _IGNORED_ON_DELETE and current[column] != written:
                 by = _last_writer(changes, column, current[column])
-                yield column_changed(table, key, column, current[column], written, by)
+                yield column_changed(entry, column, now=current[column], written=written, by=by)
         if table == "memories":
             yield from self._dependents(entry)
         delete_rows(self.file, table, [key])
@@ -272,7 +272,7 @@ class _Reversal:
                 restored[column] = old
             else:
                 by = _last_writer(changes, column, current[column])
-                yield column_changed(table, key, column, current[column], written, by)
+                yield column_changed(entry, column, now=current[column], written=written, by=by)
         if before.keys() - _INDEPENDENT:
             for change in self.later.absorbed_after(entry):
                 yield memory_needed(key["id"], change.key["source_id"], False, change)

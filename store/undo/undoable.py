@@ -67,17 +67,17 @@ class Undoable:
         return [self.proposal.key]
 
 
-def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Undoable:
-    """Return the run or the proposal whose id is, or starts with, `which`.
+def find_undoable(file: MemoryFile, prefix: str, tenant: str | None = None) -> Undoable:
+    """Return the run or the proposal whose id is, or starts with, `prefix`.
 
     tenant: if not None, it must have changed memories of this tenant only. Raises `NotFound`,
     `Ambiguous`, or `StoreError` if it is already undone, or changed memories of other tenants.
     """
-    run = _find(read_run, file, which, tenant)
-    proposal = _find(find_applied, file, which, tenant)
+    run = _find(read_run, file, prefix, tenant)
+    proposal = _find(find_applied, file, prefix, tenant)
     if run is not None and proposal is not None:
         raise Ambiguous(
-            f"Both a run and a proposal have an id that starts with '{which}'.",
+            f"Both a run and a proposal have an id that starts with '{prefix}'.",
             "Specify more of the id.",
         )
     if run is not None:
@@ -93,7 +93,7 @@ def find_undoable(file: MemoryFile, which: str, tenant: str | None = None) -> Un
         return _of_runs(file, [run])
     if proposal is not None:
         return Undoable((), proposal, (proposal,))
-    raise _not_found(file, "run or proposal", which)
+    raise _not_found(file, "run or proposal", prefix)
 
 
 def find_last_undoable(file: MemoryFile) -> Undoable:
@@ -110,14 +110,14 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
     raise NotFound(f"{file.path} has no run left to undo.")
 
 
-def find_undoable_since(file: MemoryFile, which: str) -> Undoable:
-    """Return the run whose id is, or starts with, `which`, and all later runs in effect.
+def find_undoable_since(file: MemoryFile, prefix: str) -> Undoable:
+    """Return the run whose id is, or starts with, `prefix`, and all later runs in effect.
 
     Raises `NotFound`, `Ambiguous`, or `StoreError` if all of them are already undone.
     """
-    first = _find(read_run, file, which)
+    first = _find(read_run, file, prefix)
     if first is None:
-        raise _not_found(file, "run", which)
+        raise _not_found(file, "run", prefix)
     _refuse_purge(first)
     runs = read_runs(file)
     later = runs[runs.index(first) :]
@@ -137,14 +137,14 @@ def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
     return Undoable(tuple(reversed(runs)), None, applied, aged, messages, parts, forgotten)
 
 
-def _not_found(file: MemoryFile, kind: str, which: str) -> NotFound:
-    if len(which) < MIN_PREFIX:
+def _not_found(file: MemoryFile, kind: str, prefix: str) -> NotFound:
+    if len(prefix) < MIN_PREFIX:
         return NotFound(
-            f"'{which}' is too short for the id of a {kind}.",
+            f"'{prefix}' is too short for the id of a {kind}.",
             f"Specify the whole id, or at least its first {MIN_PREFIX} characters.",
         )
     return NotFound(
-        f"There is no {kind} '{which}' in {file.path}.",
+        f"There is no {kind} '{prefix}' in {file.path}.",
         "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run.",
     )
 
@@ -152,13 +152,13 @@ def _not_found(file: MemoryFile, kind: str, which: str) -> NotFound:
 def _find(
     read: Callable[[MemoryFile, str, str | None], Found],
     file: MemoryFile,
-    which: str,
+    prefix: str,
     tenant: str | None = None,
 ) -> Found | None:
-    if len(which) < MIN_PREFIX:
+    if len(prefix) < MIN_PREFIX:
         return None
     try:
-        return read(file, which, tenant)
+        return read(file, prefix, tenant)
     except NotFound:
         return None
 

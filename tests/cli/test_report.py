@@ -81,12 +81,14 @@ def text_of(
     dry_run: bool = False,
     writer: Writer = _NO_MODEL,
 ) -> str:
-    report = NightReport(outcome, Place(path), dry_run, writer, path, (None, None))
+    about = (outcome, Place(path), writer)
+    report = NightReport(*about, dry_run=dry_run, path=path, budgets=(None, None))
     return printed(report.as_text(verbose))
 
 
 def json_of(path: Path, outcome: Outcome, writer: Writer = _NO_MODEL) -> dict[str, Any]:
-    return NightReport(outcome, Place(path), False, writer, path, (None, None)).as_json()
+    about = (outcome, Place(path), writer)
+    return NightReport(*about, dry_run=False, path=path, budgets=(None, None)).as_json()
 
 
 def active_tokens(path: Path) -> int:

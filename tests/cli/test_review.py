@@ -439,10 +439,14 @@ def test_a_reason_to_decline_is_kept_shown_and_remembered(waiting: Path, cli: Cl
     shown = cli("review", "show", waiting, UPDATE).out
     assert ("the wiki is gone" in shown, "--reconsider" in shown) == (True, True)
     assert "Decide with" not in shown
-    why = "(declined by a person: the wiki is gone). It is no longer pending."
-    cli("review", "approve", waiting, UPDATE).ends(1, f"Proposal {UPDATE} was declined on ", why)
+    verdict = f"Proposal {UPDATE} is no longer pending: it was declined on "
+    why = "(declined by a person: the wiki is gone)."
+    cli("review", "approve", waiting, UPDATE).ends(1, verdict, why)
     assert cli("review", "approve", waiting, MERGE).code == 0
-    assert f"{MERGE} was applied on 20" in cli("review", "decline", waiting, MERGE).err
+    assert (
+        f"{MERGE} is no longer pending: it was applied on 20"
+        in cli("review", "decline", waiting, MERGE).err
+    )
     assert UPDATE not in short_ids(queue(cli, waiting))
     assert cli("maintain", waiting, "--json").json["proposals"] == []
     dry = ("--dry-run", "--ask", "--json")

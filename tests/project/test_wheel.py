@@ -131,7 +131,7 @@ def test_the_core_refuses_what_needs_an_extension(core: Path) -> None:
     ):
         slowwave(core, *command.split()).ends(2, "an extension that is not installed")
     for command in ("list notes.md --format markdown", "import other.db notes.md --from markdown"):
-        slowwave(core, *command.split()).ends(1, "No extension that is installed")
+        slowwave(core, *command.split()).ends(1, "No installed extension")
     assert slowwave(core, "shared", "other.db").code == 2
     assert (core.parent / "other.db").read_bytes() == before
 

@@ -211,7 +211,7 @@ def test_a_copy_that_differs_or_is_cut_off_is_not_a_backup(full_file: Path, tmp_
 def test_a_dry_run_without_disk_space_names_the_folder(embedded_file: Path) -> None:
     ended = run_on_a_small_disk(40_000, "undo", embedded_file, "oncall-00", "--dry-run")
     assert ended.returncode == 1, ended.stderr
-    assert f"The copy of {embedded_file} cannot be made" in ended.stderr
+    assert f"Cannot create the copy of {embedded_file}: " in ended.stderr
     assert "see TMPDIR" in ended.stderr
 
 
@@ -220,7 +220,7 @@ def test_a_run_without_room_for_its_backup_does_not_begin(embedded_file: Path) -
     before, beside = embedded_file.read_bytes(), sidecar_names(embedded_file)
     ended = run_on_a_small_disk(40_000, "maintain", embedded_file, "--backup")
     assert ended.returncode == 1, ended.stderr
-    assert "The backup of" in ended.stderr
+    assert "Cannot create the backup of" in ended.stderr
     assert "Nothing was changed." in ended.stderr
     assert embedded_file.read_bytes() == before
     assert sidecar_names(embedded_file) == beside

@@ -45,7 +45,7 @@ def remembered(path: Path) -> set[str]:
 def test_a_killed_run_is_interrupted_once_the_next_begins(memory_file: Path) -> None:
     with maintenance_lock(memory_file), open_writing(memory_file) as file:
         begin_run(file, "done", timestamp(NOW), "1", {})
-        end_run(file, "done", timestamp(NOW), "partial", "", {})
+        end_run(file, "done", now=timestamp(NOW), outcome="partial", plan="", report={})
         begin_run(file, "killed", timestamp(NOW), "1", {})
         begin_run(file, "now", timestamp(NOW), "1", {})
         outcomes = {run.id: run.outcome for run in read_runs(file)}

@@ -43,7 +43,7 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.terminal.exits import Code
+from slowwave.cli.terminal.exits import Code, report_after
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -272,7 +272,7 @@ def _report(
     shard: str,
     engine: EngineName,
     metrics: Path | None,
-) -> Code:
+) -> int:
     for why in totals.unreadable:
         output.note(f"{why} The files it covers will be examined again.")
     output.result(
@@ -285,7 +285,7 @@ def _report(
         **account_as_json(totals),
     )
     output.show(*map(clean, account_as_text(totals, source)))
-    code = _code(totals)
+    code: int = _code(totals)
     if code == Code.UNUSABLE_FILE:
         output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
     elif totals.unfinished_files:
@@ -300,8 +300,7 @@ def _report(
         try:
             write_metrics(metrics, totals)
         except StoreError as error:
-            code = code or Code.PARTLY
-            output.error(error.message, error.hint, code)
+            code = report_after(output, error.message, error.hint, code)
     return code
 
 

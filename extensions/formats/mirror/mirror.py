@@ -169,8 +169,7 @@ class Mirror:
                 opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
                 obstacles = (
-                    Obstacle("memories", memory, None, None, None, None, None, why)
-                    for memory, why in error.whys.items()
+                    Obstacle("memories", memory, why=why) for memory, why in error.whys.items()
                 )
                 raise ChangedSince(error.message, _HINT, tuple(obstacles)) from error
 

@@ -133,7 +133,7 @@ def _archive_deleted(
     for find in (_without_source, _without_successor):
         for run_id, key in find(file, gone, entries):
             # If a later run depends on it, its text stays, as after any run.
-            if withdraw(file, run_id, key, "stale", _STALE, timestamp(now)):
+            if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
                 stale[key] = run_id
     unlink(file, gone)
     active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]

@@ -181,7 +181,7 @@ def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
     )
     for run_id, key in rows.fetchall():
         # A later one that depends on it is among them.
-        if withdraw(file, run_id, key, "rejected", why, timestamp(now)):
+        if withdraw(file, run_id, key=key, state="rejected", why=why, now=timestamp(now)):
             correct_report(file, run_id, count_tokens)
             return str(key)
     return None

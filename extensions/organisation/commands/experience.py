@@ -130,7 +130,9 @@ def experience(
     summary = clean(
         f"{file}: the traces of {counted(unfinished, 'task', 'tasks')} require a model."
     )
-    code = report_problems(output, code, writer, recordings, outcome.broken_off, summary)
+    code = report_problems(
+        output, code, writer, recordings, broken_off=outcome.broken_off, summary=summary
+    )
     raise typer.Exit(pages.report(output, code))
 
 
