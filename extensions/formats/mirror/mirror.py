@@ -169,7 +169,16 @@ class Mirror:
                 opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
                 obstacles = (
-                    Obstacle("memories", memory, None, None, None, None, None, why)
+                    Obstacle(
+                        table="memories",
+                        row=memory,
+                        column=None,
+                        now=None,
+                        left=None,
+                        run=None,
+                        proposal=None,
+                        why=why,
+                    )
                     for memory, why in error.whys.items()
                 )
                 raise ChangedSince(error.message, _HINT, tuple(obstacles)) from error
