@@ -99,12 +99,12 @@ def working_root() -> Path:
     root = Path(gettempdir()) / f"slowwave-fleet-{os.getuid()}"
     try:
         root.mkdir(mode=0o700, exist_ok=True)
-        found = root.lstat()
+        status = root.lstat()
     except OSError as error:
         raise StoreError(
             f"Cannot create the folder {root}: {error.strerror}.", _ELSEWHERE
         ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StoreError(f"{root} is not a folder that only this user can read.", _ELSEWHERE)
     return root
 

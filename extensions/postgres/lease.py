@@ -164,15 +164,15 @@ class Lease:
 
         Raises `FileHeld` if another run has leased the tenant since.
         """
-        found = conn.execute(
+        row = conn.execute(
             f"SELECT sha256(mirror) FROM {_TABLE} WHERE {_OURS} FOR UPDATE", self._ours
         ).fetchone()
-        if found is None:
+        if row is None:
             raise FileHeld(
                 f"Another maintenance run has taken over {self._url}: this run's lease expired.",
                 "Nothing of this run was written. Run it again.",
             )
-        if found[0] != sha256(mirror).digest():
+        if row[0] != sha256(mirror).digest():
             conn.execute(
                 f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
                 [mirror, *self._ours],

@@ -71,7 +71,11 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
         url = DatabaseUrl.parse(named)
         tenants = Tenants(url, format)
         return FileSource(
-            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.versions()), tenants
+            str(url),
+            str(url.of(None)),
+            in_bucket=False,
+            listing=lambda: starmap(Listed, tenants.versions()),
+            database=tenants,
         )
     if is_bucket(named):
         return _bucket(named)
@@ -85,7 +89,12 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
 def _on_disk(named: str) -> FileSource:
     path = Path(named)
     if path.is_dir():
-        return FileSource(named, str(path.absolute()), False, lambda: _each_once(_in_folder(path)))
+        return FileSource(
+            named,
+            str(path.absolute()),
+            in_bucket=False,
+            listing=lambda: _each_once(_in_folder(path)),
+        )
     if path.is_file():
         if is_database(path):
             return _listed(named, path.absolute().parent, [path.name])
@@ -95,7 +104,11 @@ def _on_disk(named: str) -> FileSource:
         base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
         wild = path.relative_to(base).as_posix()
         return FileSource(
-            named, str(base), False, lambda: _each_once(_matching(base, wild)), of_these=(wild,)
+            named,
+            str(base),
+            in_bucket=False,
+            listing=lambda: _each_once(_matching(base, wild)),
+            of_these=(wild,),
         )
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
@@ -105,8 +118,8 @@ def _on_disk(named: str) -> FileSource:
 
 def _bucket(named: str) -> FileSource:
     address, wild = named, ""
-    if (found := _WILD.search(named)) is not None:
-        cut = named.rindex("/", 0, found.start())
+    if (match := _WILD.search(named)) is not None:
+        cut = named.rindex("/", 0, match.start())
         address, wild = named[:cut], named[cut + 1 :]
     objects = Objects(address.rstrip("/"))
     # As in a shell, a star does not match a slash; two do.
@@ -120,7 +133,7 @@ def _bucket(named: str) -> FileSource:
                 yield object
 
     these = (wild,) if wild else ()
-    return FileSource(named, address.rstrip("/"), True, listing, of_these=these)
+    return FileSource(named, address.rstrip("/"), in_bucket=True, listing=listing, of_these=these)
 
 
 def _pattern(wild: str) -> str:
@@ -158,7 +171,9 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     def listing() -> Iterator[Listed]:
         return _each_once(((key, base / key) for key in keys), with_missing=True)
 
-    return FileSource(named, str(base), False, listing, of_these=("", *sorted(keys)))
+    return FileSource(
+        named, str(base), in_bucket=False, listing=listing, of_these=("", *sorted(keys))
+    )
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -181,9 +196,9 @@ def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) ->
     for key, path in found:
         try:
             status = path.stat()
-            which = status.st_dev, status.st_ino
-            if which not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
-                seen.add(which)
+            identity = status.st_dev, status.st_ino
+            if identity not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
+                seen.add(identity)
                 yield Listed(key, version_of(path))
         except OSError as error:
             if with_missing:

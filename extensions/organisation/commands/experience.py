@@ -115,12 +115,12 @@ def experience(
         outcome = compress_experiences(
             file,
             ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
-            SentenceEmbedder(embedder),
-            writer,
-            datetime.now(UTC),
-            dry_run,
-            progress,
-            signals,
+            embedder=SentenceEmbedder(embedder),
+            writer=writer,
+            now=datetime.now(UTC),
+            dry_run=dry_run,
+            progress=progress,
+            interruption=signals,
         )
     signals.close()
     pages = write_after_run(None if dry_run else wiki, file, file)

@@ -300,8 +300,8 @@ def _refuse_name(name: str, what: str) -> None:
     is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
     if not all(name.split("/")) or name != name.strip() or len(name) > _MAX_NAME or not is_plain:
         raise StoreError(
-            f"The name of {what} must have 1 to {_MAX_NAME} characters, without spaces around "
-            "them, control characters and slashes with nothing on a side.",
+            f"The name of {what} must have 1 to {_MAX_NAME} characters, no control characters, no "
+            "spaces at its ends, and no empty part between slashes.",
             "Nothing was changed.",
         )
 
