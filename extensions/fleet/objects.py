@@ -68,8 +68,8 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
         became, why = "gone", GONE
     except StoreError as error:
         became, why = "failed", error.message
-    ended = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
-    return ended.with_usage_of(wasted)
+    receipt = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
+    return receipt.with_usage_of(wasted)
 
 
 def _carry_over(path: Path, answers: Sequence[CachedAnswer], now: datetime) -> None:

@@ -111,16 +111,12 @@ class StoreRows(OpenDatabase):
         if had.keys() - known.keys():
             # Checked before the row changes, whose vector may be a sample; an undo needs no model.
             assert self.vector_model is not None  # noqa: S101 - there are vectors
-        self.execute(
-            f"UPDATE store SET value = CAST(%s AS {self.json_type}) {WHERE_KEY}",
-            [_to_json(value), *row_key],
-        )
+        sql = f"UPDATE store SET value = CAST(%s AS {self.json_type}) {WHERE_KEY}"
+        self.execute(sql, [_to_json(value), *row_key])
         for field in had:
             vector = known[field] if field in known else self._vector(value, field)
-            self.execute(
-                f"UPDATE store_vectors SET embedding = %s {WHERE_KEY} AND field_name = %s",
-                [vector, *row_key, field],
-            )
+            sql = f"UPDATE store_vectors SET embedding = %s {WHERE_KEY} AND field_name = %s"
+            self.execute(sql, [vector, *row_key, field])
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
         return key_of(*row_key, new.text), image
 
@@ -138,9 +134,7 @@ class StoreRows(OpenDatabase):
         if vectors:
             self.execute(f"DELETE FROM store_vectors {WHERE_KEY}", row_key)
         self.execute(f"DELETE FROM store {WHERE_KEY}", row_key)
-        images = [
-            [field, self.vectors.to_image(vector), *times] for field, vector, *times in vectors
-        ]
+        images = [[field, self.vectors.to_image(raw), *times] for field, raw, *times in vectors]
         return {"key": removal.key, "row": row, "vectors": images}
 
     def bring_back(self, image: Image) -> str:

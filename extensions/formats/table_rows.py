@@ -239,8 +239,7 @@ class OpenTable(OpenSqlite):
     def _mark(self, key: str) -> None:
         self._set_state(key, self._new_state)
         sql = f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._where_key}"
-        marked = self.db.execute(sql, self._rows[key].key_values).fetchone()
-        if marked != (1,):
+        if self.db.execute(sql, self._rows[key].key_values).fetchone() != (1,):
             raise Unreadable(
                 f"{self._named.deleted} of {self._named.table} does not keep the value "
                 f"{self._new_state}: a trigger or the column type changes it."

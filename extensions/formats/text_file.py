@@ -81,8 +81,7 @@ class OpenText(OpenFile):
         texts += [new.text for new in change.put]
         written = Editor(self._document, self._format.inherit).apply(change, spelled)
         text = self._document.text
-        reparsed = self._format.parse(text, self._path)
-        now = reparsed.records()
+        now = self._format.parse(text, self._path).records()
         expected, actual = Counter(texts), Counter(record.text for record in now)
         if wrong := (expected - actual) or (actual - expected):
             raise Unreadable(f"{self._path} cannot store '{shortened(min(wrong))}' in its format.")

@@ -193,8 +193,7 @@ def _without_successor(
     active = {memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"}
     without: set[str] = set()
     for memory_id, key in read_links(file).items():
-        chain = []
-        successor = memory_id
+        chain, successor = list[str](), memory_id
         while successor in successors:
             chain.append(successor)
             successor = successors[successor]

@@ -155,8 +155,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             add_memories(opened, new)
     known_count = len(traces) - len(new)
     added = [memory.id for memory in new]
-    texts = "\n".join(memory.content for memory in new)
-    secrets = list(kinds_of_secrets(texts))
+    secrets = list(kinds_of_secrets("\n".join(memory.content for memory in new)))
     result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
     output.result("experience", file=str(file), **result)
     if secrets:

@@ -162,8 +162,7 @@ def _compress_due(
     with suppress(OutOfTime, StoreError), interruption.limited():
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
         after = _count(run.preflight.path, options.tenant)
-        report = run_report(before, after, applied, outcome.usage)
-        run.end(outcome.verdict, None, report)
+        run.end(outcome.verdict, None, run_report(before, after, applied, outcome.usage))
     return outcome
 
 

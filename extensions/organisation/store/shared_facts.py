@@ -110,8 +110,7 @@ def publish(
         change = _Change(file, request)
         last = latest(change.entries, name, of_a_fact=True)
         author = change.author_of_fact("publish", last)
-        category = name.rpartition("/")[0]
-        all_tags = tuple(dict.fromkeys(filter(None, [category, *tags])))
+        all_tags = tuple(dict.fromkeys(filter(None, [name.rpartition("/")[0], *tags])))
         is_current = last is not None and last.operation == "publish"
         if last is not None and is_current and last.content == text:
             published = read_memory(file, str(last.memory_id))
