@@ -25,6 +25,9 @@ TRUST_LOSS = 0.05
 # Sentences with fewer content words say too little to be compared. Set by hand.
 MIN_WORDS = 3
 
+# A text is English if the dictionary has this share of its words in lower case. Set by hand.
+KNOWN_WORDS = 0.5
+
 # Words in more texts than this are ignored by the search for conflicts, which would take quadratic
 # time.
 COMMON_WORD = 60

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -10,7 +11,7 @@ from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.invisible import is_unseen
 
 # The end of a text that does not change its meaning.
-_ENDING = " .,;:!\u3002\u06d4\u0964"
+_ENDING = re.compile(r"(?<=[\w\"')\]])[.,;:!\u3002\u06d4\u0964]+$")
 _QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 
@@ -21,7 +22,7 @@ def normal_form(text: str) -> str:
     Code and quotations are kept verbatim, below it.
     """
     plain = readable(text)
-    form = " ".join(plain.translate(_QUOTES).split()).rstrip(_ENDING)
+    form = _ENDING.sub("", " ".join(plain.translate(_QUOTES).split()))
     if form[1:2].islower() and form[:1].isupper():
         form = form[0].lower() + form[1:]
     return "\n".join([form, *(literal.content for literal in find_literals(plain))])

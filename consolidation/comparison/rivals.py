@@ -31,7 +31,11 @@ class Rivalry(NamedTuple):
 
 def matter_of(text: str) -> frozenset[str]:
     """Return what a text is about: its content words without its values."""
-    return frozenset(word for word in content_words(text) if not is_calendar_word(word))
+    return frozenset(
+        word
+        for word in content_words(text)
+        if not (is_calendar_word(word) or _NEGATION.match(word))
+    )
 
 
 def find_rivalry(left: str, right: str) -> Rivalry | None:

@@ -9,9 +9,10 @@ import calendar
 import re
 from collections.abc import Iterator
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
+from slowwave.consolidation.thresholds import KNOWN_WORDS
 from slowwave.store.records import UNDATED
 
 _CALENDARS = "en de fr es it nl pt sv da nb fi pl cs hu ro tr el ru uk"
@@ -51,14 +52,31 @@ def is_calendar_word(word: str) -> bool:
 
 @cache
 def is_plain_word(word: str) -> bool:
-    """Whether a word is in a dictionary in lower case, and no name: "Kept", not "Tom"."""
+    """Whether a word is in the English dictionary in lower case, and no name: "Kept", not "Tom"."""
     import simplemma
 
-    return len(word) > _MAX_WORD or all(
-        any(simplemma.is_known(part.lower(), language) for language in _NUMBERS.split())
-        and str(simplemma.lemmatize(part.capitalize(), "en")).islower()
-        for part in re.findall(r"[^\W\d_]+", word)
+    return (
+        len(word) > _MAX_WORD
+        or (
+            simplemma.is_known(word.lower().replace("\u2019", "'"), "en")
+            and "'" in word.replace("\u2019", "'")
+        )
+        or all(
+            simplemma.is_known(part.lower(), "en")
+            and str(simplemma.lemmatize(part.capitalize(), "en")).islower()
+            for part in re.findall(r"[^\W\d_]+", word)
+        )
     )
+
+
+@lru_cache(maxsize=64)
+def is_english(text: str) -> bool:
+    """Whether the English dictionary has enough of the words that a text has in lower case."""
+    import simplemma
+
+    words = [word for word in re.findall(r"[^\W\d_]+", text) if word.islower()]
+    known = sum(simplemma.is_known(word, "en") for word in words)
+    return known >= KNOWN_WORDS * len(words)
 
 
 def observed_on(observed_at: str) -> date | None:
@@ -69,17 +87,24 @@ def observed_on(observed_at: str) -> date | None:
         return None
 
 
-def find_days(text: str) -> Iterator[Day]:
-    """Yield the days that a text names with their month; "3/4" has two meanings."""
+@lru_cache(maxsize=1_024)
+def find_days(text: str) -> tuple[Day, ...]:
+    """Return the days that a text names with their month; "3/4" has two meanings."""
+    return tuple(_find_days(text))
+
+
+def _find_days(text: str) -> Iterator[Day]:
     for match in _days().finditer(text.lower()):
         numbers = {
             name: int(number) for name, number in match.groupdict("0").items() if name[0] != "m"
         }
         name = match["m1"] or match["m2"]
-        year = numbers["y1"] or numbers["y2"] or numbers["y3"] or numbers["y4"]
+        year = next(filter(None, (numbers[f"y{place}"] for place in range(1, 6))), 0)
         year += 2000 if 0 < year < 100 else 0
-        first, second = numbers["a1"] or numbers["a2"], numbers["b1"] or numbers["b2"]
-        orders = [(first, second), (second, first)] if match["b2"] else [(first, second)]
+        first, second = (
+            numbers[f"{part}1"] or numbers[f"{part}2"] or numbers[f"{part}3"] for part in "ab"
+        )
+        orders = [(first, second)] if match["a1"] else [(first, second), (second, first)]
         if name:
             orders = [(months()[name], numbers["d1"] or numbers["d2"])]
         for month, day in orders:
@@ -126,7 +151,8 @@ def _days() -> re.Pattern[str]:
     month = "|".join(sorted(map(re.escape, months()), key=len, reverse=True))
     return re.compile(
         r"(?<!\d)(?:(?P<y1>\d{4})[-/.](?P<a1>\d{1,2})[-/.](?P<b1>\d{1,2})(?!\d)"
-        r"|(?P<a2>\d{1,2})[./](?P<b2>\d{1,2})(?:[./](?P<y2>\d{4}|\d{2}))?(?![\d/])"
+        r"|(?P<a2>\d{1,2})\.(?P<b2>\d{1,2})\.(?:(?P<y2>\d{4}|\d{2})(?!\d|\.\d)|(?!\d))"
+        r"|(?P<a3>\d{1,2})/(?P<b3>\d{1,2})(?:/(?P<y5>\d{4}|\d{2}))?(?![\d/])"
         rf"|(?P<d1>\d{{1,2}})(?:st|nd|rd|th|\.)?(?: of| de)? (?P<m1>{month})(?!\w)\.?"
         r"(?:,? (?P<y3>\d{4})(?!\d))?)"
         rf"|(?<!\w)(?P<m2>{month})\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])"

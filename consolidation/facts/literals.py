@@ -10,10 +10,12 @@ from typing import NamedTuple
 _MARKED = re.compile(
     r"```(?:\w*\n)?(?P<fence>.+?)```|``(?P<ticks>.+?)``|`(?P<code>[^`\n]+)`"
     r"|(?<!\w)\"(?P<straight>[^\"\n]+)\"|[“„](?P<curly>[^“”„\n]+)[”“]"
-    r"|[«»](?P<angled>[^«»\n]+)[«»]|「(?P<corner>[^」\n]+)」"
+    r"|[«»](?P<angled>[^«»\n]+)[«»]|「(?P<corner>[^「」\n]+)」"
     r"|(?<!\w)['\u2018\u201a](?P<single>[^'\u2018\u2019\u201a\n]+)['\u2019](?!\w)",
     re.DOTALL,
 )
+# Words of Chinese and Japanese have no blanks between them.
+_LETTER = r"[^\W\u3040-\u30ff\u3400-\u9fff]"
 _CODE = ("fence", "ticks", "code")
 
 
@@ -50,9 +52,8 @@ def has_literal(text: str, literal: LiteralSpan) -> bool:
 
 
 def _contains(text: str, part: str) -> bool:
-    before = r"(?<!\w)" if part[0].isalnum() else ""
-    after = r"(?!\w)" if part[-1].isalnum() else ""
-    return re.search(rf"{before}{re.escape(part)}{after}", text) is not None
+    before = rf"(?<!{_LETTER})" if part[0].isalnum() else ""
+    return re.search(rf"{before}{re.escape(part)}(?!{_LETTER})", text) is not None
 
 
 @lru_cache(maxsize=1_024)

@@ -19,11 +19,20 @@ from typing import Protocol
 from slowwave.consolidation.text.invisible import find_invisible
 from slowwave.store.records import UNDATED
 
-from .languages import Day, find_days, in_digits, is_plain_word, months, observed_on, weekdays
+from .languages import (
+    Day,
+    find_days,
+    in_digits,
+    is_english,
+    is_plain_word,
+    months,
+    observed_on,
+    weekdays,
+)
 from .literals import find_literals, has_literal
 from .specifics import Specific, find_specifics, letters_of, numbers_of
 
-_TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d))?(?:[ap]\.?m\.?)?", re.IGNORECASE)
+_TIME = re.compile(r"(\d{1,2})(?:[:.h](\d\d)(?:[ap]\.?m\.?)?|[ap]\.?m\.?)", re.IGNORECASE)
 # Forms of a word share at least this many letters: "German", "Germany".
 _MIN_STEM = 4
 _MAX_INITIALS = 5
@@ -128,7 +137,7 @@ class _Sources:
     def has(self, specific: Specific, text: str) -> bool:
         """Whether a source has a specific of a text."""
         letters = letters_of(specific.words)
-        if self._has(letters):
+        if not letters or self._has(letters):
             return True
         match specific.kind:
             case "number":
@@ -141,7 +150,7 @@ class _Sources:
                 return self._has_name(letters) or self._has_day(specific, text)
             case "opening":
                 is_known = self._has_name(letters) or self._has_day(specific, text)
-                return is_known or is_plain_word(specific.words)
+                return is_known or is_plain_word(specific.words) or not is_english(text)
         return False
 
     def _has(self, letters: Sequence[str]) -> bool:
@@ -166,13 +175,12 @@ class _Sources:
         forms = [f" {(hour + 12) % 24} {minute} ", *([] if minute else [f" {hour} "])]
         if any(form in numbers for form in forms for numbers in self._numbers):
             return True
-        for digits in self._in_digits:
-            numbers = {int(number) for number in digits.split() if number != "minus"}
-            # "Ten past eight", "half past eight"; "ten to nine", "a quarter to nine".
-            for shown, minutes in ((hour, minute), (hour + 1, 60 - minute)):
-                is_hour = shown % 12 in {number % 12 for number in numbers}
-                if is_hour and minutes in numbers | {0, 15, 30}:
-                    return True
+        # "Half past eight", "ten past eight"; "a quarter to nine", "ten to nine".
+        for shown, minutes in ((hour, minute), (hour + 1, 60 - minute)):
+            before = "" if minutes in (0, 15, 30) else f"{minutes} "
+            hours = {f" {before}{shown} ", f" {before}{shown % 12 or 12} "}
+            if any(form in numbers for form in hours for numbers in self._in_digits):
+                return True
         return False
 
     @cached_property
@@ -186,7 +194,17 @@ class _Sources:
             1 < len(joined) <= _MAX_INITIALS and any(joined in text for text in self._initials)
         ):
             return True
-        return all(any(_are_forms(part, word) for word in self._words) for part in letters)
+        return all(
+            part in self._words
+            or part in self._stems
+            or any(part[:length] in self._words for length in range(_MIN_STEM, len(part)))
+            for part in letters
+        )
+
+    @cached_property
+    def _stems(self) -> set[str]:
+        """The beginnings of the words: a form of a word may be longer, "Germany" for "German"."""
+        return {word[:length] for word in self._words for length in range(_MIN_STEM, len(word))}
 
     @cached_property
     def _words(self) -> set[str]:
@@ -213,8 +231,8 @@ class _Sources:
         months_named = {months().get(word) for word in self._words}
         months_named |= {day.month for day in self._days}
         days_named = {weekdays().get(word.removesuffix("s")) for word in self._words}
-        # "Today", "yesterday".
-        days_named |= {(day.weekday() - back) % 7 for day in self._observed for back in (0, 1)}
+        if days_named == {None}:  # "today", "yesterday"
+            days_named |= {(day.weekday() - back) % 7 for day in self._undated for back in (0, 1)}
         return all(
             months().get(word, 0) in months_named
             or weekdays().get(word.removesuffix("s"), -1) in days_named
@@ -223,21 +241,16 @@ class _Sources:
 
     @cached_property
     def _undated(self) -> list[date]:
-        """When the texts were observed that name no day, but may mean one by "next Tuesday"."""
+        """When the texts were observed that name no day, but may mean one by "yesterday"."""
         pairs = zip(self._texts, self._observed_on, strict=True)
-        return [day for text, day in pairs if day is not None and not any(find_days(text))]
+        return [day for text, day in pairs if day is not None and not find_days(text)]
 
     @cached_property
     def _days(self) -> list[Day]:
-        """The days that the texts name, and those on which they were observed."""
+        """The days that the texts name, and those on which the others were observed."""
         named = [day for text in self._texts for day in find_days(text)]
-        return named + [Day(0, 0, day.year, day.month, day.day) for day in self._observed]
+        return named + [Day(0, 0, day.year, day.month, day.day) for day in self._undated]
 
 
 def _spaced(words: Sequence[str]) -> str:
     return f" {' '.join(words)} "
-
-
-def _are_forms(word: str, known: str) -> bool:
-    shorter, longer = sorted((word, known), key=len)
-    return shorter == longer or (len(shorter) >= _MIN_STEM and longer.startswith(shorter))

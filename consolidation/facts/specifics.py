@@ -17,20 +17,25 @@ from slowwave.consolidation.text.tokens import stop_words
 from .languages import is_calendar_word
 from .literals import find_literals
 
-_PIECE = re.compile(r"[^\s()\[\]{}<>\"\u201c\u201d\u201e«»「」`|;…=→\u2013\u2014]+")
+# Between blanks, brackets, quotes, dashes, and the marks of Chinese and Japanese.
+_PIECE = re.compile(
+    r"[^\s()\[\]{}<>\"\u201c-\u201e«»`|;…=→\u2013\u2014\u3001-\u3011\uff01\uff08-\uff0c\uff1a-\uff1f]+"
+)
 _STARTS, _ENDS = "'\u2019\u2018*,:!?", ".,:!?'\u2019\u2018*_-"
 _PATH = re.compile(r"(?:~|\.{1,2})?/\w|\w+://|[A-Za-z]:\\|(?:[^/]+/){2}|[^/]+/[^/]+\.[a-z]\w{0,4}$")
 # A number with signs within, before or behind it, and the letters of a unit: "-5", "€1.50", "10kg".
-_NUMBER = re.compile(r"[^\w\s]*\d(?:[^\w\s]?\d)*[^\w\s]*[^\W\d_]{0,3}[^\w\s]*\d?")
+_NUMBER = re.compile(r"[^\w\s]{0,9}\d(?:[^\w\s]?\d)*[^\w\s]{0,9}[^\W\d_]{0,3}[^\w\s]{0,9}\d?")
 # An underscore or a capital within a word, an address, a host or file name, an option.
 _IDENTIFIER = re.compile(r"_\w|[a-z][A-Z]|\w@|\w\w\.\w\w|^--?[a-z]|\\")
-_POSSESSIVE = re.compile(r"['\u2019]s?$")
+# A possessive or another ending behind an apostrophe; a word without its article before one.
+_POSSESSIVE = re.compile(r"['\u2019](?!t$)[^\W\d_]{0,4}$")
+_ELISION = re.compile(r"^\w['\u2019](?=\w)")
 # What comes before a word that begins a sentence, an item of a list, or a part in brackets.
 _BEGINS = re.compile(r"(?:^|[.!?:\n…()\[\]\"\u201c-\u201e«»'\u2018`|→•*\u2013\u2014]|\s[-+])\s*$")
 # How many characters back that is searched.
 _NEAR = 60
 # The number of a list item, at the start of a line.
-_LISTED = re.compile(r"^[ \t]*\(?\d{1,2}[.)](?=\s)", re.MULTILINE)
+_LISTED = re.compile(r"^[ \t]*\(?(\d{1,2})[.)](?=\s)", re.MULTILINE)
 _THOUSANDS = re.compile(r"(?<=\d)[,.'\u2019\u00a0\u202f ](?=\d{3}(?!\d))")
 _MINUS = re.compile(r"(?<![\w)])[-\u2212](?=\d)")
 
@@ -78,7 +83,7 @@ def find_specifics(text: str) -> tuple[Specific, ...]:
 
     A capitalized word that begins a sentence has the kind "opening": it may be a name.
     """
-    listed = {end for match in _LISTED.finditer(text) for end in (match.end(), match.end() - 1)}
+    listed = _ends_of_list_numbers(text)
     specifics: list[Specific] = []
     for match in _PIECE.finditer(text):
         if match.end() in listed:
@@ -93,11 +98,19 @@ def find_specifics(text: str) -> tuple[Specific, ...]:
     return tuple(specifics)
 
 
+def _ends_of_list_numbers(text: str) -> set[int]:
+    """Return where the numbers of a list end, which count from 1, with and without their mark."""
+    items = list(_LISTED.finditer(text))
+    if [int(item[1]) for item in items] != [*range(1, len(items) + 1)]:
+        return set()
+    return {end for item in items for end in (item.end(), item.end() - 1)}
+
+
 def _parts(piece: str, start: int) -> Iterator[tuple[str, int]]:
     """Yield a piece without its edges, or the parts between its slashes unless it is a path."""
     whole = piece.rstrip(_ENDS)
     for part in [whole] if _PATH.match(whole) else piece.split("/"):
-        words = part.lstrip(_STARTS).rstrip(_ENDS)
+        words = _ELISION.sub("", part.lstrip(_STARTS).rstrip(_ENDS))
         if words:
             yield _POSSESSIVE.sub("", words) or words, start + part.index(words)
         start += len(part) + 1
@@ -123,7 +136,7 @@ def _is_title(words: str) -> bool:
 def letters_of(text: str) -> list[str]:
     """Return the runs of letters and the numbers of a text, without case and accents."""
     runs = re.findall(r"[^\W\d_]+|\d+", _folded(text))
-    return [str(int(run)) if run.isdecimal() else run for run in runs]
+    return [_number_of(run) if run.isdecimal() else run for run in runs]
 
 
 def numbers_of(text: str) -> list[str]:
@@ -132,10 +145,17 @@ def numbers_of(text: str) -> list[str]:
     return [run for run in runs if run.isdecimal() or run == "minus"]
 
 
+def _number_of(run: str) -> str:
+    """Return a run of digits of any script without leading zeros."""
+    return "".join(str(unicodedata.decimal(digit)) for digit in run).lstrip("0") or "0"
+
+
 @lru_cache(maxsize=16_384)
 def _folded(text: str) -> str:
     """Return a text without case, accents, and letters that have no case: these have no spaces."""
-    letters = unicodedata.normalize("NFKD", _MINUS.sub(" minus ", text.casefold()))
+    letters = unicodedata.normalize(
+        "NFKD", _MINUS.sub(" minus ", text.casefold().replace("\u0131", "i"))
+    )
     return "".join(
         " " if letter.isalpha() and letter == letter.upper() else letter
         for letter in letters

@@ -50,7 +50,7 @@ class LocalEngine:
                 yield receipt
             if not unfinished:
                 return
-            # A worker has died, and all others with it: which of their files was the cause?
+            # One dead worker breaks the pool: retry each unfinished file alone.
             for item in unfinished:
                 receipt = self._alone(job, item, interruption)
                 if receipt.became == "lost" and not has_any:

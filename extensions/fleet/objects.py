@@ -68,8 +68,8 @@ def night_of_object(worker: Worker, job: FleetJob, item: Item, now: datetime) ->
         became, why = "gone", GONE
     except StoreError as error:
         became, why = "failed", error.message
-    ended = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
-    return ended.with_usage_of(wasted)
+    receipt = Receipt(item.key, became, why, last_run=item.last_run, tries=tried)
+    return receipt.with_usage_of(wasted)
 
 
 def _carry_over(path: Path, answers: Sequence[CachedAnswer], now: datetime) -> None:
@@ -99,12 +99,12 @@ def working_root() -> Path:
     root = Path(gettempdir()) / f"slowwave-fleet-{os.getuid()}"
     try:
         root.mkdir(mode=0o700, exist_ok=True)
-        found = root.lstat()
+        status = root.lstat()
     except OSError as error:
         raise StoreError(
             f"Cannot create the folder {root}: {error.strerror}.", _ELSEWHERE
         ) from error
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise StoreError(f"{root} is not a folder that only this user can read.", _ELSEWHERE)
     return root
 

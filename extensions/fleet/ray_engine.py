@@ -43,8 +43,7 @@ class RayEngine:
             return
         self._connect(ray)
         try:
-            with_owner = replace(job, owner=_OwnerOnRay.begin(ray, job))
-            rows = self._rows(with_owner, due)
+            rows = self._rows(replace(job, owner=_OwnerOnRay.begin(ray, job)), due)
             while (row := _next(rows, interruption)) is not None:
                 yield _receipt_of(row)
         finally:
@@ -137,8 +136,7 @@ class _OwnerOnRay:
     def begin(ray: Any, job: FleetJob) -> _OwnerOnRay | None:
         if job.owner is None:
             return None
-        actor_class = ray.remote(OwnerInMemory).options(num_cpus=0)
-        return _OwnerOnRay(actor_class.remote(job.budget))
+        return _OwnerOnRay(ray.remote(OwnerInMemory).options(num_cpus=0).remote(job.budget))
 
     def take(self, lacking: Portion) -> Portion:
         granted: Portion = _ray().get(self._actor.take.remote(lacking))

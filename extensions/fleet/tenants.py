@@ -50,5 +50,4 @@ def night_of_tenant(
         return Receipt(item.key, "gone", "the tenant no longer exists")
     except StoreError as error:
         why = f"{error.message} {error.hint}".strip().replace(str(url), "FILE")
-        failed = Receipt(item.key, became_of(error), why, last_run=item.last_run)
-        return failed.with_usage_of(used)
+        return Receipt(item.key, became_of(error), why, last_run=item.last_run).with_usage_of(used)

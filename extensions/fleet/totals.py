@@ -46,7 +46,7 @@ class Totals:
     unreadable: list[str] = field(default_factory=list)
     # By outcome and reason: how many files, and the first of their keys.
     troubles: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
-    # The same for files that have a reason, but are well.
+    # By outcome and reason, for files that have a reason but are well.
     set_aside: dict[tuple[Became, str], tuple[int, list[str]]] = field(default_factory=dict)
     _longest: list[tuple[float, str]] = field(default_factory=list)
     _largest: list[tuple[int, str]] = field(default_factory=list)
@@ -137,8 +137,8 @@ def last_night(archive: Archive) -> tuple[Totals, list[ShardState]]:
     return totals, shards
 
 
-def _state(number: int, of: int, night: ShardNight | None) -> ShardState:
-    shard = f"{number}/{of}"
+def _state(number: int, shard_count: int, night: ShardNight | None) -> ShardState:
+    shard = f"{number}/{shard_count}"
     if night is None:
         return ShardState(shard, None, "missing")
     if night.is_complete:

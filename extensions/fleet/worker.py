@@ -118,8 +118,7 @@ class Worker:
         why = None if why is None else without_secrets(why)
         if outcome is not None and self._job.dry_run:
             return _rehearsed(item, outcome)
-        marks = self.idle_marks(path, now, options)
-        return receipt_of(item, path, became, why, outcome, marks)
+        return receipt_of(item, path, became, why, outcome, self.idle_marks(path, now, options))
 
     def _foreign(self, item: Item, path: Path, now: datetime, options: CycleOptions) -> Receipt:
         if item.last_run is not None:

@@ -149,17 +149,17 @@ class _OpenFolder(OpenFile):
         self._gone = [self._files[removal.key] for removal in change.removals]
         erased = {line for image in change.hidden.values() for line in image["carried"]}
         lines = without(self._lines, erased)
-        lost = set(map(listed_name, self._lines)) - set(map(listed_name, lines))
-        unlisted = [*self._unlisted, *(file for name, file in self._before.items() if name in lost)]
-        lines += map(index_line, unlisted)
+        unlisted_names = set(map(listed_name, self._lines)) - set(map(listed_name, lines))
+        unlisted = [file for name, file in self._before.items() if name in unlisted_names]
+        lines += map(index_line, [*self._unlisted, *unlisted])
         restored = [new.image for new in change.put if new.image is not None]
         coming = sorted(change.put, key=lambda new: new.image is not None)
-        made = put_each(coming, lambda new: self._insert(new, lines))
+        file_by_memory = put_each(coming, lambda new: self._insert(new, lines))
         restore_lines(lines, restored, undone(change))
         gone = {file.name for file in self._gone} - self._new.keys()
-        for memory, carried in carry(change, self._files, made, gone, lines).items():
+        for memory, carried in carry(change, self._files, file_by_memory, gone, lines).items():
             images[memory] |= {"carried": carried} if carried else {}
-        for file in (made[new.memory] for new in change.put if new.image is None):
+        for file in (file_by_memory[new.memory] for new in change.put if new.image is None):
             # As `to_shorten` would have them in the next run.
             if self._format.target is not None or file == self._before.get(file.name):
                 lines[:] = shortened(lines, file)
@@ -170,7 +170,7 @@ class _OpenFolder(OpenFile):
         )
         for before, after in zip(former, budgets("".join(self._lines)), strict=True):
             refuse_too_full(self._path / INDEX, before, after.used, change)
-        keys = {memory: file.key for memory, file in made.items()}
+        keys = {memory: file.key for memory, file in file_by_memory.items()}
         written = Written(keys, images, self._renamed)
         now = {name: file.key for name, file in self._before.items() if name not in gone}
         now |= {name: parsed(name, text, 0).key for name, (text, _) in self._new.items()}
@@ -243,14 +243,14 @@ class _OpenFolder(OpenFile):
         file = self._files[key]
         names = enumerate(map(listed_name, self._lines))
         places = [place for place, name in names if name == file.name]
-        at = places[0] if places else None
+        position = places[0] if places else None
         return {
             "name": file.name,
             "content": file.content.decode(),
             "modified_ns": file.modified_ns,
-            "line": None if at is None else self._lines[at],
-            "above": [] if at is None else self._lines[max(0, at - _NEAR) : at],
-            "place": len(self._lines) if at is None else at,
+            "line": None if position is None else self._lines[position],
+            "above": [] if position is None else self._lines[max(0, position - _NEAR) : position],
+            "place": len(self._lines) if position is None else position,
             # A file may be listed more than once.
             "again": [(place, self._lines[place]) for place in places[1:]],
             "has_index": self._index is not None,
@@ -267,11 +267,11 @@ class _OpenFolder(OpenFile):
             return self._create(new, lines)
         listed = set(map(listed_name, lines))
         # Links to a file keep their target.
-        kept = max(
+        target = max(
             free,
             key=lambda file: (file.is_linked(self._linked), file.name in listed, file.observed_at),
         )
-        return self._rewrite(kept, new, replaced, lines)
+        return self._rewrite(target, new, replaced, lines)
 
     def _restore(self, image: Image, lines: list[str]) -> File:
         """Restore a file, but not its lines."""

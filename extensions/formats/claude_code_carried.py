@@ -107,11 +107,11 @@ def restore_lines(lines: list[str], images: Sequence[Image], lost: Collection[st
     own = [(image["place"], image["line"], image["above"]) for image in images if image["line"]]
     again = [(*place, []) for image in images for place in image.get("again", ())]
     for place, line, above in sorted(own + again):
-        near = next((known for known in reversed(above) if known in lines), None)
-        same = [at for at, known in enumerate(lines, start=1) if known == near]
+        near = next((line_above for line_above in reversed(above) if line_above in lines), None)
+        same = [position for position, line in enumerate(lines, start=1) if line == near]
         # Without any of the lines above it, it is the first.
-        at = min(same, key=lambda at: abs(at - place), default=0 if above else place)
-        lines[at:at] = without([line], lost)
+        position = min(same, key=lambda index: abs(index - place), default=0 if above else place)
+        lines[position:position] = without([line], lost)
     # An agent may have added lines below one without a line break.
     if lines and any(image.get("unended") == lines[-1].rstrip("\r\n") for image in images):
         lines[-1] = lines[-1].rstrip("\r\n")
@@ -129,7 +129,7 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
     description states. old: the texts that the successor replaces.
     """
     own = [line for line in lines if listed_name(line) == successor.name]
-    at = lines.index(own[-1]) if own else len(lines[:-1])
+    position = lines.index(own[-1]) if own else len(lines[:-1])
     carried: list[str] = []
 
     def unsaid(text: str, *more: str) -> str:
@@ -138,20 +138,20 @@ def _carry(lines: list[str], gone: File, successor: File, old: str) -> list[str]
 
     for place, line in enumerate(lines):
         if listed_name(line) == gone.name:
-            at, hook, is_listed = place, hook_in(line), bool(own or carried)
+            position, hook, is_listed = place, hook_in(line), bool(own or carried)
             text = unsaid(hook)
             title, name = line.partition("](")[0][len("- [") :], re.sub("[-_.]", " ", gone.name)
             if text or not is_listed or unsaid(title, name):
                 linked = line.replace(f"({gone.name})", f"({successor.name})", 1)
-                kept = text if text and is_listed else hook
+                new_hook = text if text and is_listed else hook
                 if more := unsaid(gone.description, hook):
-                    joint = " " if kept.endswith(".") else "; "
-                    kept = more if says(more, kept) else f"{kept}{joint}{more}"
-                lines[place] = linked if kept == hook else with_hook(linked, kept)
+                    joint = " " if new_hook.endswith(".") else "; "
+                    new_hook = more if says(more, new_hook) else f"{new_hook}{joint}{more}"
+                lines[place] = linked if new_hook == hook else with_hook(linked, new_hook)
                 carried.append(lines[place])
     if text := unsaid(gone.description):
         carried.append(with_hook((carried + own or [index_line(successor)])[0], text))
-        lines.insert(at, carried[-1])
+        lines.insert(position, carried[-1])
     return carried
 
 

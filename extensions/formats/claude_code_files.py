@@ -74,8 +74,8 @@ class File:
     @property
     def description(self) -> str:
         """The description of its front matter, on one line."""
-        found = _DESCRIPTION.search(self.content.decode())
-        value = found[0].removeprefix("description:") if found else ""
+        match = _DESCRIPTION.search(self.content.decode())
+        value = match[0].removeprefix("description:") if match else ""
         return " ".join(value.split()).strip("|>-'\" ")
 
     def says(self, text: str) -> bool:
@@ -111,7 +111,7 @@ class File:
         if description != self.description:
             front = _DESCRIPTION.sub(lambda _: f"description: {plain(description)}", front)
         if self.observed_at != modified:
-            front = _MODIFIED.sub(lambda found: f"{found[1]}{modified}", front)
+            front = _MODIFIED.sub(lambda match: f"{match[1]}{modified}", front)
         if MARK not in self.fields:
             last = front.rpartition("\n")[2]
             front += f"\n{last[: len(last) - len(last.lstrip())]}{MARK}: true"
@@ -133,8 +133,8 @@ def plain(text: str) -> str:
 
 def listed_name(line: str) -> str | None:
     """Return the file that a line of the index lists."""
-    found = LISTED.match(line)
-    return None if found is None else found[1]
+    match = LISTED.match(line)
+    return None if match is None else match[1]
 
 
 def linked_in(folder: Path) -> set[str]:

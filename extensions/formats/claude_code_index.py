@@ -29,8 +29,8 @@ def index_line(file: File) -> str:
 
 def with_hook(line: str, hook: str) -> str:
     """Return a line with another text after its link."""
-    found = LISTED.match(line)
-    return line if found is None else f"{found[0]} — {hook}{_end_of(line)}"
+    match = LISTED.match(line)
+    return line if match is None else f"{match[0]} — {hook}{_end_of(line)}"
 
 
 def hook_in(line: str) -> str:
@@ -112,8 +112,8 @@ def ended(lines: Iterable[str]) -> list[str]:
 
 def _parted(line: str) -> tuple[str, str]:
     """Return the part of a line that is enough to find its file, and the rest, if any."""
-    text, found = line.rstrip("\r\n"), LISTED.match(line)
-    limit = len(text) if found is None else len(found[0]) + MAX_HOOK
+    text, match = line.rstrip("\r\n"), LISTED.match(line)
+    limit = len(text) if match is None else len(match[0]) + MAX_HOOK
     if len(text) <= limit:
         return text, ""
     short = _beginning(text, limit)

@@ -126,8 +126,8 @@ def _statements(text: str) -> Iterator[tuple[str, str]]:
     for block in re.split(r"\n[ \t]*\n", without_fences(text)):
         parts: list[str] = []
         for line in block.splitlines():
-            if found := _HEADING.match(line):
-                heading = found[1]
+            if match := _HEADING.match(line):
+                heading = match[1]
             elif parts and not _MARK.match(line):
                 parts[-1] += f" {line.strip()}"
             else:

@@ -68,7 +68,7 @@ def formats(
     from .known_formats import all_formats, recognised, unrecognised
     from .table import UserTable
 
-    known: Sequence[Format | type[Format]] = (
+    formats: Sequence[Format | type[Format]] = (
         [*all_formats().values(), UserTable] if path is None else recognised(path)
     )
     databases = [*database_formats().values()] if path is None else []
@@ -77,14 +77,14 @@ def formats(
         file=None if path is None else str(path),
         formats=[
             _as_json(format) | {"dated": format.is_dated, "only_read": format.is_only_read}
-            for format in known
+            for format in formats
         ],
         databases=list(map(_as_json, databases)),
     )
-    lines = list(map(_describe, known))
+    lines = list(map(_describe, formats))
     if databases:
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
-    if path is not None and not known:
+    if path is not None and not formats:
         if not is_memory_file(path):
             raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]

@@ -23,7 +23,7 @@ def faults(format: Format, path: Path) -> Iterator[str]:
 
     path: a file of the format that contains memories; it is copied and not changed.
     """
-    elsewhere = [found.name for found in recognised(path) if found.name != format.name]
+    elsewhere = [candidate.name for candidate in recognised(path) if candidate.name != format.name]
     if not format.recognises(path) or elsewhere:
         yield f"it is not recognized, or also by other formats: {', '.join(elsewhere) or 'none'}"
     before = _content(path)
@@ -48,7 +48,7 @@ def faults(format: Format, path: Path) -> Iterator[str]:
 
 
 def _faults_of_removal(format: Format, path: Path, records: Sequence[Record]) -> Iterator[str]:
-    """Remove and restore each entry; it must be where it was."""
+    """Yield the faults found by removing and restoring each entry."""
     movable = [record for record in records if not record.pinned]
     for record in movable:
         other_keys = (left.key for left in movable if left.key != record.key)
@@ -70,7 +70,7 @@ def _faults_of_removal(format: Format, path: Path, records: Sequence[Record]) ->
 def _faults_of_addition(
     format: Format, path: Path, records: Sequence[Record], record: Record
 ) -> Iterator[str]:
-    """Replace an entry by a text, and undo that."""
+    """Yield the faults found by replacing an entry by a text and undoing that."""
     with _copied(path) as copy:
         before = _content(copy)
         put = replace(_new(record, None), memory="n", text=_TEXT, replaces=(record.key,))
@@ -91,7 +91,7 @@ def _faults_of_addition(
 
 
 def _faults_of_conflict(format: Format, path: Path, record: Record) -> Iterator[str]:
-    """Let an agent change the file before the commit."""
+    """Yield the faults found when its agent changes the file before the commit."""
     with _copied(path) as copy, format.opened(copy, writes=True) as file:
         file.prepare(Change([RemovedEntry(record.key, "m")]))
         changed = copy if copy.is_file() else min(copy.glob("*.md"))

@@ -186,11 +186,11 @@ class DatabaseFormat(Format):
 
     def remark(self, path: Path) -> str | None:
         """Return that a newer version of the package than was tried made the tables, if so."""
-        found = self.schema_number(path)
-        if found is None or found <= self.schema[0]:
+        schema = self.schema_number(path)
+        if schema is None or schema <= self.schema[0]:
             return None
         return (
-            f"{path} has schema {found} of {self.name}, newer than {self.schema[0]} of version "
+            f"{path} has schema {schema} of {self.name}, newer than {self.schema[0]} of version "
             f"{self.schema[1]}, the newest that slowwave was tried with."
         )
 

@@ -38,15 +38,15 @@ def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMem
 
     transcript: the file of a session of Claude Code, which is next to its memory.
     """
-    found: dict[Path, FoundMemory] = {}
+    memory_by_path: dict[Path, FoundMemory] = {}
     for agent, path in _places(folder, transcript):
         try:
             real = path.resolve()
-            if real not in found and (format := _format_of(path)) is not None:
-                found[real] = FoundMemory(agent, path, format)
+            if real not in memory_by_path and (format := _format_of(path)) is not None:
+                memory_by_path[real] = FoundMemory(agent, path, format)
         except (OSError, RuntimeError, ValueError, StoreError):
             continue  # a place that cannot be read has no memory
-    return list(found.values())
+    return list(memory_by_path.values())
 
 
 def _format_of(path: Path) -> str | None:

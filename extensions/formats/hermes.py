@@ -72,7 +72,7 @@ class Hermes(TextFormat):
             return None
         text = text_of(path) or "" if text is None else text
         tokens = count_tokens(text)
-        return Budget(len(text), limit, "characters", True, tokens, file=path.name)
+        return Budget(len(text), limit, "characters", is_hard=True, tokens=tokens, file=path.name)
 
     @contextmanager
     def locked(self, path: Path) -> Iterator[None]:

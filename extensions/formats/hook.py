@@ -55,9 +55,9 @@ def answer_hook(event: str) -> None:
 
 def _all_due_work() -> Iterator[tuple[str | None, str | None]]:
     """Yield for each memory what its user has to decide, and whether a run is due."""
-    given = json.loads(sys.stdin.read() or "{}")
-    transcript = given.get("transcript_path")
-    folder = Path(given.get("cwd") or Path.cwd())
+    event_fields = json.loads(sys.stdin.read() or "{}")
+    transcript = event_fields.get("transcript_path")
+    folder = Path(event_fields.get("cwd") or Path.cwd())
     for memory in find_memories(folder, Path(transcript) if transcript else None):
         with suppress(Exception):  # such as a file that is damaged or locked
             yield _due_work(memory.path)

@@ -25,8 +25,8 @@ from .sqlite_file import OpenSqlite, SqliteFormat
 from .vector_model import MAX_SAMPLE, SAMPLES_AT_EITHER_END
 
 # A namespace, and a key in it.
-At = tuple[str, str]
-HERE = "WHERE prefix = %s AND key = %s"
+RowKey = tuple[str, str]
+WHERE_KEY = "WHERE prefix = %s AND key = %s"
 # The namespace of removed memories.
 ARCHIVE = "slowwave_superseded"
 
@@ -72,7 +72,7 @@ class StoreRows(OpenDatabase):
         """
         if not self.has_vectors():
             return None
-        found: dict[str, bytes] = {}
+        vector_by_text: dict[str, bytes] = {}
         for order in ("ASC", "DESC"):
             rows = self.execute(
                 f"SELECT CAST(value AS text), field_name, {self.embedding} FROM store "
@@ -83,8 +83,8 @@ class StoreRows(OpenDatabase):
             )
             for value, field, vector in rows.fetchall():
                 if (text := _indexed(_parsed(value), field)) is not None:
-                    found[text] = self.vectors.to_model(vector)
-        return list(found.items())
+                    vector_by_text[text] = self.vectors.to_model(vector)
+        return list(vector_by_text.items())
 
     def texts_to_embed(self, new: New) -> list[str]:
         """Return the texts of the fields of a new memory that get vectors."""
@@ -96,68 +96,65 @@ class StoreRows(OpenDatabase):
         """Add a value of the form and the time of the latest that it replaces."""
         fields = () if self.vector_model is None else self._fields(new.tenant)
         value, created = self._value_like(new)
-        at = (new.tenant, f"{OURS}{uuid.uuid4()}")
-        self._insert(at, _to_json(value), created, created)
+        row_key = (new.tenant, f"{OURS}{uuid.uuid4()}")
+        self._insert(row_key, _to_json(value), created, created)
         for field in fields:
-            self._insert_vector(at, field, self._vector(value, field), created, created)
-        return key_of(*at, new.text)
+            self._insert_vector(row_key, field, self._vector(value, field), created, created)
+        return key_of(*row_key, new.text)
 
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row's key, form and times."""
-        at = place_of(key)
+        row_key = place_of(key)
         value, _ = self._value_like(new)
-        had = {field: vector for field, vector, *_ in self._vectors_at(at)}
+        had = {field: vector for field, vector, *_ in self._vectors_at(row_key)}
         known = {field: self.vectors.from_image(text) for field, text in (former or {}).items()}
         if had.keys() - known.keys():
             # Checked before the row changes, whose vector may be a sample; an undo needs no model.
             assert self.vector_model is not None  # noqa: S101 - there are vectors
-        self.execute(
-            f"UPDATE store SET value = CAST(%s AS {self.json_type}) {HERE}", [_to_json(value), *at]
-        )
+        sql = f"UPDATE store SET value = CAST(%s AS {self.json_type}) {WHERE_KEY}"
+        self.execute(sql, [_to_json(value), *row_key])
         for field in had:
             vector = known[field] if field in known else self._vector(value, field)
-            self.execute(
-                f"UPDATE store_vectors SET embedding = %s {HERE} AND field_name = %s",
-                [vector, *at, field],
-            )
+            sql = f"UPDATE store_vectors SET embedding = %s {WHERE_KEY} AND field_name = %s"
+            self.execute(sql, [vector, *row_key, field])
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}
-        return key_of(*at, new.text), image
+        return key_of(*row_key, new.text), image
 
     def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Move it to the archive; delete what slowwave added."""
-        prefix, name = at = place_of(removal.key)
+        prefix, name = row_key = place_of(removal.key)
         if not name.startswith(OURS):
             archived = self._free_name(prefix, name)
-            self._move(at, (_archive(prefix), archived))
+            self._move(row_key, (_archive(prefix), archived))
             return {"key": removal.key, "archived": archived}
-        row = self._row_at(at)
+        row = self._row_at(row_key)
         if row is None:
             raise Unreadable(f"'{name}' is no longer in the namespace {prefix}.")
-        vectors = self._vectors_at(at)
+        vectors = self._vectors_at(row_key)
         if vectors:
-            self.execute(f"DELETE FROM store_vectors {HERE}", at)
-        self.execute(f"DELETE FROM store {HERE}", at)
-        kept = [[field, self.vectors.to_image(vector), *times] for field, vector, *times in vectors]
-        return {"key": removal.key, "row": row, "vectors": kept}
+            self.execute(f"DELETE FROM store_vectors {WHERE_KEY}", row_key)
+        self.execute(f"DELETE FROM store {WHERE_KEY}", row_key)
+        images = [[field, self.vectors.to_image(raw), *times] for field, raw, *times in vectors]
+        return {"key": removal.key, "row": row, "vectors": images}
 
     def bring_back(self, image: Image) -> str:
         """Move it to where it was."""
         key = str(image["key"])
-        prefix, _ = at = place_of(key)
+        prefix, _ = row_key = place_of(key)
         if "row" not in image:
-            self._move((_archive(prefix), str(image["archived"])), at)
+            self._move((_archive(prefix), str(image["archived"])), row_key)
             return key
-        self._insert(at, *image["row"])
+        self._insert(row_key, *image["row"])
         for field, vector, *times in image["vectors"]:
-            self._insert_vector(at, field, self.vectors.from_image(vector), *times)
+            self._insert_vector(row_key, field, self.vectors.from_image(vector), *times)
         return key
 
     def erase(self, image: Image) -> None:
         """Delete it from the archive."""
         prefix, name = place_of(str(image["key"]))
-        at = (_archive(prefix), str(image.get("archived") or name))
+        row_key = (_archive(prefix), str(image.get("archived") or name))
         for table in (*(("store_vectors",) if self.has_vectors() else ()), "store"):
-            self.execute(f"DELETE FROM {table} {HERE}", at)
+            self.execute(f"DELETE FROM {table} {WHERE_KEY}", row_key)
 
     def _fields(self, prefix: str) -> list[str]:
         """Return the fields of a namespace that have vectors, else those of any namespace."""
@@ -167,23 +164,23 @@ class StoreRows(OpenDatabase):
                 return sorted(fields)
         return []
 
-    def _move(self, source: At, target: At) -> None:
+    def _move(self, source: RowKey, target: RowKey) -> None:
         """Move a row with its vectors, which need a row at any moment. Raises `Unreadable`."""
         if self._row_at(source) is None:
             raise Unreadable(f"'{source[1]}' is no longer in the namespace {source[0]}.")
         columns = self.execute("SELECT * FROM store LIMIT 0").description
         rest = ", ".join(f'"{name}"' for name, *_ in columns if name not in ("prefix", "key"))
         moved = self.execute(
-            f"INSERT INTO store (prefix, key, {rest}) SELECT %s, %s, {rest} FROM store {HERE} "
+            f"INSERT INTO store (prefix, key, {rest}) SELECT %s, %s, {rest} FROM store {WHERE_KEY} "
             "ON CONFLICT DO NOTHING",
             [*target, *source],
         )
         if moved.rowcount != 1:
             raise Unreadable(f"The namespace {target[0]} now has another '{target[1]}'.")
         if self.has_vectors():
-            sql = f"UPDATE store_vectors SET prefix = %s, key = %s {HERE}"
+            sql = f"UPDATE store_vectors SET prefix = %s, key = %s {WHERE_KEY}"
             self.execute(sql, [*target, *source])
-        self.execute(f"DELETE FROM store {HERE}", source)
+        self.execute(f"DELETE FROM store {WHERE_KEY}", source)
 
     def _free_name(self, prefix: str, name: str) -> str:
         """Return a memory's name in the archive: its own, unless an earlier memory has it."""
@@ -207,39 +204,41 @@ class StoreRows(OpenDatabase):
             raise Unreadable(f"The store has vectors of a field that slowwave cannot fill: {field}")
         return self.vectors.from_model(model.vector(text))
 
-    def _row_at(self, at: At) -> list[Any] | None:
+    def _row_at(self, row_key: RowKey) -> list[Any] | None:
         """Return the JSON of a row, and its times as text."""
         row = self.execute(
-            f"SELECT CAST(value AS text), created_at, updated_at FROM store {HERE}", at
+            f"SELECT CAST(value AS text), created_at, updated_at FROM store {WHERE_KEY}", row_key
         ).fetchone()
         return None if row is None else [row[0], *map(_as_text, row[1:])]
 
-    def _vectors_at(self, at: At) -> list[list[Any]]:
+    def _vectors_at(self, row_key: RowKey) -> list[list[Any]]:
         """Return the vectors of a row: field, vector, times as text."""
         if not self.has_vectors():
             return []
         rows = self.execute(
             f"SELECT field_name, {self.embedding}, created_at, updated_at FROM store_vectors "
-            f"{HERE} ORDER BY 1",
-            at,
+            f"{WHERE_KEY} ORDER BY 1",
+            row_key,
         )
         return [[field, vector, *map(_as_text, times)] for field, vector, *times in rows.fetchall()]
 
-    def _insert(self, at: At, value: str, created: str | None, updated: str | None) -> None:
+    def _insert(
+        self, row_key: RowKey, value: str, created: str | None, updated: str | None
+    ) -> None:
         """Add a row; an unknown time becomes the current one."""
         self.execute(
             "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES "
             f"(%s, %s, CAST(%s AS {self.json_type}), {self._moment}, {self._moment})",
-            [*at, value, created, updated],
+            [*row_key, value, created, updated],
         )
 
     def _insert_vector(
-        self, at: At, field: str, vector: Any, created: str | None, updated: str | None
+        self, row_key: RowKey, field: str, vector: Any, created: str | None, updated: str | None
     ) -> None:
         self.execute(
             "INSERT INTO store_vectors (prefix, key, field_name, embedding, created_at, updated_at)"
             f" VALUES (%s, %s, %s, %s, {self._moment}, {self._moment})",
-            [*at, field, vector, created, updated],
+            [*row_key, field, vector, created, updated],
         )
 
     @property
@@ -269,8 +268,8 @@ class _OpenStore(StoreRows, OpenSqlite):
         return self.db.execute(sql.replace("%s", "?"), values)
 
     def has_table(self, name: str) -> bool:
-        found = self.db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [name])
-        return found.fetchone() is not None
+        cursor = self.db.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", [name])
+        return cursor.fetchone() is not None
 
 
 class LangGraph(SqliteFormat):
@@ -289,12 +288,12 @@ class LangGraph(SqliteFormat):
 
 def record_of(prefix: str, name: str, value: bytes | str, created: str | None) -> Record | None:
     """Return a value as a memory; None if it has another form."""
-    found = _parsed(value)
-    if isinstance(found, Mapping) and found.keys() == {"kind", "content"}:
-        found = found["content"] if found["kind"] == "Memory" else None
-    if not isinstance(found, Mapping) or found.keys() != {"content"}:
+    content = _parsed(value)
+    if isinstance(content, Mapping) and content.keys() == {"kind", "content"}:
+        content = content["content"] if content["kind"] == "Memory" else None
+    if not isinstance(content, Mapping) or content.keys() != {"content"}:
         return None
-    text = found["content"]
+    text = content["content"]
     if not isinstance(text, str):
         return None
     return Record(key_of(prefix, name, text), prefix, text, moment_of(created))

@@ -93,7 +93,9 @@ class Markdown(TextFormat):
         text = text_of(path) or "" if text is None else text
         tokens = count_tokens(text)
         if path.name == "USER.md":
-            return Budget(len(text), _MAX_USER, "characters", True, tokens, file=path.name)
+            return Budget(
+                len(text), _MAX_USER, "characters", is_hard=True, tokens=tokens, file=path.name
+            )
         if path.name != "MEMORY.md":
             return None
         folder = path.resolve().parent
@@ -158,34 +160,34 @@ class _Reader:
         # How many blank lines follow the start of the file or a heading, where bullets may begin;
         # None elsewhere.
         gap: int | None = 0
-        at = 0
-        while at < len(lines):
-            run = self._run(lines, at)
+        position = 0
+        while position < len(lines):
+            run = self._run(lines, position)
             if run:
-                at = run[-1].stop
-                end = "\n" if lines[at - 1].endswith("\n") else ""
+                position = run[-1].stop
+                end = "\n" if lines[position - 1].endswith("\n") else ""
                 entries = [self._entry(lines, memory) for memory in run]
                 parts += [self._block(entries, gap or 0), end]
                 gap = None
                 continue
-            line = lines[at]
-            if gap is not None and self._has_memories and self._has_no_bullets(lines, at):
+            line = lines[position]
+            if gap is not None and self._has_memories and self._has_no_bullets(lines, position):
                 parts.append(self._block([], gap))
             if self._begins_section(line):
                 gap = 0
             else:
                 gap = gap + 1 if gap is not None and not line.strip() else None
             parts.append(line)
-            at += 1
+            position += 1
         if gap is not None and self._has_memories:
             parts.append(self._block([], gap))
         return parts
 
-    def _has_no_bullets(self, lines: list[str], at: int) -> bool:
+    def _has_no_bullets(self, lines: list[str], position: int) -> bool:
         """Whether a blank line is here, and only blank lines follow in the section."""
-        if lines[at].strip():
+        if lines[position].strip():
             return False
-        first = next((line for line in lines[at:] if line.strip()), None)
+        first = next((line for line in lines[position:] if line.strip()), None)
         return first is None or _HEADING.match(_bare(first)) is not None
 
     @property
@@ -213,41 +215,41 @@ class _Reader:
         self.headings.append((level, heading[2]))
         return True
 
-    def _run(self, lines: list[str], at: int) -> list[range]:
+    def _run(self, lines: list[str], position: int) -> list[range]:
         """Return the lines of each of the consecutive memories that begin here."""
         if self.fence or not self._has_memories:
             return []
         run = []
-        while at < len(lines):
-            bullet = at
+        while position < len(lines):
+            bullet = position
             while bullet < len(lines) - 1 and _PROMOTION.fullmatch(_bare(lines[bullet])):
                 bullet += 1
             if not self._is_memory(lines, bullet):
                 break
-            run.append(range(at, bullet + 1))
-            at = bullet + 1
+            run.append(range(position, bullet + 1))
+            position = bullet + 1
         return run
 
-    def _is_memory(self, lines: list[str], at: int) -> bool:
-        bullet = _BULLET.match(_bare(lines[at]))
+    def _is_memory(self, lines: list[str], position: int) -> bool:
+        bullet = _BULLET.match(_bare(lines[position]))
         if bullet is None or _NO_MEMORY.match(bullet["text"]):
             return False
-        if not _COMMENT.sub("", bullet["text"]).strip() or "status: superseded" in lines[at]:
+        if not _COMMENT.sub("", bullet["text"]).strip() or "status: superseded" in lines[position]:
             return False
-        following = lines[at + 1] if at + 1 < len(lines) else ""
+        following = lines[position + 1] if position + 1 < len(lines) else ""
         if not following.strip():
             return True
         return following[0] not in " \t" and _BEGINNING.match(following) is not None
 
-    def _entry(self, lines: list[str], its: range) -> Entry:
-        raw = "".join(lines[its.start : its.stop]).removesuffix("\n")
-        bullet = _BULLET.match(_bare(lines[its[-1]]))
+    def _entry(self, lines: list[str], span: range) -> Entry:
+        raw = "".join(lines[span.start : span.stop]).removesuffix("\n")
+        bullet = _BULLET.match(_bare(lines[span[-1]]))
         assert bullet is not None  # noqa: S101 - `_is_memory` has matched it
-        above = lines[its.start - 1] if its.start else ""
+        above = lines[span.start - 1] if span.start else ""
         text = _COMMENT.sub("", bullet["text"]).strip()
         unknown = _COMMENT.search(_TRIGGER.sub("", _IMPORTANCE.sub("", bullet["text"])))
-        stays = unknown is not None or above.lstrip().startswith("<!--")
-        return Entry(_SOURCE.sub("", text) or text, raw, self.observed_at, pinned=stays)
+        is_pinned = unknown is not None or above.lstrip().startswith("<!--")
+        return Entry(_SOURCE.sub("", text) or text, raw, self.observed_at, pinned=is_pinned)
 
 
 def _bare(line: str) -> str:

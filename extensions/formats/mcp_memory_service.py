@@ -61,23 +61,23 @@ class _Memories(OpenSqlite):
                 [MAX_SAMPLE, SAMPLES_AT_EITHER_END],
             ).fetchall()
         ]
-        found = {content: self._vectors.read(rowid) for rowid, content in rows}
-        return [(text, vector) for text, vector in found.items() if vector is not None]
+        vector_by_text = {content: self._vectors.read(rowid) for rowid, content in rows}
+        return [(text, vector) for text, vector in vector_by_text.items() if vector is not None]
 
     def put(self, new: New) -> str:
         """Add a row like those that it replaces, with the time of the latest."""
         key = _hash(new.text)
-        known = self._find(key)
-        if known is not None and known["deleted_at"] is None:
+        existing_row = self._find(key)
+        if existing_row is not None and existing_row["deleted_at"] is None:
             # The package ignores case when it compares texts.
-            if _is_ours(known["metadata"]) and known["content"] != new.text:
+            if _is_ours(existing_row["metadata"]) and existing_row["content"] != new.text:
                 raise Unreadable(
-                    f"Its agent would treat it as a duplicate of '{known['content']}'."
+                    f"Its agent would treat it as a duplicate of '{existing_row['content']}'."
                 )
             self._supersede(key, None)
             return key
         vector = self._encode(new.text)
-        if known is not None:  # as the package does before it stores a text
+        if existing_row is not None:  # as the package does before it stores a text
             self._delete(key)
         row = self._row_like(new) | {"content_hash": key, "content": new.text}
         rowid = self._insert(row)
@@ -94,8 +94,8 @@ class _Memories(OpenSqlite):
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row's id and columns except its text, and update rows that it superseded."""
         now, row = _hash(new.text), self._row(key)
-        kept = former and former["vector"]
-        vector = b64decode(kept) if kept else self._encode(new.text)
+        stored_vector = former and former["vector"]
+        vector = b64decode(stored_vector) if stored_vector else self._encode(new.text)
         # Deleted and inserted: a changed text would damage the search index, see `_delete`.
         self._delete(key)
         if self._find(now) is not None:
@@ -128,23 +128,23 @@ class _Memories(OpenSqlite):
     def bring_back(self, image: Image) -> str:
         """Show or insert the row again, with its vector."""
         key = str(image["key"])
-        found = self._find(key)
+        row = self._find(key)
         if "row" not in image:
-            if found is None or found["deleted_at"] is not None:
+            if row is None or row["deleted_at"] is not None:
                 raise Unreadable("Its agent deleted it.")
             self._supersede(key, image["superseded_by"])
-        elif found is None:
+        elif row is None:
             taken = self.db.execute("SELECT 1 FROM memories WHERE id = ?", [image["row"]["id"]])
             without = {"id"} if taken.fetchone() else set()
-            row = {name: value for name, value in image["row"].items() if name not in without}
-            self._restore_vector(self._insert(row), image)
-        elif found["deleted_at"] is not None:
+            values = {name: value for name, value in image["row"].items() if name not in without}
+            self._restore_vector(self._insert(values), image)
+        elif row["deleted_at"] is not None:
             # A row that `retire` deleted is hidden, or has the image's time; others the agent did.
-            if not found["superseded_by"] and found["deleted_at"] != image.get("deleted_at"):
+            if not row["superseded_by"] and row["deleted_at"] != image.get("deleted_at"):
                 raise Unreadable("Its agent deleted it.")
             self.db.execute("UPDATE memories SET deleted_at = NULL WHERE content_hash = ?", [key])
             self._supersede(key, image["superseded_by"])
-            self._restore_vector(found["id"], image)
+            self._restore_vector(row["id"], image)
         return key
 
     def erase(self, image: Image) -> None:
@@ -157,10 +157,10 @@ class _Memories(OpenSqlite):
 
     @cached_property
     def _vectors(self) -> Vec0Table:
-        found = vec0_table(self.db, "memory_embeddings", "content_embedding")
-        if found is None:
+        table = vec0_table(self.db, "memory_embeddings", "content_embedding")
+        if table is None:
             raise Unreadable("The vectors in this file have a layout that slowwave does not know.")
-        return found
+        return table
 
     @cached_property
     def _has_vector(self) -> str:
@@ -285,10 +285,10 @@ def _tags(tags: str | None) -> list[str]:
 
 def _is_ours(metadata: str | None) -> bool:
     try:
-        found: Any = json.loads(metadata or "{}")
+        fields: Any = json.loads(metadata or "{}")
     except ValueError:
         return False
-    return isinstance(found, dict) and found.get(_MARK) is True
+    return isinstance(fields, dict) and fields.get(_MARK) is True
 
 
 def _to_text(vector: bytes | None) -> str | None:

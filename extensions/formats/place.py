@@ -45,7 +45,7 @@ class MirroredPlace(Place):
 
     @property
     def is_memory_file(self) -> bool:
-        """Whether it is the memory file itself: it is not."""
+        """Whether it is a memory file: always False."""
         return False
 
     def refuse_changes(self) -> None:
@@ -215,8 +215,8 @@ class ForeignFiles(PlaceKind):
 
     def refuse_to_add(self, file: Path) -> None:
         """Raise wrong usage for another agent's file."""
-        if found := recognised(file):
-            raise typer.BadParameter(f"{_looks(file, found[0])}. {_NOT_OURS}")
+        if formats := recognised(file):
+            raise typer.BadParameter(f"{_looks(file, formats[0])}. {_NOT_OURS}")
         if mirrored := mirrored_format(default_state(file)):
             raise typer.BadParameter(f"{file} is mirrored as {mirrored}. {_NOT_OURS}")
 
@@ -251,8 +251,8 @@ def unconfirmed(looks: str, format: str) -> str:
 def _recognise(file: Path, state: Path) -> Place | None:
     from .markdown import Markdown
 
-    found = recognised(file)
-    if not found:
+    formats = recognised(file)
+    if not formats:
         if file.is_file() and (folder := recognised(file.resolve().parent)):
             raise typer.BadParameter(
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
@@ -261,10 +261,10 @@ def _recognise(file: Path, state: Path) -> Place | None:
         if file.is_file() and Markdown().has_bullets(file):
             raise unrecognised(file)
         return None
-    if len(found) > 1:
-        names = " or ".join(format.name for format in found)
+    if len(formats) > 1:
+        names = " or ".join(format.name for format in formats)
         raise typer.BadParameter(f"{file} may be {names}: specify which with --format.")
-    (format,) = found
+    (format,) = formats
     with format.opened(file, writes=False):
         pass  # a broken file is refused with its reason
     read_only = _why_read_only(format, file) or unconfirmed(_looks(file, format), format.name)
@@ -281,9 +281,9 @@ def _offer_tables(file: Path) -> None:
     if not is_foreign_file(file):
         raise typer.BadParameter(f"{file} is one of slowwave's own memory files: omit --state.")
     with translate_errors(file), looking(file) as db:
-        found = offer(db, file)
-    if found is not None:
-        seen, hint = found
+        tables_and_hint = offer(db, file)
+    if tables_and_hint is not None:
+        seen, hint = tables_and_hint
         raise UnusableFile(f"{file} is a SQLite database, but not a memory file. {seen}", hint)
 
 
@@ -291,9 +291,9 @@ def _refuse_another_format(named: Format, file: Path) -> None:
     """Raise wrong usage for a file that is recognized as other formats than the specified one."""
     if (why := named.unfit_reason(file)) is not None:
         raise typer.BadParameter(why)
-    found = recognised(file)
-    if found and not named.recognises(file):
-        raise typer.BadParameter(f"{_looks(file, found[0])}, and not like {named.name}.")
+    formats = recognised(file)
+    if formats and not named.recognises(file):
+        raise typer.BadParameter(f"{_looks(file, formats[0])}, and not like {named.name}.")
 
 
 def _looks(file: Path, format: Format) -> str:

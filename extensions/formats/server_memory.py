@@ -96,32 +96,32 @@ def _is_entity(value: dict[str, Any]) -> bool:
 
 def _observations(line: str) -> tuple[int, int]:
     """Return where the array of observations begins and ends; of duplicate keys the last counts."""
-    found = (0, 0)
-    at = _skip_spaces(line, line.index("{") + 1)
-    while line[at] != "}":
-        name, at = _DECODER.raw_decode(line, at)
-        at = _skip_spaces(line, _skip_spaces(line, at) + 1)
-        _, end = _DECODER.raw_decode(line, at)
+    span = (0, 0)
+    position = _skip_spaces(line, line.index("{") + 1)
+    while line[position] != "}":
+        name, position = _DECODER.raw_decode(line, position)
+        position = _skip_spaces(line, _skip_spaces(line, position) + 1)
+        _, end = _DECODER.raw_decode(line, position)
         if name == "observations":
-            found = (at, end - 1)
-        at = _skip_spaces(line, end)
-        if line[at] == ",":
-            at = _skip_spaces(line, at + 1)
-    return found
+            span = (position, end - 1)
+        position = _skip_spaces(line, end)
+        if line[position] == ",":
+            position = _skip_spaces(line, position + 1)
+    return span
 
 
 def _entries(inside: str) -> Iterator[Entry]:
     """Yield the strings of an array, each with the spaces around it."""
-    at, start = _skip_spaces(inside, 0), 0
-    while at < len(inside):
-        text, end = _DECODER.raw_decode(inside, at)
+    position, start = _skip_spaces(inside, 0), 0
+    while position < len(inside):
+        text, end = _DECODER.raw_decode(inside, position)
         comma = _skip_spaces(inside, end)
         yield Entry(text, inside[start:comma])
         start = comma + 1
-        at = _skip_spaces(inside, start)
+        position = _skip_spaces(inside, start)
 
 
-def _skip_spaces(text: str, at: int) -> int:
-    while at < len(text) and text[at] in _SPACES:
-        at += 1
-    return at
+def _skip_spaces(text: str, position: int) -> int:
+    while position < len(text) and text[position] in _SPACES:
+        position += 1
+    return position

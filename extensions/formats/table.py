@@ -53,14 +53,14 @@ class UserTable(SqliteFormat):
                 f"{path} has no table '{self._named.table}'. Specify one of its tables: "
                 f"{', '.join(tables) or 'it has none'}."
             )
-        known = {column.name: column for column in columns}
+        column_by_name = {column.name: column for column in columns}
         for name in self._named.columns:
-            if name not in known:
+            if name not in column_by_name:
                 return (
                     f"The table {self._named.table} has no column '{name}'. Specify one of its "
-                    f"columns: {', '.join(known)}."
+                    f"columns: {', '.join(column_by_name)}."
                 )
-        deleted = known.get(self._named.deleted or "")
+        deleted = column_by_name.get(self._named.deleted or "")
         if deleted is not None and (deleted.is_generated or deleted.key):
             why = "is computed" if deleted.is_generated else "identifies a row"
             return f"The column {deleted.name} {why}: specify another for deleted=."
@@ -99,5 +99,5 @@ class UserTable(SqliteFormat):
         return table
 
     def _has_tables(self, db: sqlite3.Connection) -> bool:
-        known = {column.name for column in columns_of(db, self._named.table)}
-        return self._named.table in tables_of(db) and known.issuperset(self._named.columns)
+        column_names = {column.name for column in columns_of(db, self._named.table)}
+        return self._named.table in tables_of(db) and column_names.issuperset(self._named.columns)

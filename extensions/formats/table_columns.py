@@ -65,7 +65,7 @@ def columns_of(db: sqlite3.Connection, table: str) -> list[Column]:
 def offer(db: sqlite3.Connection, path: Path) -> tuple[str, str] | None:
     """Return which tables have texts, and the command that previews the one with most of them.
 
-    None if none has.
+    None if no table has texts.
     """
     db.text_factory = lambda raw: raw.decode(errors="replace")
     found = [table for name in tables_of(db) if (table := _described(db, name)) is not None]

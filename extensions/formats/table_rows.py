@@ -72,8 +72,8 @@ class _Row:
     """A row, as it was read."""
 
     record: Record
-    # The values that find it.
-    at: tuple[Any, ...]
+    # The values of its primary key.
+    key_values: tuple[Any, ...]
     # The value of the column for deleted rows; None without one.
     state: Any
 
@@ -88,11 +88,13 @@ class OpenTable(OpenSqlite):
         self._named = named
         self._table = quoted(named.table)
         self._columns = columns_of(db, named.table)
-        self._id = sorted((c for c in self._columns if c.key), key=lambda column: column.key)
-        at = [quoted(column.name) for column in self._id] or ["_rowid_"]
-        self._at, self._here = ", ".join(at), " AND ".join(f"{name} = ?" for name in at)
+        id_columns = [column for column in self._columns if column.key]
+        self._id = sorted(id_columns, key=lambda column: column.key)
+        names = [quoted(column.name) for column in self._id] or ["_rowid_"]
+        self._key_columns = ", ".join(names)
+        self._where_key = " AND ".join(f"{name} = ?" for name in names)
         # As SQL literals, so that ids of all types differ.
-        self._name = " || ',' || ".join(f"quote({name})" for name in at)
+        self._name = " || ',' || ".join(f"quote({name})" for name in names)
         self._rows: dict[str, _Row] = {}
         # The rows with a number or bytes instead of a text, once the rows were read.
         self.without_text: list[str] = []
@@ -101,25 +103,26 @@ class OpenTable(OpenSqlite):
         """Yield the rows that are not deleted, ordered by their ids."""
         self.without_text = []
         named = self._named
-        values = [quoted(c) if c else "NULL" for c in (named.tenant, named.date, named.deleted)]
+        optional = (named.tenant, named.date, named.deleted)
+        values = [quoted(column) if column else "NULL" for column in optional]
         # A primary key may contain NULL, which does not identify a row.
         has_id = " AND ".join(f"{quoted(column.name)} IS NOT NULL" for column in self._id) or "1"
         rows = self.db.execute(
             f"SELECT {self._name}, {quoted(named.text)}, {', '.join(values)}, "
-            f"{self._is_deleted}, {self._at} FROM {self._table} "
-            f"WHERE {quoted(named.text)} IS NOT NULL AND {has_id} ORDER BY {self._at}"
+            f"{self._is_deleted}, {self._key_columns} FROM {self._table} "
+            f"WHERE {quoted(named.text)} IS NOT NULL AND {has_id} ORDER BY {self._key_columns}"
         )
-        for name, text, tenant, date, state, is_deleted, *at in rows:
-            row = f"{ROW} {', '.join(map(str, at))}"
+        for name, text, tenant, date, state, is_deleted, *key_values in rows:
+            row = f"{ROW} {', '.join(map(str, key_values))}"
             if not isinstance(text, str):
                 self.without_text += [] if is_deleted else [row]
                 continue
             # A blank tenant is none, as NULL is.
             subject = "" if tenant is None or not str(tenant).strip() else str(tenant)
-            of = subject or "default"
-            key = key_of(of, name, text)
-            record = Record(key, of, text, _moment(date), file=row, subject=subject)
-            self._rows[record.key] = _Row(record, tuple(at), state)
+            tenant_name = subject or "default"
+            key = key_of(tenant_name, name, text)
+            record = Record(key, tenant_name, text, _moment(date), file=row, subject=subject)
+            self._rows[record.key] = _Row(record, tuple(key_values), state)
             if not is_deleted:
                 yield record
 
@@ -180,23 +183,23 @@ class OpenTable(OpenSqlite):
     def rewrite(self, key: str, new: New, former: Image | None) -> tuple[str, Image]:
         """Keep the row except its text."""
         tenant, name = place_of(key)
-        self._write(
-            f"UPDATE {self._table} SET {quoted(self._named.text)} = ? WHERE {self._here}",
-            [new.text, *self._rows[key].at],
-        )
+        column = quoted(self._named.text)
+        sql = f"UPDATE {self._table} SET {column} = ? WHERE {self._where_key}"
+        self._write(sql, [new.text, *self._rows[key].key_values])
         return key_of(tenant, name, new.text), {}
 
     def retire(self, removal: RemovedEntry, successor: str | None) -> Image:
         """Mark it; delete what slowwave added."""
+        row = self._rows[removal.key]
         if not _is_ours(place_of(removal.key)[1]):
             self._mark(removal.key)
-            return {"key": removal.key, "state": self._rows[removal.key].state}
-        row = {
+            return {"key": removal.key, "state": row.state}
+        values = {
             name: {"hex": value.hex()} if isinstance(value, bytes) else value
             for name, value in self._whole_row(removal.key).items()
         }
-        self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", self._rows[removal.key].at)
-        return {"key": removal.key, "row": row}
+        self.db.execute(f"DELETE FROM {self._table} WHERE {self._where_key}", row.key_values)
+        return {"key": removal.key, "row": values}
 
     def bring_back(self, image: Image) -> str:
         """Give it the value again that it had in the column for deleted rows."""
@@ -217,8 +220,9 @@ class OpenTable(OpenSqlite):
     def erase(self, image: Image) -> None:
         """Delete its row, unless the row has another text by now."""
         if (row := self._rows.get(str(image["key"]))) is not None:
+            sql = f"DELETE FROM {self._table} WHERE {self._where_key}"
             with references_explained(self.db, self._path, self._named.table):
-                self.db.execute(f"DELETE FROM {self._table} WHERE {self._here}", row.at)
+                self.db.execute(sql, row.key_values)
 
     @property
     def _is_deleted(self) -> str:
@@ -234,10 +238,8 @@ class OpenTable(OpenSqlite):
 
     def _mark(self, key: str) -> None:
         self._set_state(key, self._new_state)
-        marked = self.db.execute(
-            f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._here}", self._rows[key].at
-        ).fetchone()
-        if marked != (1,):
+        sql = f"SELECT {self._is_deleted} FROM {self._table} WHERE {self._where_key}"
+        if self.db.execute(sql, self._rows[key].key_values).fetchone() != (1,):
             raise Unreadable(
                 f"{self._named.deleted} of {self._named.table} does not keep the value "
                 f"{self._new_state}: a trigger or the column type changes it."
@@ -250,23 +252,20 @@ class OpenTable(OpenSqlite):
         if self._named.mark is not None:
             return self._named.mark
         now = datetime.now(UTC)
-        column = next(c for c in self._columns if c.name == self._named.deleted)
+        column = next(column for column in self._columns if column.name == self._named.deleted)
         if not column.is_number:
             return timestamp(now)
-        (latest,) = self.db.execute(
-            f"SELECT max({quoted(column.name)}) FROM {self._table}"
-        ).fetchone()
+        sql = f"SELECT max({quoted(column.name)}) FROM {self._table}"
+        (latest,) = self.db.execute(sql).fetchone()
         if not isinstance(latest, int) or latest <= 1:
             return 1
         return int(now.timestamp() * (1000 if latest > _MAX_SECONDS else 1))
 
     def _set_state(self, key: str, state: Any) -> None:
+        column = quoted(cast(str, self._named.deleted))
+        sql = f"UPDATE {self._table} SET {column} = ? WHERE {self._where_key}"
         try:
-            self.db.execute(
-                f"UPDATE {self._table} SET {quoted(cast(str, self._named.deleted))} = ? "
-                f"WHERE {self._here}",
-                [state, *self._rows[key].at],
-            )
+            self.db.execute(sql, [state, *self._rows[key].key_values])
         except sqlite3.IntegrityError as error:
             raise Unreadable(
                 f"{self._path} does not accept {state} as {self._named.deleted}: {error}.",
@@ -280,29 +279,24 @@ class OpenTable(OpenSqlite):
         """Return an id that nobody else gives."""
         if self._id and not self._id[0].is_number:
             return {self._id[0].name: f"{OURS}{uuid.uuid4()}"}
-        (latest,) = self.db.execute(
-            f"SELECT max({self._at}) FROM {self._table} WHERE {self._at} BETWEEN ? AND ?",
-            [_OUR_IDS.start, _OUR_IDS.stop],
-        ).fetchone()
+        ours = f"FROM {self._table} WHERE {self._key_columns} BETWEEN ? AND ?"
+        sql = f"SELECT max({self._key_columns}) {ours}"
+        (latest,) = self.db.execute(sql, [_OUR_IDS.start, _OUR_IDS.stop]).fetchone()
         free = _OUR_IDS.start if latest is None else latest + 1
         return {self._id[0].name if self._id else "_rowid_": free}
 
     def _has_bytes(self, column: Column) -> bool:
         """Whether some row has bytes in a column, such as the vector of its text."""
-        found = self.db.execute(
-            f"SELECT 1 FROM {self._table} WHERE typeof({quoted(column.name)}) = 'blob' LIMIT 1"
-        )
-        return found.fetchone() is not None
+        sql = f"SELECT 1 FROM {self._table} WHERE typeof({quoted(column.name)}) = 'blob' LIMIT 1"
+        return self.db.execute(sql).fetchone() is not None
 
     def _whole_row(self, key: str) -> dict[str, Any]:
         """Return the values of a row that can be written, by column."""
         names = [column.name for column in self._columns if not column.is_generated]
-        (row,) = self.db.execute(
-            f"SELECT {', '.join(map(quoted, names))} FROM {self._table} WHERE {self._here}",
-            self._rows[key].at,
-        )
-        found = dict(zip(names, row, strict=True))
-        return found if self._id else {**found, "_rowid_": self._rows[key].at[0]}
+        sql = f"SELECT {', '.join(map(quoted, names))} FROM {self._table} WHERE {self._where_key}"
+        (row,) = self.db.execute(sql, self._rows[key].key_values)
+        values = dict(zip(names, row, strict=True))
+        return values if self._id else {**values, "_rowid_": self._rows[key].key_values[0]}
 
     def _insert(self, row: Mapping[str, Any]) -> str:
         """Add a row, and return its name. Raises `TooFull` if the table refuses it."""

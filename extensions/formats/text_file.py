@@ -81,10 +81,9 @@ class OpenText(OpenFile):
         texts += [new.text for new in change.put]
         written = Editor(self._document, self._format.inherit).apply(change, spelled)
         text = self._document.text
-        reparsed = self._format.parse(text, self._path)
-        now = reparsed.records()
-        wanted, found = Counter(texts), Counter(record.text for record in now)
-        if wrong := (wanted - found) or (found - wanted):
+        now = self._format.parse(text, self._path).records()
+        expected, actual = Counter(texts), Counter(record.text for record in now)
+        if wrong := (expected - actual) or (actual - expected):
             raise Unreadable(f"{self._path} cannot store '{shortened(min(wrong))}' in its format.")
         refuse_losses(self.records, change, written, [record.key for record in now])
         budget = self._format.budget(self._path)
@@ -112,28 +111,28 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
     raised. like: a file in the same folder whose mode and owner it gets.
     """
     real = path.resolve()
-    made = real.with_name(f".{real.name}.slowwave-unfinished")
-    remove_file(made)  # of a killed run
-    create_sidecar(like, made.name)
+    unfinished = real.with_name(f".{real.name}.slowwave-unfinished")
+    remove_file(unfinished)  # of a killed run
+    create_sidecar(like, unfinished.name)
     try:
-        with made.open("wb") as stream:
+        with unfinished.open("wb") as stream:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        if read_bytes(made) != content:
+        if read_bytes(unfinished) != content:
             raise StoreError(
-                f"{made} does not contain what was written to it.", f"{path} was not changed."
+                f"{unfinished} does not contain what was written to it.", f"{path} was not changed."
             )
         if (read_bytes(path) if path.exists() else None) != expected:
             raise ChangedMeanwhile(path)
-        made.replace(real)
+        unfinished.replace(real)
         sync_folder(real.parent)
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}.", "It was not changed."
         ) from error
     finally:
-        remove_file(made)
+        remove_file(unfinished)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -71,23 +71,23 @@ class Vec0Table:
         return vector
 
     def _place(self, rowid: int) -> tuple[int, int] | None:
-        found = self._db.execute(
+        row = self._db.execute(
             f"SELECT chunk_id, chunk_offset FROM {self._name}_rowids WHERE rowid = ?", [rowid]
         ).fetchone()
-        return None if found is None or None in found else (int(found[0]), int(found[1]))
+        return None if row is None or None in row else (int(row[0]), int(row[1]))
 
     def _free_place(self, partition: str | None) -> tuple[int, int]:
         """Return the first free place of a partition's latest chunk, or of a new chunk."""
-        found = self._db.execute(
+        chunk = self._db.execute(
             f"SELECT chunk_id, validity FROM {self._name}_chunks WHERE partition00 = ? "
             "ORDER BY chunk_id DESC LIMIT 1",
             [partition],
         ).fetchone()
-        if found is not None:
-            bits = int.from_bytes(found[1], "little")
-            for offset in range(8 * len(found[1])):
+        if chunk is not None:
+            bits = int.from_bytes(chunk[1], "little")
+            for offset in range(8 * len(chunk[1])):
                 if not bits >> offset & 1:
-                    return int(found[0]), offset
+                    return int(chunk[0]), offset
         return self._new_chunk(partition), 0
 
     def _new_chunk(self, partition: str | None) -> int:

@@ -145,35 +145,29 @@ class Lease:
             # If this fails until the lease has expired, the final write is refused only if another
             # run has leased the tenant by then.
             with suppress(StoreError), connected(self._url) as conn, short_transaction(conn):
-                conn.execute(
-                    f"UPDATE {_TABLE} SET leased_until = {_THEN} WHERE {_OURS}",
-                    [LEASE_S, *self._ours],
-                )
+                sql = f"UPDATE {_TABLE} SET leased_until = {_THEN} WHERE {_OURS}"
+                conn.execute(sql, [LEASE_S, *self._ours])
 
     def _release(self) -> None:
         with connected(self._url) as conn, short_transaction(conn):
             # A tenant without a mirror leaves no row.
             conn.execute(f"DELETE FROM {_TABLE} WHERE {_OURS} AND mirror IS NULL", self._ours)
-            conn.execute(
-                f"UPDATE {_TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}",
-                self._ours,
-            )
+            sql = f"UPDATE {_TABLE} SET leased_until = NULL, lease_owner = NULL WHERE {_OURS}"
+            conn.execute(sql, self._ours)
 
     def keep_mirror(self, conn: Connection, mirror: bytes) -> None:
         """Store a mirror if it has changed, in the caller's transaction.
 
         Raises `FileHeld` if another run has leased the tenant since.
         """
-        found = conn.execute(
+        row = conn.execute(
             f"SELECT sha256(mirror) FROM {_TABLE} WHERE {_OURS} FOR UPDATE", self._ours
         ).fetchone()
-        if found is None:
+        if row is None:
             raise FileHeld(
                 f"Another maintenance run has taken over {self._url}: this run's lease expired.",
                 "Nothing of this run was written. Run it again.",
             )
-        if found[0] != sha256(mirror).digest():
-            conn.execute(
-                f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}",
-                [mirror, *self._ours],
-            )
+        if row[0] != sha256(mirror).digest():
+            sql = f"UPDATE {_TABLE} SET mirror = %s, version = version + 1 WHERE {_OURS}"
+            conn.execute(sql, [mirror, *self._ours])

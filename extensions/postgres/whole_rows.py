@@ -91,11 +91,11 @@ class WholeRows(OpenTenant):
         return key_of(self._tenant, str(row[self.id]), self.text_of(row))
 
     def _rows(
-        self, which: str, values: Sequence[object], without: Sequence[str] = ()
+        self, where: str, values: Sequence[object], without: Sequence[str] = ()
     ) -> list[dict[str, Any]]:
         rows = self._conn.execute(
             "SELECT (to_jsonb(stored) - %s::text[])::text "
-            f"FROM {self._table.in_statement} AS stored {which}",
+            f"FROM {self._table.in_statement} AS stored {where}",
             [list(without), *values],
         ).fetchall()
         return [json.loads(text) for (text,) in rows]

@@ -94,8 +94,7 @@ class ProposalPane(ContentSwitcher):
         for memory_id, trees in lineages.items():
             for number, (root, branches) in enumerate(trees):
                 label = f"continued from {root}" if number else _label(self.shown, memory_id)
-                node = tree.root.add(Text(label), expand=True, allow_expand=bool(branches))
-                _add(node, branches)
+                _add(tree.root.add(Text(label), expand=True, allow_expand=bool(branches)), branches)
 
 
 def _add(node: TreeNode[None], branches: tuple[Branch, ...]) -> None:

@@ -26,7 +26,7 @@ State = Literal["pending", "stale", "applied", "edited", "declined", "decided"]
 class UndoableDecision:
     """A decision that can be undone."""
 
-    # As it was before.
+    # The proposal before the decision.
     pending: PendingProposal
     state: State
     # The run that applied it; None if it was declined.
@@ -50,7 +50,7 @@ class Session:
     choice: Choice
     queue: dict[str, PendingProposal] = field(default_factory=dict)
     decisions: list[UndoableDecision] = field(default_factory=list)
-    # Those that are still pending in the file.
+    # The ids of proposals that are still pending in the file.
     pending_ids: set[str] = field(default_factory=set)
 
     def load(self) -> None:

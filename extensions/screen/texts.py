@@ -41,8 +41,7 @@ def sources_of(pending: PendingProposal) -> Text:
         _headed(_source_line(pending, memory), spans, REMOVED)
         for memory, spans in zip(memories, marked, strict=True)
     ]
-    missing = len(pending.proposal.sources) - len(pending.memories)
-    parts += [Text(_MISSING)] * missing
+    parts += [Text(_MISSING)] * (len(pending.proposal.sources) - len(pending.memories))
     hidden = len(pending.memories) - len(memories)
     if hidden:
         parts.append(

@@ -174,10 +174,11 @@ def fleet_maintain(
         output.show(closed.as_text(source))
         output.result("fleet maintain", gate=closed.as_json())
         return
-    if lost := [where for name, where in settings_of(context, "maintain") if name not in _HARMLESS]:
+    settings = settings_of(context, "maintain")
+    if unsupported := [where for name, where in settings if name not in _HARMLESS]:
         raise typer.BadParameter(
-            f"A fleet does not support {', '.join(lost)}: remove it, specify another file with "
-            "--config, or run 'slowwave maintain FILE' for each file."
+            f"A fleet does not support {', '.join(unsupported)}: remove it, specify another "
+            "file with --config, or run 'slowwave maintain FILE' for each file."
         )
     if model is None:
         for name in ("api_base", "checker"):
@@ -202,7 +203,7 @@ def fleet_maintain(
     from slowwave.extensions.fleet.fleet_job import OPTION, FleetJob
 
     job = FleetJob(
-        CycleOptions(
+        options=CycleOptions(
             only=operations_of(only),
             include_protected=include_protected,
             review=review,
@@ -210,14 +211,14 @@ def fleet_maintain(
             | {OPTION: f"{began:%Y%m%dT%H%M%SZ} shard {shard}"}
             | ({} if review == "never" else {"review": review}),
         ),
-        embedder,
-        partial(writer_of, model, api_base, checker, concurrency),
-        files.base,
-        files.in_bucket,
-        dry_run,
-        own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
-        None if max_time is None else began + timedelta(seconds=max_time),
-        worker_count,
+        embedder=embedder,
+        make_writer=partial(writer_of, model, api_base, checker, concurrency),
+        base=files.base,
+        in_bucket=files.in_bucket,
+        dry_run=dry_run,
+        budget=own_shard.share_of(UsageLimits(max_calls, max_tokens, max_cost)),
+        deadline=None if max_time is None else began + timedelta(seconds=max_time),
+        workers=worker_count,
         database=files.database,
     )
     with TemporaryDirectory(prefix="slowwave-") as folder, settings_of_workers(worker_count):
@@ -229,7 +230,13 @@ def fleet_maintain(
         with shown_progress(output.quiet) as progress, aside:
             totals = fleet.night(began, progress, signals_of_this_command())
     code = _report(
-        output, totals, files.named, None if dry_run else receipts_place, shard, engine, metrics
+        output,
+        totals,
+        source=files.named,
+        receipts=None if dry_run else receipts_place,
+        shard=shard,
+        engine=engine,
+        metrics=metrics,
     )
     raise typer.Exit(signals_of_this_command().code or code)
 
@@ -267,6 +274,7 @@ def _format_of_database(
 def _report(
     output: Output,
     totals: Totals,
+    *,
     source: str,
     receipts: str | None,
     shard: str,

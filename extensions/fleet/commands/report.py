@@ -165,8 +165,7 @@ def write_metrics(path: Path, totals: Totals) -> None:
     gauges: dict[str, Gauge] = {}
     counts = {str(became): count for became, count in totals.became.items()}
     for became in _WORDS:
-        count = counts.get(became, 0)
-        gauge("files", "Memory files by outcome.", count, became=became)
+        gauge("files", "Memory files by outcome.", counts.get(became, 0), became=became)
     for when in ("before", "after"):
         for what in ("memories", "tokens"):
             value = totals.sums[f"{what}_{when}"]

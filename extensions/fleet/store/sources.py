@@ -40,9 +40,9 @@ class FileSource:
     named: str
     # A folder or the address of a bucket; keys are relative to it.
     base: str
-    # Whether the files are objects instead of files on a disk.
-    in_bucket: bool
     listing: Callable[[], Iterator[Listed]]
+    # Whether the files are objects instead of files on a disk.
+    in_bucket: bool = False
     # The database whose tenants it lists; None for files.
     database: Tenants | None = None
     # The chosen files below the base: a pattern, or names; () means all.
@@ -70,14 +70,14 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
             raise StoreError("A database requires --format.")
         url = DatabaseUrl.parse(named)
         tenants = Tenants(url, format)
+        base = str(url.of(None))
         return FileSource(
-            str(url), str(url.of(None)), False, lambda: starmap(Listed, tenants.versions()), tenants
+            str(url), base, lambda: starmap(Listed, tenants.versions()), database=tenants
         )
     if is_bucket(named):
         return _bucket(named)
     if named == "-":
-        lines = sys.stdin.read().splitlines()
-        return _listed(named, Path.cwd(), lines)
+        return _listed(named, Path.cwd(), sys.stdin.read().splitlines())
     with file_errors("read", Path(named), error_type=UnusableFile):
         return _on_disk(named)
 
@@ -85,17 +85,16 @@ def source_of(named: str, format: PostgresFormat | None = None) -> FileSource:
 def _on_disk(named: str) -> FileSource:
     path = Path(named)
     if path.is_dir():
-        return FileSource(named, str(path.absolute()), False, lambda: _each_once(_in_folder(path)))
+        return FileSource(named, str(path.absolute()), lambda: _each_once(_in_folder(path)))
     if path.is_file():
-        if is_database(path):
-            return _listed(named, path.absolute().parent, [path.name])
-        return _listed(named, path.absolute().parent, _lines_of(path))
+        lines = [path.name] if is_database(path) else _lines_of(path)
+        return _listed(named, path.absolute().parent, lines)
     if _WILD.search(named):
         path = path.absolute()
         base = Path(*takewhile(lambda part: not _WILD.search(part), path.parts))
         wild = path.relative_to(base).as_posix()
         return FileSource(
-            named, str(base), False, lambda: _each_once(_matching(base, wild)), of_these=(wild,)
+            named, str(base), lambda: _each_once(_matching(base, wild)), of_these=(wild,)
         )
     raise UnusableFile(
         f"There is no folder, list or file {named}.",
@@ -105,8 +104,8 @@ def _on_disk(named: str) -> FileSource:
 
 def _bucket(named: str) -> FileSource:
     address, wild = named, ""
-    if (found := _WILD.search(named)) is not None:
-        cut = named.rindex("/", 0, found.start())
+    if (match := _WILD.search(named)) is not None:
+        cut = named.rindex("/", 0, match.start())
         address, wild = named[:cut], named[cut + 1 :]
     objects = Objects(address.rstrip("/"))
     # As in a shell, a star does not match a slash; two do.
@@ -120,7 +119,7 @@ def _bucket(named: str) -> FileSource:
                 yield object
 
     these = (wild,) if wild else ()
-    return FileSource(named, address.rstrip("/"), True, listing, of_these=these)
+    return FileSource(named, address.rstrip("/"), listing, in_bucket=True, of_these=these)
 
 
 def _pattern(wild: str) -> str:
@@ -158,7 +157,7 @@ def _listed(named: str, base: Path, lines: list[str]) -> FileSource:
     def listing() -> Iterator[Listed]:
         return _each_once(((key, base / key) for key in keys), with_missing=True)
 
-    return FileSource(named, str(base), False, listing, of_these=("", *sorted(keys)))
+    return FileSource(named, str(base), listing, of_these=("", *sorted(keys)))
 
 
 def _lines_of(path: Path) -> list[str]:
@@ -181,9 +180,9 @@ def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) ->
     for key, path in found:
         try:
             status = path.stat()
-            which = status.st_dev, status.st_ino
-            if which not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
-                seen.add(which)
+            identity = status.st_dev, status.st_ino
+            if identity not in seen and (with_missing or stat.S_ISREG(status.st_mode)):
+                seen.add(identity)
                 yield Listed(key, version_of(path))
         except OSError as error:
             if with_missing:

@@ -63,11 +63,11 @@ def keep_images(file: MemoryFile, images: Mapping[str, Image]) -> None:
     killed run may have removed a part of the entry since.
     """
     own_marks = read_own_marks(file)
-    kept = {
+    marked_images = {
         memory: image | ({"own": own_marks[memory]} if memory in own_marks else {})
         for memory, image in images.items()
     }
-    _write(file, kept, f"WHERE {INHERITS}")
+    _write(file, marked_images, f"WHERE {INHERITS}")
 
 
 def keep_own_marks(file: MemoryFile, own: Mapping[str, Image | None]) -> None:

@@ -69,6 +69,12 @@ def mirrored_format(state: Path) -> str | None:
     return name
 
 
+def _obstacle(memory: str, why: str) -> Obstacle:
+    return Obstacle(
+        "memories", memory, column=None, now=None, left=None, run=None, proposal=None, why=why
+    )
+
+
 @contextmanager
 def naming(copy: Path, path: Path) -> Iterator[None]:
     """Let errors about a copy name the file that the user specified."""
@@ -161,17 +167,12 @@ class Mirror:
 
         Raises `UnusableFile`, or `ChangedSince` with each memory that cannot be restored.
         """
-        with (
-            self.format.opened(self.path, writes=True) as opened,
-            open_writing(self.state) as file,
-        ):
+        with self.format.opened(self.path, writes=True) as opened, open_writing(self.state) as file:
             try:
                 opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
-                obstacles = (
-                    Obstacle("memories", memory, why=why) for memory, why in error.whys.items()
-                )
-                raise ChangedSince(error.message, _HINT, tuple(obstacles)) from error
+                obstacles = tuple(_obstacle(memory, why) for memory, why in error.whys.items())
+                raise ChangedSince(error.message, _HINT, obstacles) from error
 
     def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, then write the changes of runs, also those of a killed run.

@@ -49,7 +49,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     stale = _archive_deleted(file, entries, now)
     _follow_pins(file, entries)
     links = read_links(file)
-    known = set(links.values())
+    linked_keys = set(links.values())
     # Active memories without an entry: a killed run may have written them.
     unlinked = {
         (memory.tenant, memory.content): memory.id
@@ -61,7 +61,7 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
     forgotten = read_forgotten(file)
     counts: Counter[tuple[str, str]] = Counter()
     for key, record in entries.items():
-        if key in known:
+        if key in linked_keys:
             continue
         memory_id = unlinked.pop((record.tenant, record.text), None)
         if memory_id is None:
@@ -81,12 +81,12 @@ def pull(file: MemoryFile, records: Sequence[Record], now: datetime) -> dict[str
 
 def count_returned(file: MemoryFile, records: Sequence[Record], now: datetime) -> int:
     """Return how many entries a pull omits, because their texts were forgotten before."""
-    forgotten, known = read_forgotten(file), set(read_links(file).values())
+    forgotten, linked_keys = read_forgotten(file), set(read_links(file).values())
     counts: Counter[tuple[str, str]] = Counter()
     return sum(
         _new_memory(file, record, counts, now).id in forgotten
         for record in records
-        if record.key not in known and _is_memory(record.text)
+        if record.key not in linked_keys and _is_memory(record.text)
     )
 
 
@@ -105,12 +105,14 @@ def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
     A run may have been killed after it wrote the text and before it stored the entry's key.
     """
     links = read_links(file)
-    known = set(links.values())
-    free = {(entry.tenant, entry.text): key for key, entry in entries.items() if key not in known}
-    gone = [memory_id for memory_id, key in links.items() if key not in entries]
+    linked_keys = set(links.values())
+    free = {
+        (entry.tenant, entry.text): key for key, entry in entries.items() if key not in linked_keys
+    }
+    deleted_ids = [memory_id for memory_id, key in links.items() if key not in entries]
     rewritten = {
         memory.id: key
-        for memory in read_memories(file, gone)
+        for memory in read_memories(file, deleted_ids)
         if memory.status == "active"
         and memory.generation > 0
         and (key := free.pop((memory.tenant, memory.content), None)) is not None
@@ -126,17 +128,17 @@ def _archive_deleted(
     A withdrawn one may reveal another one: a memory that was removed in favor of a second, which
     was merged into a third. Returns their runs, by their keys.
     """
-    gone = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
+    deleted_ids = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
     stale: dict[str, str] = {}
-    if not gone:
+    if not deleted_ids:
         return stale
     for find in (_without_source, _without_successor):
-        for run_id, key in find(file, gone, entries):
+        for run_id, key in find(file, deleted_ids, entries):
             # If a later run depends on it, its text stays, as after any run.
             if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
                 stale[key] = run_id
-    unlink(file, gone)
-    active = [memory.id for memory in read_memories(file, gone) if memory.status == "active"]
+    unlink(file, deleted_ids)
+    active = [memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"]
     file.conn.executemany(
         "UPDATE memories SET status = 'archived', updated_at = ? WHERE id = ?",
         [(timestamp(now), memory_id) for memory_id in active],
@@ -164,7 +166,7 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
 
 
 def _without_source(
-    file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
+    file: MemoryFile, deleted_ids: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
     """Yield the proposals with a deleted source whose text is not in the other file yet."""
     texts = {(entry.tenant, entry.text) for entry in entries.values()}
@@ -175,7 +177,7 @@ def _without_source(
         "WHERE p.state = 'applied' AND m.status = 'active' AND EXISTS (SELECT 1 FROM "
         "json_each(p.sources) s JOIN json_each(?) g ON g.value = s.value WHERE s.value <> m.id) "
         "ORDER BY p.run_id DESC",
-        [json_text(list(gone))],
+        [json_text(list(deleted_ids))],
     ).fetchall()
     for run_id, key, tenant, text, entry in rows:
         is_written = (tenant, text) in texts or (entry in entries and entries[entry].text == text)
@@ -184,18 +186,18 @@ def _without_source(
 
 
 def _without_successor(
-    file: MemoryFile, gone: Sequence[str], entries: Mapping[str, Record]
+    file: MemoryFile, deleted_ids: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
     """Yield the proposals that would remove an entry in favor of a deleted one, latest first."""
     successors = read_successors(file)
-    active = {memory.id for memory in read_memories(file, gone) if memory.status == "active"}
+    active = {memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"}
     without: set[str] = set()
     for memory_id, key in read_links(file).items():
-        chain = []
-        while memory_id in successors:
-            chain.append(memory_id)
-            memory_id = successors[memory_id]
-        if key in entries and memory_id in active:
+        chain, successor = list[str](), memory_id
+        while successor in successors:
+            chain.append(successor)
+            successor = successors[successor]
+        if key in entries and successor in active:
             without |= set(chain)
     yield from file.conn.execute(
         "SELECT p.run_id, p.key FROM journal j "

@@ -30,24 +30,24 @@ def renew(
     No entry is renewed twice with the same text, so that what was undone stays.
     """
     asked = {key for (key,) in file.conn.execute("SELECT key FROM proposals")}
-    found = {
+    renewals = {
         key: (memory, proposal)
         for key, memory in _changeable(file, entries).items()
         if (proposal := content_hash(json_text([key, entries[key]]))[:32]) not in asked
     }
-    if not found:
+    if not renewals:
         return ()
     run, counted = RunRecord(run_id or new_id(), now), tenants(file)
     if run_id is None:
         run.begin(file, {"only": "update"})
     with file.transaction():
-        for key, (memory, proposal) in found.items():
+        for key, (memory, proposal) in renewals.items():
             changes = ProposalChanges(file, run.run_id, proposal, timestamp(now))
             _renew(changes, memory, f"the index entry of {key.split()[0]} was shortened to fit")
     if run_id is None:
         counts = count_memories(file, counted, count_tokens)
-        run.end(file, "done", run_report(counts, counts, ["applied"] * len(found), Usage()))
-    return tuple(key for key in entries if key in found)
+        run.end(file, "done", run_report(counts, counts, ["applied"] * len(renewals), Usage()))
+    return tuple(key for key in entries if key in renewals)
 
 
 def _changeable(file: MemoryFile, keys: Mapping[str, str]) -> dict[str, Memory]:
@@ -71,10 +71,24 @@ def _renew(changes: ProposalChanges, memory: Memory, reason: str) -> None:
     changes.add_lineage(new.id, [memory], "update")
     changes.supersede([memory], new.id)
     # What the next run would compute again.
-    for model, of, blob in read_memory_vectors(file, memory.id):
-        store_vectors(file, model, [(new.id, of, blob)], run_id)
+    for model, text_hash, blob in read_memory_vectors(file, memory.id):
+        store_vectors(file, model, [(new.id, text_hash, blob)], run_id)
     names = [name for name, _ in read_memory_entities(file, memory.id)]
     store_entities(file, memory.tenant, [(new.id, names)], run_id)
     record_scans(file, [(new.id, memory.content_hash)], run_id)
-    about = run_id, changes.proposal, "update", memory.tenant, (memory.id,), None, new.id, "applied"
-    record_decision(file, Decision(*about, memory.content, reason, None, {}, changes.now))
+    decision = Decision(
+        run_id=run_id,
+        key=changes.proposal,
+        operation="update",
+        tenant=memory.tenant,
+        sources=(memory.id,),
+        survivor=None,
+        derived=new.id,
+        state="applied",
+        draft=memory.content,
+        reason=reason,
+        why=None,
+        numbers={},
+        decided_at=changes.now,
+    )
+    record_decision(file, decision)

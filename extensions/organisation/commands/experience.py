@@ -115,12 +115,12 @@ def experience(
         outcome = compress_experiences(
             file,
             ExperienceOptions(tenant, min_ratio, ask or not dry_run, shown),
-            SentenceEmbedder(embedder),
-            writer,
-            datetime.now(UTC),
-            dry_run,
-            progress,
-            signals,
+            embedder=SentenceEmbedder(embedder),
+            writer=writer,
+            now=datetime.now(UTC),
+            dry_run=dry_run,
+            progress=progress,
+            interruption=signals,
         )
     signals.close()
     pages = write_after_run(None if dry_run else wiki, file, file)
@@ -157,8 +157,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
             add_memories(opened, new)
     known_count = len(traces) - len(new)
     added = [memory.id for memory in new]
-    texts = "\n".join(memory.content for memory in new)
-    secrets = list(kinds_of_secrets(texts))
+    secrets = list(kinds_of_secrets("\n".join(memory.content for memory in new)))
     result = {"action": "add", "added": added, "known": known_count, "secrets": secrets}
     output.result("experience", file=str(file), **result)
     if secrets:

@@ -69,8 +69,7 @@ def shared(
     as_of: Annotated[
         str | None,
         per_call(
-            metavar="DAY",
-            help="With list, log and authors: show the state at the end of this day.",
+            metavar="DAY", help="With list, log and authors: show the state at the end of this day."
         ),
     ] = None,
     *,

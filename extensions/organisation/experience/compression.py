@@ -103,8 +103,7 @@ class Learned:
     @property
     def ratio(self) -> float:
         """How many times longer the traces are."""
-        characters = sum(len(memory.content) for memory in self.task.memories)
-        return round(characters / len(self.text), 2)
+        return round(sum(len(memory.content) for memory in self.task.memories) / len(self.text), 2)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class ExperienceOptions:
 
 
 @dataclass(frozen=True)
-class _Due:
+class _PendingTasks:
     """The tasks to compress, earlier lessons by task, and the ids of unreadable traces."""
 
     tasks: tuple[Task, ...]
@@ -75,6 +75,7 @@ class _Due:
 def compress_experiences(
     path: Path,
     options: ExperienceOptions,
+    *,
     embedder: Embedder,
     writer: Writer,
     now: datetime,
@@ -91,10 +92,10 @@ def compress_experiences(
     try:
         if dry_run:
             with open_reading(path) as file:
-                due = _due(file, options.tenant)
+                due = _find_pending_tasks(file, options.tenant)
                 results = {
                     result.task.key: result
-                    for result in _tried(due, options, writer, AnswerStore(file), progress)
+                    for result in _compress_each(due, options, writer, AnswerStore(file), progress)
                 }
             return Compression(tuple(results[task.key] for task in due.tasks), due.unreadable)
         with maintenance_lock(path):
@@ -102,7 +103,7 @@ def compress_experiences(
             preflight.migrate()
             preflight.refuse_damaged()
             with open_reading(path) as file:
-                due = _due(file, options.tenant)
+                due = _find_pending_tasks(file, options.tenant)
             if isinstance(writer, ModelWriter) and due.tasks:
                 run_in_thread(writer.make_ready)
             shown = {"experience": COMPRESSOR, **options.shown}
@@ -117,7 +118,7 @@ def _compress_due(
     run: RunInFile,
     writer: Writer,
     options: ExperienceOptions,
-    due: _Due,
+    due: _PendingTasks,
     progress: Progress,
     interruption: Interruption,
 ) -> Compression:
@@ -130,7 +131,7 @@ def _compress_due(
     try:
         with open_writing(run.preflight.path) as file:
             answers = AnswerStore(file, run.record.now)
-            for result in _tried(due, options, writer, answers, progress):
+            for result in _compress_each(due, options, writer, answers, progress):
                 results[result.task.key] = result
                 if result.state == "planned" and result.learned is not None:
                     with interruption.deferred():
@@ -161,12 +162,11 @@ def _compress_due(
     with suppress(OutOfTime, StoreError), interruption.limited():
         applied = [task.state for task in outcome.tasks if task.state == "applied"]
         after = _count(run.preflight.path, options.tenant)
-        report = run_report(before, after, applied, outcome.usage)
-        run.end(outcome.verdict, None, report)
+        run.end(outcome.verdict, None, run_report(before, after, applied, outcome.usage))
     return outcome
 
 
-def _due(file: MemoryFile, chosen: str) -> _Due:
+def _find_pending_tasks(file: MemoryFile, chosen: str) -> _PendingTasks:
     """Find the tasks to compress.
 
     A task is due if this compressor has not compressed all of its traces yet, and the result was
@@ -196,7 +196,7 @@ def _due(file: MemoryFile, chosen: str) -> _Due:
         != (frozenset(memory.id for memory in task.memories), COMPRESSOR)
         and task.key not in remembered
     )
-    return _Due(tuple(due), earlier, tuple(unreadable))
+    return _PendingTasks(tuple(due), earlier, tuple(unreadable))
 
 
 def _chosen(file: MemoryFile, tenant: str) -> list[str]:
@@ -209,20 +209,20 @@ def _count(path: Path, tenant: str) -> Counts:
         return count_memories(file, _chosen(file, tenant), count_tokens)
 
 
-def _tried(
-    due: _Due,
+def _compress_each(
+    due: _PendingTasks,
     options: ExperienceOptions,
     writer: Writer,
     answers: AnswerStore,
     progress: Progress,
 ) -> Iterator[Compressed]:
     """Yield the result of each task; with a model, in the order of its answers."""
-    for number, result in enumerate(_untested(due.tasks, options, writer, answers), start=1):
+    for number, result in enumerate(_draft_each(due.tasks, options, writer, answers), start=1):
         yield judged(result, options.min_ratio)
         progress.stage("compressing", number, len(due.tasks))
 
 
-def _untested(
+def _draft_each(
     tasks: Sequence[Task], options: ExperienceOptions, writer: Writer, answers: AnswerStore
 ) -> Iterator[Compressed]:
     if not isinstance(writer, ModelWriter):

@@ -77,8 +77,7 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
     vector = to_blob(run.embedder.encode([memory.content])[0])
     with run.writing() as file, file.transaction():
         changes = ProposalChanges(file, run.record.run_id, task.key, timestamp(now))
-        names = sorted(names_in(memory.content))
-        changes.insert_memory(memory, run.embedder.name, vector, names)
+        changes.insert_memory(memory, run.embedder.name, vector, sorted(names_in(memory.content)))
         changes.add_lineage(memory.id, sources, "synthesize")
         if last is not None and not last.is_protected:
             changes.supersede([last], memory.id)

@@ -110,8 +110,7 @@ def publish(
         change = _Change(file, request)
         last = latest(change.entries, name, of_a_fact=True)
         author = change.author_of_fact("publish", last)
-        category = name.rpartition("/")[0]
-        all_tags = tuple(dict.fromkeys(filter(None, [category, *tags])))
+        all_tags = tuple(dict.fromkeys(filter(None, [name.rpartition("/")[0], *tags])))
         is_current = last is not None and last.operation == "publish"
         if last is not None and is_current and last.content == text:
             published = read_memory(file, str(last.memory_id))
@@ -300,8 +299,8 @@ def _refuse_name(name: str, what: str) -> None:
     is_plain = all(unicodedata.category(letter)[0] != "C" for letter in name)
     if not all(name.split("/")) or name != name.strip() or len(name) > _MAX_NAME or not is_plain:
         raise StoreError(
-            f"The name of {what} must have 1 to {_MAX_NAME} characters, without spaces around "
-            "them, control characters and slashes with nothing on a side.",
+            f"The name of {what} must have 1 to {_MAX_NAME} characters, no control characters, no "
+            "spaces at its ends, and no empty part between slashes.",
             "Nothing was changed.",
         )
 

@@ -100,7 +100,7 @@ class _TenantPages:
         return f"- {as_link(self._tenant, self._home)}: {active:,} active of {total}"
 
     def _memory_page(self, memory: Memory) -> str:
-        here = name_of_memory(memory)
+        page_name = name_of_memory(memory)
         sources = self._sources.get(memory.id, ())
         derived = self._derived.get(memory.id, ())
         names = self._names.get(memory.id, ())
@@ -119,74 +119,74 @@ class _TenantPages:
         body = [
             f"# {as_line(title_of(memory.content))}",
             as_block(memory.content),
-            self._about(here, memory, names),
-            *_section("Replaced by", _links(here, [successor] if successor else [])),
-            *_section("Statements", (self._claim(here, claim) for claim in claims)),
-            *_section("Derived from", (self._source(here, edge) for edge in sources)),
+            self._about(page_name, memory, names),
+            *_section("Replaced by", _links(page_name, [successor] if successor else [])),
+            *_section("Statements", (self._claim(page_name, claim) for claim in claims)),
+            *_section("Derived from", (self._source(page_name, edge) for edge in sources)),
             *_section(
                 "Used in",
                 (
-                    f"{_link(here, self._memories[edge.derived_id])} ({edge.operation})"
+                    f"{_link(page_name, self._memories[edge.derived_id])} ({edge.operation})"
                     for edge in derived
                 ),
             ),
         ]
         return page(front | more, body)
 
-    def _about(self, here: str, memory: Memory, names: Sequence[str]) -> str:
+    def _about(self, page_name: str, memory: Memory, names: Sequence[str]) -> str:
         facts = [
             f"{memory.kind}, {memory.layer}, {memory.status}, of {memory.observed_at[:10]}",
-            self._link_to_tenant(here),
+            self._link_to_tenant(page_name),
         ]
         if memory.id in self._rule_ids:
             facts.append("a rule")
         facts += [
-            as_link(name, link_to(name_of_entity(self._tenant, name), here))
+            as_link(name, link_to(name_of_entity(self._tenant, name), page_name))
             for name in names
             if name in self.entities
         ]
         return " · ".join(facts)
 
-    def _link_to_tenant(self, here: str) -> str:
-        return f"tenant {as_link(self._tenant, link_to(self._home, here))}"
+    def _link_to_tenant(self, page_name: str) -> str:
+        return f"tenant {as_link(self._tenant, link_to(self._home, page_name))}"
 
-    def _claim(self, here: str, claim: Claim) -> str:
+    def _claim(self, page_name: str, claim: Claim) -> str:
         cited = [
-            f"[{number}]({link_to(name_of_memory(self._memories[source]), here)})"
+            f"[{number}]({link_to(name_of_memory(self._memories[source]), page_name)})"
             for number, source in enumerate(claim.sources, start=1)
             if source in self._memories
         ]
         return f"- {as_line(claim.text)}" + (f" ({', '.join(cited)})" if cited else "")
 
-    def _source(self, here: str, edge: Edge) -> str:
+    def _source(self, page_name: str, edge: Edge) -> str:
         source = self._memories.get(edge.source_id)
         if source is not None:
-            return _link(here, source)
+            return _link(page_name, source)
         text = edge.source_content or edge.source_id
         return f"- {as_line(title_of(text))} (no longer in the file)"
 
     def _entity_page(self, name: str, mentioning: Sequence[Memory]) -> str:
-        here = name_of_entity(self._tenant, name)
+        page_name = name_of_entity(self._tenant, name)
         body = [
             f"# {as_line(title_of(name))}",
-            self._link_to_tenant(here),
-            *_section("Active", _links(here, _with_status(mentioning, "active"))),
-            *_section("No longer active", _links(here, _with_status(mentioning, *_GONE))),
+            self._link_to_tenant(page_name),
+            *_section("Active", _links(page_name, _with_status(mentioning, "active"))),
+            *_section("No longer active", _links(page_name, _with_status(mentioning, *_GONE))),
         ]
         return page({"title": title_of(name), "entity": name, "tenant": self._tenant}, body)
 
     def _tenant_page(self) -> str:
-        here, memories = self._home, self._memories.values()
+        page_name, memories = self._home, self._memories.values()
         active = _with_status(memories, "active")
         body = [f"# {as_line(title_of(self._tenant))}"]
-        body += _section("Rules", (_link_to_rule(here, rule) for rule in self.rules))
+        body += _section("Rules", (_link_to_rule(page_name, rule) for rule in self.rules))
         for layer in _LAYERS:
             of_layer = [memory for memory in active if memory.layer == layer]
-            body += _section(layer.capitalize(), _links(here, of_layer))
+            body += _section(layer.capitalize(), _links(page_name, of_layer))
         for status in _GONE:
-            body += _section(status.capitalize(), _links(here, _with_status(memories, status)))
+            body += _section(status.capitalize(), _links(page_name, _with_status(memories, status)))
         pages = ((name, name_of_entity(self._tenant, name)) for name in self.entities)
-        links = (f"- {as_link(name, link_to(target, here))}" for name, target in pages)
+        links = (f"- {as_link(name, link_to(target, page_name))}" for name, target in pages)
         body += _section("Entities", links)
         return page({"title": title_of(self._tenant), "tenant": self._tenant}, body)
 
@@ -202,15 +202,15 @@ def _with_status(memories: Iterable[Memory], *statuses: str) -> list[Memory]:
     return [memory for memory in memories if memory.status in statuses]
 
 
-def _links(here: str, memories: Iterable[Memory]) -> Iterator[str]:
-    return (_link(here, memory) for memory in memories)
+def _links(page_name: str, memories: Iterable[Memory]) -> Iterator[str]:
+    return (_link(page_name, memory) for memory in memories)
 
 
-def _link(here: str, memory: Memory) -> str:
+def _link(page_name: str, memory: Memory) -> str:
     status = "" if memory.status == "active" else f" ({memory.status})"
-    link = as_link(memory.content, link_to(name_of_memory(memory), here))
+    link = as_link(memory.content, link_to(name_of_memory(memory), page_name))
     return f"- {memory.observed_at[:10]} {link}{status}"
 
 
-def _link_to_rule(here: str, rule: Memory) -> str:
-    return f"- {as_link(rule.content, link_to(name_of_memory(rule), here))}"
+def _link_to_rule(page_name: str, rule: Memory) -> str:
+    return f"- {as_link(rule.content, link_to(name_of_memory(rule), page_name))}"

@@ -61,8 +61,8 @@ def page(front: Mapping[str, Any], body: Iterable[str]) -> str:
     """Return a page of front matter and paragraphs, with its digest."""
     values = {name: value for name, value in front.items() if value not in (None, [], {})}
     front_matter = _as_yaml(values)
-    head = f'---\n{_MARK}: "{_NO_DIGEST}"\n{front_matter}---\n\n'
-    text = head + "\n\n".join(body) + "\n"
+    paragraphs = "\n\n".join(body)
+    text = f'---\n{_MARK}: "{_NO_DIGEST}"\n{front_matter}---\n\n{paragraphs}\n'
     return text.replace(_NO_DIGEST, _digest(text.encode()), 1)
 
 
