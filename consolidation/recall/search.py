@@ -203,7 +203,8 @@ def _rank(values: NDArray[np.float32], place: int) -> int:
 def words_of(text: str) -> list[str]:
     """Return the content words of a question; all words if it has none."""
     words = words_in(text)
-    content = [word for word in words if not {word, lemma(word)} & stop_words()]
+    with_letters = (word for word in words if any(map(str.isalpha, word)))
+    content = [word for word in with_letters if not {word, lemma(word)} & stop_words()]
     return list(dict.fromkeys(content or words))
 
 
