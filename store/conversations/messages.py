@@ -119,10 +119,10 @@ class RecordedFile:
         Skips an incomplete last line, which its program is still writing. Raises
         `UnreadableConversation` for any other invalid line, and `InvalidContent` as `read` does.
         """
-        results = []
+        results, last_line = [], self.text.count("\n") + 1
         for number, value in self.lines:
             try:
-                if value is None and number <= self.text.count("\n"):
+                if value is None and number < last_line:
                     raise UnreadableConversation(f"Line {number} of {self.name} is not valid JSON.")
                 result = read(value) if isinstance(value, dict) else None
             except (UnreadableConversation, InvalidContent) as error:
