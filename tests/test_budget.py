@@ -27,7 +27,7 @@ MOST = {
     "regular expressions": 43,
     "listed words": 18,
     "thresholds": 38,
-    "lines of the core": 38_374,
+    "lines of the core": 38_387,
     "lines of extensions": 13_464,
     # Without --format, --state and --table, which extensions give every command.
     "options of maintain": 19,

@@ -14,6 +14,7 @@ from slowwave.cli.arguments.options import (
     IncludeProtectedOption,
 )
 from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.review import report_decided
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
@@ -76,6 +77,7 @@ def apply(
                 way="plan",
                 progress=progress,
                 is_trusted=False,
+                interruption=signals_of_this_command(),
             )
             decided = approval.apply(rest)
             return ReviewResult(decided.run_id, (*decided.results, *declined))

@@ -26,6 +26,7 @@ from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
+from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
@@ -235,7 +236,8 @@ def _apply_chosen(
     output: ChangeOutput,
 ) -> int:
     with shown_progress(output.quiet) as progress:
-        decided = apply_chosen(place, choice, words, SentenceEmbedder(embedder), progress)
+        model, signals = SentenceEmbedder(embedder), signals_of_this_command()
+        decided = apply_chosen(place, choice, words, model, progress, signals)
     action = "approve" if words is None else "edit"
     return report_decided("review", place, decided, output, action=action)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.views.review import describe_decision
 from slowwave.consolidation.progress import Progress
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.errors import NotFound, StoreError
 from slowwave.store.ledger import decide_pending, read_latest_by_prefix
 from slowwave.store.memories import read_memories
@@ -66,6 +67,7 @@ def apply_chosen(
     words: str | None,
     embedder: Embedder,
     progress: Progress | None = None,
+    interruption: Interruption | None = None,
 ) -> ReviewResult:
     """Apply the chosen proposals as one run, unchanged or in a person's words.
 
@@ -88,6 +90,7 @@ def apply_chosen(
             now=now,
             way="approve" if words is None else "edit",
             progress=progress or Progress(),
+            interruption=interruption or Interruption(),
         )
         return approval.apply(approved)
 

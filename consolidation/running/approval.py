@@ -19,6 +19,7 @@ from slowwave.consolidation.proposals import (
     method_key,
     proposal_id,
 )
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
@@ -60,6 +61,7 @@ class Approval:
     progress: Progress = field(default_factory=Progress)
     # Whether the memory file itself kept the proposals, after its night checked them.
     is_trusted: bool = True
+    interruption: Interruption = field(default_factory=Interruption)
 
     def apply(self, proposals: Sequence[Result]) -> ReviewResult:
         """Apply proposals unchanged.
@@ -86,13 +88,17 @@ class Approval:
             names = {tenant: read_entities(self.file, tenant) for tenant in tenants}
             try:
                 for batch in in_batches(checked):
-                    with self.file.transaction():
-                        decided = [
-                            self._apply(run, result, names[result.proposal.tenant], changed_by)
-                            for result in batch
-                        ]
-                    results += decided
+                    with self.interruption.deferred():
+                        with self.file.transaction():
+                            decided = [
+                                self._apply(run, result, names[result.proposal.tenant], changed_by)
+                                for result in batch
+                            ]
+                        results += decided
                     self.progress.stage("applying", len(results), len(checked))
+            except KeyboardInterrupt:
+                self.interruption.close()  # the end of the run is recorded without another one
+                raise
             except StoreError as error:
                 if not any(result.state == "applied" for result in results):
                     raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 from slowwave.cli.app import run
 from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
+from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.store.file import open_writing
 from slowwave.store.lock import maintenance_lock
@@ -722,3 +724,25 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
     assert night["waiting"] == 2
     assert cli("check", waiting).code == 0
     assert cli("review", "approve", waiting, UPDATE).code == 0
+
+
+def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
+    waiting: Path, cli: Cli, embedder: SentenceEmbedder
+) -> None:
+    interruption = Interruption()
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        results = [pending.result for pending in read_queue(file)]
+
+        def interrupt(statement: str) -> None:
+            # Of the transactions, only those of proposals are deferred.
+            if statement == "COMMIT" and interruption._deferred:
+                interruption.ask()
+
+        file.conn.set_trace_callback(interrupt)
+        approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)
+        with pytest.raises(KeyboardInterrupt):
+            approval.apply(results)
+        file.conn.set_trace_callback(None)
+    (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
+    applied = list(states(waiting).values()).count("applied")
+    assert json.loads(report["report"])["states"]["applied"] == applied > 0
