@@ -109,10 +109,11 @@ def undo(
 
     undone = place.rehearse(do) if rehearse else place.change(do)
     if isinstance(undone, Memory):
-        raise typer.Exit(_report_restored(undone, place, rehearse, output))
+        _report_restored(undone, place, rehearse, output)
+        return
     chosen = undone.chosen
     verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
-    code = output.report_change(
+    output.report_change(
         "undo",
         place,
         clean(f"{verdict} {_named(chosen)}."),
@@ -132,7 +133,6 @@ def undo(
     ]
     for note in (*sorted(notes), *_next_steps(undone)):
         output.note(note)
-    raise typer.Exit(code)
 
 
 def _undo(opened: MemoryFile, prefix: str | None, since: str | None) -> _Undone | Memory:
@@ -161,11 +161,11 @@ def _undo(opened: MemoryFile, prefix: str | None, since: str | None) -> _Undone 
     return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
-def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> int:
+def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> None:
     fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
     verdict = "Dry run: would make active again" if rehearse else "Active again"
     text = clean(f"{verdict}: {memory.id} {memory.content}")
-    return output.report_change("restore", place, text, rehearse, **fields)
+    output.report_change("restore", place, text, is_rehearsed=rehearse, **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of, report_after
+from slowwave.cli.terminal.exits import (
+    OF_VERDICT,
+    Code,
+    code_of,
+    fail_late,
+    report_late_failures,
+)
 from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -19,7 +25,7 @@ from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
 from slowwave.cli.views.report_file import report_of, write_report
-from slowwave.cli.views.wiki import write_after_run
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
@@ -58,7 +64,7 @@ class Night:
     recordings: Recordings | None
     gates: Gates
     watch: Watch
-    output: Output
+    output: ChangeOutput
     dry_run: bool
     # Whether a dry run that finds work has an exit code of its own.
     exit_code: bool
@@ -119,11 +125,12 @@ class Night:
             if self.dry_run and isinstance(error, InterruptedEarly):
                 error.hint = "Nothing was changed."
             raise
+        code = report_late_failures(self.output, code)
         try:
             self.watch.end(place.named, code, None if closed is None else closed.name)
         except StoreError as error:
-            code = report_after(self.output, error.message, error.hint, code)
-        return code, result
+            fail_late(error.message, error.hint)
+        return report_late_failures(self.output, code), result
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()
@@ -149,14 +156,12 @@ class Night:
                 report = NightReport(
                     outcome, place, writer, dry_run=self.dry_run, path=memory_file, budgets=budgets
                 )
-                unreported = self._write_report(report)
-                wiki = None if self.dry_run else self.settings.wiki
-                pages = write_after_run(wiki, memory_file, place.named)
+                self._write_report(report)
                 check = self.models.check_of(writer.model)
                 failure = model_failure(
                     place.named, outcome, writer=writer, recordings=self.recordings, check=check
                 )
-                result = self._show(report, failure) | pages.as_json()
+                result = self._show(report, failure)
         code: int = signals.code or OF_VERDICT[outcome.verdict]
         # A model that answered nothing has not said that there is nothing to do.
         if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
@@ -165,12 +170,9 @@ class Night:
             code = report_night_problems(
                 self.output, code, report, recordings=self.recordings, failure=failure
             )
-        if unreported is not None:
-            code = report_after(self.output, unreported.message, unreported.hint, code)
-        code = pages.report(self.output, code)
-        if unwritten is not None:
-            code = report_after(self.output, unwritten.message, "The next run writes it.", code)
-        return code, result
+        else:
+            fail_late(unwritten.message, "The next run writes it.")
+        return code, result | self.output.update_wiki(place)
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
@@ -202,11 +204,11 @@ class Night:
         write_plan(path, outcome.results, texts)
         self.output.note(f"Wrote the plan to {path}.")
 
-    def _write_report(self, report: NightReport) -> StoreError | None:
-        """Write the report, if one is wanted; return why it could not be written."""
+    def _write_report(self, report: NightReport) -> None:
+        """Write the report, if one is wanted."""
         path = self.settings.report
         if path is None:
-            return None
+            return
         from slowwave.cli.views.night import view_night
 
         file, model = report.place.named, report.writer.model or "none"
@@ -214,8 +216,7 @@ class Night:
             night = view_night(report.outcome, report.path, file, self.dry_run, model)
             write_report(path, report_of(night, path), file)
         except StoreError as error:
-            return error
-        return None
+            fail_late(error.message, error.hint)
 
     def _show(self, report: NightReport, failure: tuple[str, str] | None) -> dict[str, Any]:
         """Show the outcome to people, or return it for programs."""

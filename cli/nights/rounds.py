@@ -13,14 +13,14 @@ import typer
 
 from slowwave.cli.arguments.night_options import AskedOptions
 from slowwave.cli.arguments.settings import source_of
-from slowwave.cli.terminal.exits import OF_VERDICT, Code, report_after
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, fail_late
 from slowwave.cli.terminal.output import Output
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import report_night_problems
 from slowwave.cli.views.questions import given_as_json, given_as_text
-from slowwave.cli.views.wiki import refuse_changes, write_after_change
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.places import Budget, Place
@@ -48,14 +48,11 @@ class Round:
 class Rounds:
     """Rounds on one place; nothing stays open between two of them."""
 
-    def __init__(
-        self, place: Place, asked: AskedOptions, output: Output, wiki: Path | None = None
-    ) -> None:
-        """Take the place. wiki: updated after a night. Raises `typer.BadParameter`."""
+    def __init__(self, place: Place, asked: AskedOptions, output: Output) -> None:
+        """Take the place. Raises `typer.BadParameter`."""
         self._place = place
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output
-        self._wiki = wiki
         place.lend(self._embedder.name, self._embedder.encode)
         self._options = note_place(place, asked.cycle_options(AGENT), output)
 
@@ -87,11 +84,7 @@ class Rounds:
                 )
                 given_answers = replace(given_answers, outcome=outcome)
             finished = self._reported(given_answers, memory_file, (before, after), unwritten)
-        if given_answers.outcome is None:
-            return finished
-        pages = write_after_change(self._wiki, place)
-        code = pages.report(self._output, finished.code)
-        return replace(finished, code=code, json_fields=finished.json_fields | pages.as_json())
+        return finished
 
     @contextmanager
     def _round(self, memory_file: Path) -> Iterator[AgentRound]:
@@ -125,18 +118,17 @@ class Rounds:
             if unwritten is None:
                 code = report_night_problems(self._output, code, report)
             else:
-                hint = "The next run writes it."
-                code = report_after(self._output, unwritten.message, hint, code)
+                fail_late(unwritten.message, "The next run writes it.")
         if answers.unusable and code == Code.DONE:
             code = Code.PARTLY
         return Round(answers, code, fields, tuple(paragraphs))
 
 
 def refuse_or_end(
-    context: typer.Context, place: Place, wiki: Path | None, enabled: bool, output: Output
+    context: typer.Context, place: Place, enabled: bool, output: ChangeOutput
 ) -> None:
     """Refuse what cannot be written, and end the command if the kill switch is set."""
-    refuse_changes(place, wiki)
+    output.refuse_changes(place)
     closed = Gates(None if enabled else source_of(context, "enabled")).switch()
     if closed is not None:
         command = str(context.info_name)
