@@ -28,7 +28,6 @@ from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
     describe_forgotten,
-    effects_of,
     headline,
     named_or_last_run,
     recorded,
@@ -120,7 +119,7 @@ def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> N
         later = {"active_again": active, "forgotten_at": forgotten_at}
         later = {name: change for name, change in later.items() if change}
         output.result("log", file=str(place.named), **night.as_json(), **later)
-    lines = [headline(run, night.states), *effects_of(run)]
+    lines = [headline(run, night.states), *night.effects]
     if night.proposals or len(lines) == 1:
         lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
     if forgotten_at is not None:
@@ -154,8 +153,7 @@ def _write_reports(
         if target is not None:
             write_report(target, write(night), place.named)
     written = [str(path) for path in paths if path != STDOUT]
-    run_id = None if night.run is None else night.run.id
-    output.result("report", file=str(place.named), run=run_id, written=written)
+    output.result("report", file=str(place.named), run=night.run.id, written=written)
     if STDOUT not in paths:
         output.show(clean(f"Written: {', '.join(written)}"))
 

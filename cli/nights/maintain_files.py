@@ -24,7 +24,7 @@ from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import NightReport
 from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
-from slowwave.cli.views.report_file import report_of, write_report
+from slowwave.cli.views.report_file import is_page, write_report
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
@@ -156,7 +156,7 @@ class Night:
                 report = NightReport(
                     outcome, place, writer, dry_run=self.dry_run, path=memory_file, budgets=budgets
                 )
-                self._write_report(report)
+                self._write_report(place.named, memory_file, outcome)
                 check = self.models.check_of(writer.model)
                 failure = model_failure(
                     place.named, outcome, writer=writer, recordings=self.recordings, check=check
@@ -204,17 +204,20 @@ class Night:
         write_plan(path, outcome.results, texts)
         self.output.note(f"Wrote the plan to {path}.")
 
-    def _write_report(self, report: NightReport) -> None:
-        """Write the report, if one is wanted."""
-        path = self.settings.report
+    def _write_report(self, file: Path, memory_file: Path, outcome: Outcome) -> None:
+        """Write the report of the run, if one is wanted and there is a run."""
+        path, run_id = self.settings.report, outcome.run_id or outcome.last_run
         if path is None:
             return
-        from slowwave.cli.views.night import view_night
+        if run_id is None:
+            self.output.note(f"{path} was not written: there is no run to report.")
+            return
+        from slowwave.cli.views.night import read_night
+        from slowwave.cli.views.report import as_markdown, as_page
 
-        file, model = report.place.named, report.writer.model or "none"
         try:
-            night = view_night(report.outcome, report.path, file, self.dry_run, model)
-            write_report(path, report_of(night, path), file)
+            night = read_night(memory_file, file, run_id)
+            write_report(path, (as_page if is_page(path) else as_markdown)(night), file)
         except StoreError as error:
             fail_late(error.message, error.hint)
 

@@ -122,7 +122,7 @@ class NightReport:
             parts.append(undecided_as_text(plan.undecided, path))
         if verbose and (apart := outcome.apart):
             parts.append(apart_as_text(apart, path))
-        parts += remarks(outcome, dry_run, path)
+        parts += _remarks(outcome, dry_run, path)
         if results or outcome.asked:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
@@ -133,7 +133,7 @@ class NightReport:
         )
 
 
-def remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
+def _remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
     """Return what a report contains besides proposals and pairs."""
     return [
         *earlier_as_text(outcome.earlier.pending),
