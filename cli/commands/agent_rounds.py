@@ -21,7 +21,12 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
-from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
+from slowwave.cli.views.questions import (
+    given_as_text,
+    left_as_text,
+    open_question_as_json,
+    open_questions_as_json,
+)
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
@@ -89,14 +94,11 @@ def answer(
     for number, reason in invalid:
         output.note(f"Skipped line {number}: {reason}.")
     skipped = [{"line": number, "reason": reason} for number, reason in invalid]
-    output.report_change(
-        "answer",
-        place,
-        *finished.paragraphs,
-        is_rehearsed=finished.answers.outcome is None,
-        **finished.json_fields,
-        skipped=skipped,
-    )
+    is_open = finished.answers.outcome is None
+    if is_open:
+        output.show(*given_as_text(finished.answers))
+    fields = finished.json_fields | {"skipped": skipped}
+    output.report_change("answer", place, is_rehearsed=is_open, **fields)
     raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 
@@ -125,7 +127,6 @@ def dream(
         open_questions = finished.answers.left
         if finished.answers.outcome is not None:
             code = finished.code
-            output.show(*finished.paragraphs)
             fields = finished.json_fields | output.update_wiki(place)
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}

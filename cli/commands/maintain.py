@@ -145,7 +145,7 @@ def maintain(
         watch=watch,
         output=change_output,
         dry_run=dry_run,
-        exit_code=exit_code,
+        exit_code=exit_code and dry_run,
         verbose=verbose,
         plan_out=plan_out,
     )

@@ -62,7 +62,6 @@ def report_night_problems(
     report: NightReport,
     *,
     recordings: Recordings | None = None,
-    failure: tuple[str, str] | None = None,
 ) -> int:
     """Report on stderr what went wrong in a night, and return the exit code."""
     file, outcome = report.place.named, report.outcome
@@ -75,7 +74,7 @@ def report_night_problems(
         broken_off=outcome.broken_off,
         summary=summary,
         hint=hint,
-        failure=failure,
+        failure=report.failure,
     )
     if outcome.why_unrecorded:
         output.note(f"{file}: {outcome.why_unrecorded}")
