@@ -23,7 +23,6 @@ from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_que
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
-from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
@@ -36,8 +35,8 @@ from slowwave.cli.views.run import (
 )
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
-from slowwave.store.ledger import Run, count_states, read_pending, read_runs
-from slowwave.store.memories import Counts, count_by_status, count_memories, select_tenants
+from slowwave.store.ledger import Run, count_states, read_runs
+from slowwave.store.memories import count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
 from slowwave.store.purge import forgotten_since
 
@@ -67,26 +66,21 @@ def log(
         ),
     ] = False,
     tenant: TenantsOption = None,
-    prometheus: Annotated[
-        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
-    ] = False,
     output: OutputOptions,
 ) -> None:
     """List the runs, or show one run with its proposals.
 
     --diff, --html and --md show the last run unless you specify one.
     """
-    refuse_missing(context, (("tenant", ("stats", "prometheus")),))
-    is_counted, is_report = stats or prometheus, html is not None or md is not None
-    forms = {"--diff": diff, "--html or --md": is_report, "--stats": is_counted}
+    refuse_missing(context, (("tenant", ("stats",)),))
+    is_report = html is not None or md is not None
+    forms = {"--diff": diff, "--html or --md": is_report, "--stats": stats}
     if len(chosen_forms := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(chosen_forms)}.")
-    if is_counted:
+    if stats:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
-        if prometheus and output.json:
-            raise typer.BadParameter("Pass only one of --prometheus and --json.")
-        _show_stats(place, tenant or (), prometheus, output)
+        _show_stats(place, tenant or (), output)
     elif is_report:
         _write_reports(place, run, html, md, output)
     elif run is None and not diff:
@@ -158,7 +152,7 @@ def _write_reports(
         output.show(clean(f"Written: {', '.join(written)}"))
 
 
-def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: Output) -> None:
+def _show_stats(place: Place, tenant: Sequence[str], output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
     from slowwave.consolidation.text.token_count import count_tokens
 
@@ -168,7 +162,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
         backlog = read_backlog(opened, tenant)
-        pending = len(read_pending(opened))
         spent = spent_in_month(opened, datetime.now(UTC))
         runs = [
             run
@@ -176,9 +169,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
             # A run counts its own tenants: only runs of the same tenants can be compared.
             if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
         ]
-    if prometheus:
-        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
-        return
     ingests = IngestTotals.of(runs)
     output.result(
         "stats",
@@ -207,25 +197,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
         output.show("", table_of_runs(runs[-MAX_LISTED:], states))
     if len(runs) > MAX_LISTED:
         output.show(f"The last {MAX_LISTED} of {len(runs):,} runs; --json has them all.")
-
-
-def _as_metrics(
-    file: Path,
-    counts: Counts,
-    by_status: Mapping[str, Mapping[str, int]],
-    parts: int,
-    pending: int,
-    runs: Sequence[Run],
-) -> str:
-    from prometheus_client import generate_latest
-
-    metrics = Metrics()
-    metrics.set_pending(file, pending)
-    metrics.set_size(file, counts, by_status, parts)
-    metrics.set_ingests(file, IngestTotals.of(runs))
-    if runs:
-        metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
-    return generate_latest(metrics.registry).decode().rstrip("\n")
 
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:

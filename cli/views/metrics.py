@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from slowwave.consolidation.proposals import State
 
-from .ingest import STATES, IngestTotals
+from .ingest import STATES
 from .problems import unanswered_windows
 from .report_file import PREFIX
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from prometheus_client import Gauge
 
     from slowwave.consolidation.running.outcome import Outcome
-    from slowwave.store.memories import Counts
 
 # Each has a value, even if it is 0: an alert needs one.
 _STATES = tuple(state for state in get_args(State) if state != "planned")
@@ -46,30 +44,6 @@ class Metrics:
     def set_pending(self, file: Path, number: int) -> None:
         """Set how many proposals are pending."""
         self._set("waiting_for_review", "Pending proposals of all runs.", number, file)
-
-    def set_size(
-        self, file: Path, counts: Counts, by_status: Mapping[str, Mapping[str, int]], parts: int
-    ) -> None:
-        """Set the memories of a file, and the queued conversation parts."""
-        self._set("memories_now", "Active memories now.", counts.active, file)
-        self._set("tokens_now", "Tokens of the active memories now.", counts.tokens, file)
-        self._set("conversation_parts_waiting", "Parts queued for a model.", parts, file)
-        for status, layers in by_status.items():
-            number = sum(layers.values())
-            self._set("memories_by_status", "Memories by status.", number, file, status=status)
-
-    def set_ingests(self, file: Path, totals: IngestTotals) -> None:
-        """Set what the ingests of a file did in all."""
-        for state, number in totals.texts.items():
-            self._set("ingest_texts", "Texts of all ingests by state.", number, file, state=state)
-        share = totals.duplicate_share
-        self._set("ingest_runs", "Ingests, without undone ones.", totals.runs, file)
-        self._set("ingest_seconds", "How long all ingests took.", totals.seconds, file)
-        self._set("ingest_duplicate_share", "Texts known before, 0 to 1.", share, file)
-
-    def set_start(self, file: Path, started_at: float) -> None:
-        """Set when the last run started. started_at: seconds since 1970."""
-        self._set("run_started_timestamp_seconds", "When the last run started.", started_at, file)
 
     def set_outcome(self, file: Path, outcome: Outcome) -> None:
         """Set what a run did."""

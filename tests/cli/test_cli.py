@@ -125,7 +125,6 @@ MISUSE: list[tuple[list[object], str]] = [
     (["log", "FILE", "--stats", "--md", "-"], "only one of"),
     (["log", "FILE", "run", "--stats"], "omit the run"),
     (["log", "FILE", "--tenant", "default"], "--tenant requires --stats"),
-    (["log", "FILE", "--prometheus", "--json"], "only one of"),
     (["model-check"], "--model"),
     (["model-check", "--model", " "], "--model"),
 ]
