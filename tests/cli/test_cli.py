@@ -119,7 +119,6 @@ MISUSE: list[tuple[list[object], str]] = [
     (["log", "FILE", "--loud"], "--loud"),
     (["list", "FILE", "--limit", -1], "--limit"),
     (["undo", "FILE", "some-run", "--last"], "--last"),
-    (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
     (["log", "FILE", "--diff", "--stats"], "only one of"),
     (["log", "FILE", "--diff", "--html", "-"], "only one of"),
     (["log", "FILE", "--stats", "--md", "-"], "only one of"),
