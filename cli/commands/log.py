@@ -26,9 +26,7 @@ from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
-    describe_forgotten,
     headline,
-    named_or_last_run,
     recorded,
     run_as_json,
     table_of_runs,
@@ -38,7 +36,6 @@ from slowwave.store.intake import read_backlog
 from slowwave.store.ledger import Run, count_states, read_runs
 from slowwave.store.memories import count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
-from slowwave.store.purge import forgotten_since
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -100,31 +97,21 @@ def _list_runs(place: Place, output: Output) -> None:
 def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> None:
     """Show a run with its proposals. diff: JSON has the texts that it changed instead."""
     from slowwave.cli.views.night import read_night
-    from slowwave.store.changes import reactivated, read_changes
 
-    with place.reading() as memory_file, open_reading(memory_file) as opened:
-        run = named_or_last_run(opened, prefix)
-        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
-        changes = list(map(asdict, read_changes(opened, run.id))) if diff else []
-        night = read_night(memory_file, place.named, run.id)
+    with place.reading() as memory_file:
+        night = read_night(memory_file, place.named, prefix)
     if diff:
-        output.result("diff", file=str(place.named), run=run.id, changes=changes)
+        changes = list(map(asdict, night.changes))
+        output.result("diff", file=str(place.named), run=night.run.id, changes=changes)
     else:
-        later = {"active_again": active, "forgotten_at": forgotten_at}
-        later = {name: change for name, change in later.items() if change}
-        output.result("log", file=str(place.named), **night.as_json(), **later)
-    lines = [headline(run, night.states), *night.effects]
+        output.result("log", file=str(place.named), **night.as_json())
+    lines = [headline(night.run, night.states), *night.effects]
     if night.proposals or len(lines) == 1:
         lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
-    if forgotten_at is not None:
-        lines.append(describe_forgotten(forgotten_at))
-    if active:
-        lines.append(clean(f"Active again since: {', '.join(active)}."))
     for proposal in night.proposals:
         lines += proposal.lines()
-    for change in [] if night.proposals else changes:
-        day = day_of(change["observed_at"])
-        texts = {"-": change["before"], "=": change["after"]}
+    for change in night.changes if diff and not night.proposals else ():
+        day, texts = day_of(change.observed_at), {"-": change.before, "=": change.after}
         lines += [f"  {mark} {day}  {clean(text)}" for mark, text in texts.items() if text]
     output.show("\n".join(lines))
 

@@ -263,7 +263,7 @@ def finish_night(
     # A model that answered nothing has not said that there is nothing to do.
     if exit_code and not (signals.code or outcome.verdict == "failed"):
         code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
-    return report_night_problems(output, code, report, recordings=recordings), fields
+    return report_night_problems(output, code, report, recordings), fields
 
 
 def _count_pending(memory_file: Path) -> int:

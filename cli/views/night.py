@@ -12,6 +12,7 @@ from slowwave.consolidation.proposals import Usage
 from slowwave.store.file import open_reading
 from slowwave.store.ledger import Decision, Run, read_applied_approvals, read_decisions
 from slowwave.store.lineage import read_run_claims
+from slowwave.store.purge import forgotten_since
 from slowwave.store.records import LAYERS
 
 from .memory import ids_in, read_views
@@ -38,8 +39,13 @@ class NightView:
     proposals: Sequence[ProposalView]
     # The rows of the ledger, in the order of the proposals.
     decisions: Sequence[Decision]
-    # What it did besides applying proposals, a sentence each.
+    # The texts that it changed.
+    changes: Sequence[TextChange]
+    # What it did besides applying proposals and what became of that, a sentence each.
     effects: Sequence[str]
+    # The memories that it deactivated and that are active now, and when others were forgotten.
+    active_again: Sequence[str]
+    forgotten_at: str | None
 
     @property
     def states(self) -> Counter[str]:
@@ -64,6 +70,8 @@ class NightView:
                 decision_as_json(proposal, decision)
                 for proposal, decision in zip(self.proposals, self.decisions, strict=True)
             ],
+            "active_again": self.active_again,
+            "forgotten_at": self.forgotten_at,
         }
 
 
@@ -72,16 +80,18 @@ def read_night(path: Path, named_file: Path, prefix: str | None) -> NightView:
 
     named_file: the file as the user names it. Raises `StoreError`.
     """
-    from slowwave.store.changes import read_changes
+    from slowwave.store.changes import reactivated, read_changes
 
     with open_reading(path) as file:
         run = named_or_last_run(file, prefix)
         decisions = read_decisions(file, run.id)
         applied = read_applied_approvals(file, run.id)
-        changes: dict[str, list[TextChange]] = defaultdict(list)
-        for change in read_changes(file, run.id):
-            changes[change.proposal].append(change)
+        changes = read_changes(file, run.id)
         claims = read_run_claims(file, run.id)
+        active_again, forgotten_at = reactivated(file, run.id), forgotten_since(file, run.id)
+    changes_by_key: dict[str, list[TextChange]] = defaultdict(list)
+    for change in changes:
+        changes_by_key[change.proposal].append(change)
     memories = read_views(path, ids_in(decision.sources for decision in decisions))
     return NightView(
         file=str(named_file),
@@ -94,14 +104,17 @@ def read_night(path: Path, named_file: Path, prefix: str | None) -> NightView:
             view_decision(
                 decision,
                 memories,
-                changes=changes[decision.key],
+                changes=changes_by_key[decision.key],
                 claims=claims.get(decision.key, ()),
                 applied=applied.get(decision.key),
             )
             for decision in decisions
         ],
         decisions=decisions,
-        effects=list(effects_of(run)),
+        changes=changes,
+        effects=list(effects_of(run, active_again, forgotten_at)),
+        active_again=active_again,
+        forgotten_at=forgotten_at,
     )
 
 

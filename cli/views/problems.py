@@ -57,11 +57,7 @@ def report_problems(
 
 
 def report_night_problems(
-    output: Output,
-    code: int,
-    report: NightReport,
-    *,
-    recordings: Recordings | None = None,
+    output: Output, code: int, report: NightReport, recordings: Recordings | None
 ) -> int:
     """Report on stderr what went wrong in a night, and return the exit code."""
     file, outcome = report.place.named, report.outcome
