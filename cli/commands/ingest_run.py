@@ -137,7 +137,7 @@ class IngestRun:
         self.output.report_change(
             "ingest",
             Place(self.file),
-            *as_text(outcome, self.file, self.options.tenant, self.dry_run, writer),
+            *as_text(outcome, self.options.tenant, self.dry_run, writer),
             is_rehearsed=self.dry_run,
             dry_run=self.dry_run,
             **as_json(outcome, writer),

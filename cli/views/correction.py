@@ -73,7 +73,7 @@ def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:
-        lines.append(with_file(f"To undo: slowwave undo FILE {correction.run_id}"))
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {correction.run_id}"))
     return "\n".join(lines)
 
 

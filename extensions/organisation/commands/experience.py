@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +22,7 @@ from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
 from slowwave.cli.terminal.exits import OF_VERDICT
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
@@ -168,7 +167,7 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
 def _report(file: Path, outcome: Compression, dry_run: bool, output: ChangeOutput) -> None:
     lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
     if outcome.run_id is not None:
-        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}"))
     output.report_change(
         "experience",
         Place(file),
