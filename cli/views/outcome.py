@@ -114,7 +114,7 @@ class NightReport:
             },
             "estimate": None if cost is None else asdict(cost),
             "ways": routes_as_json(outcome, self.path),
-            **place_as_json(self.place, outcome.results, self.path, *self.budgets),
+            **place_as_json(self),
         }
 
     def as_text(self, verbose: bool = False) -> list[RenderableType]:
@@ -138,10 +138,7 @@ class NightReport:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
         lines = [line for part in parts for line in (part, "")][:-1]
-        has_model, budgets = self.writer.model is not None, self.budgets
-        lines += place_as_text(
-            self.place, results, path=path, budgets=budgets, has_model=has_model, dry_run=dry_run
-        )
+        lines += place_as_text(self)
         cost = estimate_cost(outcome, self.writer, self.concurrency)
         lines += cost_as_text(cost, self.concurrency)
         return lines + (["", *self.failure] if self.failure else [])
