@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import open_any_version, open_reading
+from slowwave.store.file import open_any_version
 from slowwave.store.memories import tenants
 
 from .gates import Gates
@@ -100,6 +99,7 @@ class Night:
             # Most messages name the file, and a person must know which of the files it is.
             prefix = "" if str(place.named) in message else f"{place.named}: "
             self.output.error(f"{prefix}{message}", error.hint, code)
+            report_late_failures(self.output, code)
         results.append(result | {"code": int(code)})
         self.output.show("")
         return code
@@ -145,8 +145,7 @@ class Night:
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
-                pending = partial(_count_pending, memory_file)
-                self.watch.report_outcome(place.named, outcome, pending)
+                self.watch.report_outcome(place.named, outcome, memory_file)
                 self._write_report(place.named, memory_file, outcome)
             check = self.models.check_of(writer.model)
             failure = model_failure(
@@ -264,13 +263,6 @@ def finish_night(
     if exit_code and not (signals.code or outcome.verdict == "failed"):
         code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
     return report_night_problems(output, code, report, recordings), fields
-
-
-def _count_pending(memory_file: Path) -> int:
-    from slowwave.store.ledger import read_pending
-
-    with open_reading(memory_file) as file:
-        return len(read_pending(file))
 
 
 def _rules_without_tenant(file: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:

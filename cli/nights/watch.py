@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +14,8 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.report_file import write_textfile
 from slowwave.store.errors import StoreError
+from slowwave.store.file import open_reading
+from slowwave.store.ledger import read_pending
 
 if TYPE_CHECKING:
     from slowwave.consolidation.running.outcome import Outcome
@@ -37,7 +38,7 @@ class Watch:
         self._started = time.monotonic()
         log_line("info", "begin", file=str(file), dry_run=dry_run, model=model)
 
-    def report_outcome(self, file: Path, outcome: Outcome, pending: Callable[[], int]) -> None:
+    def report_outcome(self, file: Path, outcome: Outcome, memory_file: Path) -> None:
         """Report what a run did: the id and state of each proposal, and no text of a memory."""
         for result in outcome.results:
             is_well = result.state in ("applied", "planned", "pending")
@@ -65,8 +66,9 @@ class Watch:
             model=asdict(outcome.usage),
         )
         if self._metrics is not None:
-            with suppress(StoreError):  # an agent has locked the file: this one gauge is missing
-                self._metrics.set_pending(file, pending())
+            # If an agent has locked the file, this one gauge is missing.
+            with suppress(StoreError), open_reading(memory_file) as opened:
+                self._metrics.set_pending(file, len(read_pending(opened)))
             self._metrics.set_outcome(file, outcome)
 
     def end(self, file: Path, code: int, closed: str | None = None) -> None:
