@@ -406,6 +406,14 @@ def test_undo_never_makes_an_access_count_negative(after_a_night: Path) -> None:
     assert left["access_count"] == 0
 
 
+def test_a_superseded_memory_that_an_agent_rewrites_is_active_again(after_a_night: Path) -> None:
+    execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'a'")
+    with open_reading(after_a_night) as file:
+        memory = read_memory(file, "a")
+    assert (memory.status, memory.superseded_by, memory.superseded_at) == ("active", None, None)
+    assert whole(after_a_night)
+
+
 def test_undo_keeps_a_later_edit_of_a_superseded_text(after_a_night: Path) -> None:
     execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'a'")
     undo(after_a_night)

@@ -199,7 +199,8 @@ def test_a_purge_deletes_found_names_and_vectors_and_no_text_of_lineage(path: Pa
 
 def test_lineage_keeps_the_bytes_of_a_purged_text_that_is_not_utf8(path: Path) -> None:
     a_run(path)
-    execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
+    text = "CAST(x'4f6bff41' AS TEXT), content_hash = 'of another'"
+    execute(path, f"UPDATE memories SET content = {text} WHERE id = 'old'")
     with open_writing(path) as file:
         assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
     kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
