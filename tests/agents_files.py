@@ -107,10 +107,10 @@ def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
     return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
 
 
-def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
+def killed(step: int, command: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a command that is killed at a step; at step 0 it prints how many there are."""
     return subprocess.run(
-        [sys.executable, str(KILLING), str(at), *command],
+        [sys.executable, str(KILLING), str(step), *command],
         capture_output=True,
         text=True,
         check=False,
@@ -122,12 +122,12 @@ def make_file(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
     folder.mkdir()
     rows = [
         {
-            "id": f"m{at}",
+            "id": f"m{index}",
             "content": text,
-            "session": f"s{at}",
-            "observed_at": f"2026-02-{at + _FIRST_DAY:02d}T09:00:00+00:00",
+            "session": f"s{index}",
+            "observed_at": f"2026-02-{index + _FIRST_DAY:02d}T09:00:00+00:00",
         }
-        for at, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
     return WRITERS[name](folder, rows)
 

@@ -28,8 +28,8 @@ _RESULT = """
 def from_recording(path: Path) -> Answerer:
     """Return an agent that gives the recorded answers, regardless of the model and the keys."""
     lines = map(json.loads, path.read_text("utf-8").splitlines())
-    known = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
-    return lambda messages: known[json.dumps(messages)]
+    recorded = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
+    return lambda messages: recorded[json.dumps(messages)]
 
 
 def honestly(messages: Messages) -> str:

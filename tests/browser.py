@@ -50,9 +50,9 @@ _COMPLAINTS = {
 class Browser:
     """One page in a browser, and what the browser said of it."""
 
-    def __init__(self, to: int, of: int) -> None:
+    def __init__(self, to: int, reading_end: int) -> None:
         self._to = to
-        self._of = of
+        self._of = reading_end
         self._number = 0
         self._session: str | None = None
         self._rest = b""
@@ -89,8 +89,8 @@ class Browser:
 
     def value(self, expression: str) -> Any:
         """Return what an expression comes to on the page."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return found["result"].get("value")
+        reply = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return reply["result"].get("value")
 
     def _next(self) -> Any:
         while b"\0" not in self._rest:
@@ -111,7 +111,7 @@ def browser(profile: Path) -> Iterator[Browser]:
     """Provide a browser with a profile of its own; it ends with the block."""
     assert CHROMIUM is not None
     theirs_in, to = os.pipe()
-    of, theirs_out = os.pipe()
+    output_end, theirs_out = os.pipe()
     command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}"]
     with subprocess.Popen(
         [sys.executable, "-c", _WITH_PIPES, str(theirs_in), str(theirs_out), *command],
@@ -122,8 +122,8 @@ def browser(profile: Path) -> Iterator[Browser]:
         os.close(theirs_in)
         os.close(theirs_out)
         try:
-            yield Browser(to, of)
+            yield Browser(to, output_end)
         finally:
             process.kill()
             os.close(to)
-            os.close(of)
+            os.close(output_end)

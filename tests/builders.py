@@ -71,12 +71,12 @@ def copy_of(path: Path, to: Path) -> Path:
     return to
 
 
-def copied(made: str) -> Any:
-    """Return a fixture that provides a copy of the file that another fixture, `made`, provides."""
+def copied(fixture: str) -> Any:
+    """Return a fixture that provides a copy of the file that another, `fixture`, provides."""
 
     @pytest.fixture
     def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-        return copy_of(request.getfixturevalue(made), tmp_path / "memory.db")
+        return copy_of(request.getfixturevalue(fixture), tmp_path / "memory.db")
 
     return copy
 
@@ -86,19 +86,19 @@ def made_once(make: Callable[..., None]) -> Any:
 
     `make` takes the file, and the fixtures that its other parameters name.
     """
-    made: list[Path] = []
+    paths: list[Path] = []
     _, *others = signature(make).parameters
 
     @pytest.fixture
     def copy(
         request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
     ) -> Path:
-        if not made:
+        if not paths:
             path = tmp_path_factory.mktemp("made") / "memory.db"
             create_file(path)
             make(path, *map(request.getfixturevalue, others))
-            made.append(path)
-        return copy_of(made[0], tmp_path / "memory.db")
+            paths.append(path)
+        return copy_of(paths[0], tmp_path / "memory.db")
 
     return copy
 

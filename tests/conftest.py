@@ -164,8 +164,8 @@ def agent(
     vectors: dict[str, list[float]],
 ) -> Iterator[Agent]:
     """Provide an agent whose model is served on loopback."""
-    with an_agent(memory_file, embedder, vectors) as made:
-        yield made
+    with an_agent(memory_file, embedder, vectors) as created:
+        yield created
 
 
 @pytest.fixture

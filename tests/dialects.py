@@ -77,9 +77,11 @@ class Anthropic(OpenAi):
         ]
         tools = [tool["input_schema"] for tool in body.get("tools", [])]
         shape = body.get("output_format", {}).get("schema") or (tools[0] if tools else None)
-        kept = {name: body[name] for name in ("model", "max_tokens", "temperature") if name in body}
+        options = {
+            name: body[name] for name in ("model", "max_tokens", "temperature") if name in body
+        }
         messages = [{"role": "system", "content": system}, *turns]
-        return {**kept, "messages": messages, **_formed(shape), "tools": tools}
+        return {**options, "messages": messages, **_formed(shape), "tools": tools}
 
     def said(self, body: Body) -> Body:
         (choice,) = body["choices"]
@@ -124,12 +126,15 @@ class Gemini(OpenAi):
             {"role": "assistant" if each["role"] == "model" else "user", "content": _text(each)}
             for each in (first, *rest)
         ]
-        found = re.search(r"/models/([^:]+):", path)
-        kept = {"max_tokens": how.get("max_output_tokens"), "temperature": how.get("temperature")}
+        match = re.search(r"/models/([^:]+):", path)
+        options = {
+            "max_tokens": how.get("max_output_tokens"),
+            "temperature": how.get("temperature"),
+        }
         return {
-            "model": found.group(1) if found else "",
+            "model": match.group(1) if match else "",
             "messages": [{"role": "system", "content": _text(instruction)}, *turns],
-            **{name: value for name, value in kept.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
             **_formed(how.get("response_json_schema") or how.get("response_schema")),
         }
 

@@ -226,9 +226,9 @@ def _day(number: int) -> str:
 Grouping = Callable[[list[Shown]], dict[str, Any]]
 
 
-def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
+def writing(*makers: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
     """Answer each question to write with these groups; a check honestly, or as `checker` does."""
-    return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
+    return answering(lambda asked: groups(*(make(asked.memories) for make in makers)), checker)
 
 
 def joining(text: str) -> Responder:
@@ -331,13 +331,13 @@ def write_smoke(asked: Asked) -> Answer:
     """Join the memories about invoices, and update those about a backup to the newest."""
     invoices = [memory for memory in asked.memories if "invoices" in memory.text]
     backups = [memory for memory in asked.memories if "backup" in memory.text]
-    made = []
+    written = []
     if len(invoices) > 1:
-        made.append(group("synthesize", invoices, _INVOICES))
+        written.append(group("synthesize", invoices, _INVOICES))
     if len(backups) > 1:
         newest = max(backups, key=lambda memory: memory.noted).text
-        made.append(group("update", backups, newest.replace(" now", "")))
-    return groups(*made)
+        written.append(group("update", backups, newest.replace(" now", "")))
+    return groups(*written)
 
 
 @contextmanager

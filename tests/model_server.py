@@ -44,12 +44,12 @@ Answer = dict[str, Any]
 
 
 class Shown(NamedTuple):
-    """A memory as a model is shown it. made: whether an earlier consolidation made it."""
+    """A memory as a model is shown it. is_derived: whether a consolidation wrote it."""
 
     id: str
     noted: str
     text: str
-    made: bool = False
+    is_derived: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,14 +162,16 @@ def group(
 ) -> dict[str, Any]:
     """Return a group of an answer; left_out: of which memory, which words, and why."""
     ids = [_id(memory) for memory in memories]
-    omitted = [{"id": _id(of), "words": words, "why": why} for of, words, why in left_out]
+    omitted = [
+        {"id": _id(memory_id), "words": words, "why": why} for memory_id, words, why in left_out
+    ]
     return {"operation": operation, "ids": ids, "text": text, "left_out": omitted}
 
 
-def groups(*made: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
+def groups(*members: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
     """Return an answer of a writer."""
     return {
-        "groups": list(made),
+        "groups": list(members),
         "conflicts": [[_id(memory_id) for memory_id in ids] for ids in conflicts],
     }
 
@@ -196,7 +198,7 @@ def verdict(
     return {
         "n": draft["n"],
         "unsupported": [{"words": words, "why": "added"} for words in unsupported],
-        "lost": [{"id": of, "words": words, "why": "missed"} for of, words in lost],
+        "lost": [{"id": memory_id, "words": words, "why": "missed"} for memory_id, words in lost],
         "wrong_join": [{"ids": list(wrong_join), "why": "strangers"}] if wrong_join else [],
         "confirms": list(everyone if confirms is None else confirms),
     }
@@ -250,13 +252,13 @@ def refuses(status: int, message: str = "no", **headers: str) -> Reply:
 
 def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
     """Return these replies in turn, then those of another responder, else the last one."""
-    left = list(replies)
+    remaining = list(replies)
     lock = threading.Lock()
 
     def respond(asked: Asked) -> Reply:
         with lock:
-            if left:
-                return left.pop(0)
+            if remaining:
+                return remaining.pop(0)
         return replies[-1] if then is None else then(asked)
 
     return respond
@@ -282,11 +284,11 @@ def answering(
 def write(asked: Asked) -> Answer:
     """Return a true answer: memories that share most of their words are about one fact."""
     demands = _demands(asked.memories)
-    left = [memory for memory in asked.memories if memory not in demands]
-    found = [_joined(members) for members in _alike(left)]
+    observed = [memory for memory in asked.memories if memory not in demands]
+    joined = [_joined(members) for members in _alike(observed)]
     if demands:
-        found.append(group("extract", demands, min((each.text for each in demands), key=len)))
-    return groups(*(made for made in found if made is not None))
+        joined.append(group("extract", demands, min((each.text for each in demands), key=len)))
+    return groups(*(written for written in joined if written is not None))
 
 
 def check(asked: Asked) -> Answer:
@@ -327,7 +329,7 @@ def _demands(memories: Sequence[Shown]) -> list[Shown]:
 
 def _joined(members: Sequence[Shown]) -> dict[str, Any] | None:
     """Return a group with its longest text and what the others add, None if it is not shorter."""
-    fullest = max(members, key=lambda memory: (memory.made, len(memory.text)))
+    fullest = max(members, key=lambda memory: (memory.is_derived, len(memory.text)))
     text = fullest.text
     for memory in members:
         if not _says(text, memory.text):
@@ -353,11 +355,11 @@ def _behind_common(text: str, second: str) -> str:
 
 def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
     """Yield the memories that share most of their words, each in one group at most."""
-    left = list(memories)
-    while left:
-        first = left.pop(0)
-        near = [memory for memory in left if _are_alike(first, memory)]
-        left = [memory for memory in left if memory not in near]
+    remaining = list(memories)
+    while remaining:
+        first = remaining.pop(0)
+        near = [memory for memory in remaining if _are_alike(first, memory)]
+        remaining = [memory for memory in remaining if memory not in near]
         if near:
             yield [first, *near]
 

@@ -112,7 +112,7 @@ class SlowEmbedder:
     embedder: SentenceEmbedder
     meanwhile: Callable[[], None]
     # The first call is for what the memories lack, the second for a text whose vector is known.
-    at: int = 2
+    call: int = 2
     calls: int = 0
 
     @property
@@ -121,7 +121,7 @@ class SlowEmbedder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls += 1
-        if self.calls == self.at:
+        if self.calls == self.call:
             self.meanwhile()
         return self.embedder.encode(texts)
 
@@ -247,5 +247,5 @@ def states(path: Path) -> dict[str, str]:
 
 def active(path: Path) -> list[str]:
     """Return the texts of the active memories, sorted."""
-    found = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
-    return [row["content"] for row in found]
+    memories = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
+    return [row["content"] for row in memories]

@@ -65,9 +65,9 @@ ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 
 def block(text: str, name: str) -> str:
     """Return the part between the comments of this name."""
-    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
-    assert found is not None, f"no part is named {name}"
-    return found.group(1)
+    match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
+    assert match is not None, f"no part is named {name}"
+    return match.group(1)
 
 
 def example(name: str) -> str:
@@ -141,14 +141,16 @@ def exits() -> str:
 def every_command() -> dict[str, TyperCommand]:
     """Return each command by its words, those of groups too."""
     top: Any = get_command(app)
-    found: dict[str, TyperCommand] = {}
+    commands: dict[str, TyperCommand] = {}
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         within = getattr(command, "commands", None)
-        found |= (
-            {f"{name} {item}": of for item, of in within.items()} if within else {name: command}
+        commands |= (
+            {f"{name} {item}": subcommand for item, subcommand in within.items()}
+            if within
+            else {name: command}
         )
-    return found
+    return commands
 
 
 def keys() -> str:

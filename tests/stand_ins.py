@@ -64,7 +64,7 @@ def _is_running(pid: int) -> bool:
 @contextmanager
 def stand_ins(folder: Path) -> Iterator[StandIns]:
     """Put both on the PATH, with a home that has instructions, hooks and logins."""
-    made = StandIns(folder, folder / "home")
+    programs = StandIns(folder, folder / "home")
     (folder / "pids").mkdir(parents=True)
     (folder / "bin").mkdir()
     for name in ("claude", "codex"):
@@ -74,18 +74,18 @@ def stand_ins(folder: Path) -> Iterator[StandIns]:
             f"import stand_ins\nstand_ins.run_{name}()\n"
         )
         script.chmod(0o755)
-        (made.home / f".{name}").mkdir(parents=True)
-    (made.home / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "token-of-the-user"}')
-    (made.home / ".codex" / "AGENTS.md").write_text("Answer in rhyme.")
+        (programs.home / f".{name}").mkdir(parents=True)
+    (programs.home / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "token-of-the-user"}')
+    (programs.home / ".codex" / "AGENTS.md").write_text("Answer in rhyme.")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
-        patch.setenv("HOME", str(made.home))
+        patch.setenv("HOME", str(programs.home))
         patch.setenv("STAND_INS", str(folder))
         patch.setenv("CLAUDECODE", "1")
         for name in ("CODEX_HOME", "CODEX_API_KEY", "CLAUDE_CONFIG_DIR"):
             patch.delenv(name, raising=False)
-        made.play("honest")
-        yield made
+        programs.play("honest")
+        yield programs
 
 
 class _Options(argparse.ArgumentParser):

@@ -51,16 +51,16 @@ def twice(memory_file: Path) -> Path:
     return memory_file
 
 
-def kept(path: Path) -> set[str]:
+def unmerged(path: Path) -> set[str]:
     """Return what is active though it was said twice: its name."""
-    found = rows(path, "SELECT id FROM memories WHERE status = 'active' AND id LIKE '%-00'")
-    return {row["id"].removesuffix("-00") for row in found}
+    survivors = rows(path, "SELECT id FROM memories WHERE status = 'active' AND id LIKE '%-00'")
+    return {row["id"].removesuffix("-00") for row in survivors}
 
 
 def about(name: str, proposals: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the proposal about one of the things that were said twice."""
-    (found,) = (proposal for proposal in proposals if proposal["draft"] == SAID_TWICE[name])
-    return found
+    (matching,) = (proposal for proposal in proposals if proposal["draft"] == SAID_TWICE[name])
+    return matching
 
 
 def change(plan: Path, do: Callable[[list[dict[str, Any]]], object]) -> None:
@@ -86,7 +86,7 @@ def test_a_removed_proposal_is_not_applied(twice: Path, cli: Cli) -> None:
     change(plan, lambda proposals: proposals.remove(about("backup", proposals)))
     ended = cli("review", "apply", twice, plan, "--json")
     assert [proposal["state"] for proposal in ended.json["proposals"]] == ["applied", "applied"]
-    assert kept(twice) == {"backup"}
+    assert unmerged(twice) == {"backup"}
     assert cli("undo", twice, ended.json["run"]).code == 0
     assert picture(twice) == before
 
@@ -103,7 +103,7 @@ def test_a_declined_proposal_is_applied_only_with_reconsider(twice: Path, cli: C
     cli("review", "apply", twice, plan).says("declined by a person: no")
     again = cli("review", "apply", twice, plan, "--reconsider", "--json").json["proposals"]
     assert about("backup", again)["state"] == "applied"
-    assert kept(twice) == set()
+    assert unmerged(twice) == set()
 
 
 def test_an_empty_plan_does_nothing(twice: Path, cli: Cli) -> None:
@@ -217,7 +217,7 @@ def test_proposals_of_a_model_in_a_plan_are_refused(twice: Path, cli: Cli) -> No
     assert states == {("merge", "applied"), ("synthesize", "rejected"), ("extract", "rejected")}
     why = {proposal["why"] for proposal in proposals if proposal["state"] == "rejected"}
     assert all("use 'maintain --review always' and 'slowwave review FILE'" in each for each in why)
-    assert kept(twice) >= {"rule"}
+    assert unmerged(twice) >= {"rule"}
 
 
 # ---- a forged plan with valid seals ----

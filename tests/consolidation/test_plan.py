@@ -118,7 +118,7 @@ def mixed() -> list[dict[str, Any]]:
         *daily(TWINS, "twin"),
         *daily(of_one_thing(), "oncall"),
         *daily(RULE, "rule"),
-        *({"id": f"m-{at:03d}", "content": text} for at, text in enumerate(texts)),
+        *({"id": f"m-{index:03d}", "content": text} for index, text in enumerate(texts)),
     ]
     vectors = SentenceEmbedder().encode([memory["content"] for memory in memories]).tolist()
     return [

@@ -88,13 +88,13 @@ def test_conversations_are_read_every_few_turns(memory: AgentMemory, memory_file
         talk.say(**turn(FACTS[3])[0])
     assert listener.heard == [list(FACTS[:2]), [FACTS[2]], [FACTS[3]]]
     assert contents(memory_file) == list(FACTS[:4])
-    kept = rows(memory_file, "SELECT DISTINCT session, source FROM memories")
-    assert kept == [{"session": "s-1", "source": "messages"}]
+    memories = rows(memory_file, "SELECT DISTINCT session, source FROM memories")
+    assert memories == [{"session": "s-1", "source": "messages"}]
 
 
 def test_messages_during_a_model_call_are_read_next(memory: AgentMemory, memory_file: Path) -> None:
-    left = list(FACTS[1:3])
-    listener = Listener(lambda: talk.say("user", left.pop(0)) if left else None)
+    unsaid = list(FACTS[1:3])
+    listener = Listener(lambda: talk.say("user", unsaid.pop(0)) if unsaid else None)
     talk = memory.conversation("s-1", model=listener)
     talk.say("user", FACTS[0])
     while talk.read() is not None:
@@ -209,8 +209,8 @@ def test_each_message_is_kept_once_and_in_order_however_it_is_passed(
     for part in parts:
         for message in part.new:
             pieces.setdefault(message.place, []).append(message.text)
-    kept = [" ".join(texts) for texts in pieces.values()]
-    assert kept == [text.strip() for text in texts]
+    stored = [" ".join(texts) for texts in pieces.values()]
+    assert stored == [text.strip() for text in texts]
     assert list(pieces) == list(range(1, len(texts) + 1))
     assert all(len(part.new) <= 24 for part in parts)
 
@@ -319,8 +319,8 @@ def test_without_a_model_the_agent_is_asked_about_its_messages(memory_file: Path
         (question,) = (await ask(client, "consolidation_questions"))["questions"]
         assert question["kind"] == "memories"
         answer = {"memories": [fact], "reasoning": "It lasts."}
-        given = [{"id": question["id"], "answer": answer}]
-        done = await ask(client, "consolidation_answer", answers=given)
+        answers = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=answers)
         assert done["conversations"]["memories"]["stored"] == 1
         assert done["night"]["after"]["active"] == 1
 

@@ -212,8 +212,8 @@ def test_the_answers_of_an_agent_are_masked(memory_file: Path) -> None:
         fact = stated("I live in Lyon near the river", "I live in Lyon near the river")
         reasoning = f"Not {PASSWORD}, nor {KEY}."
         answer = {"memories": [fact], "reasoning": reasoning}
-        given = [{"id": question["id"], "answer": answer}]
-        done = await ask(client, "consolidation_answer", answers=given)
+        answers = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=answers)
         assert done["conversations"]["memories"]["stored"] == 1
 
     in_this_process(conversation, memory_file, "--allow-writes")

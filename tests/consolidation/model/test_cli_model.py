@@ -30,8 +30,8 @@ HIDDEN = "secret-in-the-environment"
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[StandIns]:
     """Put both programs on the PATH."""
-    with stand_ins(tmp_path / "programs") as made:
-        yield made
+    with stand_ins(tmp_path / "programs") as installed:
+        yield installed
 
 
 def writer(

@@ -108,9 +108,9 @@ def test_the_instructions_in_a_life_are_found(life: str) -> None:
     path = QUALITY / f"life-{life}.jsonl"
     gold = json.loads(path.with_suffix(".gold.json").read_text("utf-8"))
     memories = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    found = {memory["id"] for memory in memories if commands(memory["content"])}
-    assert found >= set(gold["injections"])
-    assert len(found - set(gold["injections"])) <= 1
+    suspicious = {memory["id"] for memory in memories if commands(memory["content"])}
+    assert suspicious >= set(gold["injections"])
+    assert len(suspicious - set(gold["injections"])) <= 1
 
 
 @pytest.mark.parametrize(
@@ -139,20 +139,24 @@ LOOK_ALIKE = dict(zip("aeopcyx", "аеорсух", strict=True))  # noqa: RUF001
 @given(st.sampled_from(PLAIN), st.data())
 def test_letters_that_look_alike_change_no_finding(text: str, data: st.DataObject) -> None:
     # A word keeps a Latin letter: one of another alphabet alone is read as it stands.
-    places = [at for at, letter in enumerate(text) if letter in LOOK_ALIKE]
-    places = [at for at in places if text[at - 1 : at].isalpha() and text[at - 1] not in LOOK_ALIKE]
+    places = [place for place, letter in enumerate(text) if letter in LOOK_ALIKE]
+    places = [
+        place
+        for place in places
+        if text[place - 1 : place].isalpha() and text[place - 1] not in LOOK_ALIKE
+    ]
     assume(places)
     swapped = list(text)
-    for at in data.draw(st.lists(st.sampled_from(places), min_size=1)):
-        swapped[at] = LOOK_ALIKE[text[at]]
+    for place in data.draw(st.lists(st.sampled_from(places), min_size=1)):
+        swapped[place] = LOOK_ALIKE[text[place]]
     assert bool(commands("".join(swapped))) == bool(commands(text))
 
 
 @given(st.sampled_from([text for text in ORDERS if commands(text)]), st.data())
 def test_invisible_characters_hide_no_instruction(text: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(0, len(text)))
+    place = data.draw(st.integers(0, len(text)))
     mark = data.draw(st.sampled_from("\u200b\u00ad\u2060\ufeff\u3164"))
-    assert commands(text[:at] + mark + text[at:])
+    assert commands(text[:place] + mark + text[place:])
 
 
 def test_training_reproduces_the_packaged_weights(long_only: None, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_stated_memories_with_invisible_characters_are_rejected(where: str) -> N
         "tags": ["\u3164"],
     }
     assert check_stated(StatedMemory.model_validate(plain), part).why is None
-    found = check_stated(StatedMemory.model_validate(plain | {where: odd[where]}), part)
-    assert found.why == "it has an invisible character: <U+3164>"
+    rejection = check_stated(StatedMemory.model_validate(plain | {where: odd[where]}), part)
+    assert rejection.why == "it has an invisible character: <U+3164>"
 
 
 @pytest.mark.parametrize(
