@@ -423,6 +423,6 @@ def test_help_examples_are_valid(filled: Path, cli: Cli, monkeypatch: pytest.Mon
         examples = [line.split() for line in help_lines if line.startswith("   slowwave ")]
         assert len(examples) == 3
         for _, name, _, *options in examples:
-            found = every_command()[name]
-            known = {each for option in found.params for each in option.opts}
-            assert {word for word in options if word.startswith("--")} <= known
+            target = every_command()[name]
+            allowed = {each for option in target.params for each in option.opts}
+            assert {word for word in options if word.startswith("--")} <= allowed

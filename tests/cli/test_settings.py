@@ -200,14 +200,14 @@ def test_the_kill_switch_applies_to_fleets(memory_file: Path, cli: Cli) -> None:
 
 def options() -> dict[str, TyperOption]:
     """Return all options by name; of two with the same name, one that has a setting."""
-    found = [
+    listed = [
         parameter
         for command in readme.every_command().values()
         for parameter in command.params
         if isinstance(parameter, TyperOption) and parameter.name not in ("help", "config")
     ]
-    found.sort(key=lambda option: option.allow_from_autoenv)
-    return {option.name: option for option in found}
+    listed.sort(key=lambda option: option.allow_from_autoenv)
+    return {option.name: option for option in listed}
 
 
 def test_slowwave_toml_has_a_key_for_each_lasting_option() -> None:
