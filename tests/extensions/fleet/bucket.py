@@ -50,11 +50,9 @@ class Bucket:
 
     def asked(self, method: str) -> list[str]:
         """Return the memory files of requests with a method, and forget all requests."""
-        found = sorted(
-            key for (how, key) in self._requests.counts if how == method and ".db" in key
-        )
+        keys = sorted(key for (how, key) in self._requests.counts if how == method and ".db" in key)
         self._requests.counts.clear()
-        return found
+        return keys
 
     def forget(self) -> None:
         """Forget all requests."""

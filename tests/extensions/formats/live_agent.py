@@ -26,9 +26,9 @@ def fact_about_shed(number: int) -> str:
 
 def replaced(path: Path, text: str) -> None:
     """Put a whole file in the place of another."""
-    made = path.with_name(f"{path.name}.new")
-    made.write_text(text)
-    made.replace(path)
+    copy = path.with_name(f"{path.name}.new")
+    copy.write_text(text)
+    copy.replace(path)
 
 
 def server_memory(path: Path, text: str, number: int) -> None:

@@ -82,8 +82,8 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
 def test_langgraph_profiles_and_expiring_rows_are_left_alone(langgraph: Path, cli: Cli) -> None:
     execute(langgraph, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidate(cli, "langgraph", langgraph)
-    left = {(row["prefix"], row["key"]) for row in table("langgraph", langgraph)}
-    assert {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")} < left
+    keys = {(row["prefix"], row["key"]) for row in table("langgraph", langgraph)}
+    assert {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")} < keys
 
 
 def put(path: Path, key: str, text: str, day: int) -> None:
@@ -123,8 +123,8 @@ def test_langgraph_without_vectors_gets_new_rows_and_undo_deletes_them(
     for run in reversed(runs):
         assert cli("log", langgraph, run, "--json").json["proposals"]
         assert cli("undo", langgraph, run).code == 0
-    left = [row for row in table("langgraph", langgraph) if row["key"] != f"h{len(texts) + 1}"]
-    assert left == before
+    remaining = [row for row in table("langgraph", langgraph) if row["key"] != f"h{len(texts) + 1}"]
+    assert remaining == before
 
 
 def test_a_langgraph_key_may_be_superseded_twice(langgraph: Path, cli: Cli) -> None:

@@ -82,9 +82,9 @@ def everything(name: str, path: Path) -> object:
 
 
 def memories(cli: Cli, path: Path, status: str = "active") -> list[dict[str, Any]]:
-    found = cli("list", path, "--status", status, "--json").json["memories"]
-    assert isinstance(found, list)
-    return found
+    listed = cli("list", path, "--status", status, "--json").json["memories"]
+    assert isinstance(listed, list)
+    return listed
 
 
 @pytest.mark.parametrize("name", WRITERS)

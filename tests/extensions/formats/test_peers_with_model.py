@@ -196,8 +196,8 @@ class ClaudeCode(Program):
         return Call("Read", {"file_path": str(self.memory / name)})
 
     def edit(self, name: str, old: str, new: str) -> Call:
-        given = {"file_path": str(self.memory / name), "old_string": old, "new_string": new}
-        return Call("Edit", given)
+        arguments = {"file_path": str(self.memory / name), "old_string": old, "new_string": new}
+        return Call("Edit", arguments)
 
     def delete(self, name: str) -> Call:
         return Call("Bash", {"command": f"rm {self.memory / name}", "description": "Forget it"})
@@ -369,7 +369,7 @@ def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
 
 
 def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
-    def found(what: str) -> int:
+    def count_facts(what: str) -> int:
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
         output = run(*command, "search", what, "--json", HOME=str(openclaw.home))
@@ -378,11 +378,11 @@ def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cl
         ]
         return sum(snippet.count("User prefers dark mode in every editor") for snippet in snippets)
 
-    before = found("dark mode in every editor")
+    before = count_facts("dark mode in every editor")
     run_id = consolidate(cli, openclaw.format, openclaw.memory)
-    assert found("dark mode in every editor") == before - 1
+    assert count_facts("dark mode in every editor") == before - 1
     assert cli("undo", openclaw.memory, run_id).code == 0
-    assert found("dark mode in every editor") == before
+    assert count_facts("dark mode in every editor") == before
 
 
 def concurrent_nights(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
@@ -395,19 +395,19 @@ def concurrent_nights(program: Program, script: Sequence[Call], cli: Cli) -> lis
 
 
 def test_claude_code_that_writes_during_runs_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
-    script = [claude.write(f"shed-{at}", text) for at, text in enumerate(TWICE)]
+    script = [claude.write(f"shed-{index}", text) for index, text in enumerate(TWICE)]
     assert concurrent_nights(claude, script, cli) == sorted(FACTS)
 
 
 def test_openclaw_that_writes_during_runs_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
-    at = "- Works from Tampere on Mondays\n"
-    script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
+    marker = "- Works from Tampere on Mondays\n"
+    script = [openclaw.edit(marker, f"- {text}\n{marker}") for text in TWICE]
     assert concurrent_nights(openclaw, script, cli) == sorted(FACTS)
 
 
 def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:
     claude.has_slowwave()
-    claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
+    claude.session(*(claude.write(f"gate-{index}", text) for index, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
     claude.run("plugin", "install", "slowwave@slowwave")
     before, old_texts = claude.content(), claude.texts()
@@ -464,12 +464,12 @@ def test_openclaw_installs_the_plugin_and_dreams(openclaw: OpenClaw, cli: Cli) -
 
 
 def test_codex_installs_the_plugin_with_skill_hooks_and_server(peers: Path, tmp_path: Path) -> None:
-    found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
-    if not found:
+    programs = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
+    if not programs:
         pytest.skip("in make test-agents")
 
     def codex(*words: object) -> str:
-        return run(found[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
+        return run(programs[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
 
     (tmp_path / ".codex").mkdir()
     codex("plugin", "marketplace", "add", ROOT)

@@ -34,20 +34,20 @@ SHAPES = {
 TABLE = 'FROM "my notes"'
 
 
-def made(path: Path, shape: str, texts: tuple[str, ...]) -> str:
+def create_table(path: Path, shape: str, texts: tuple[str, ...]) -> str:
     """Create a table of a shape with some texts; return the name of its format."""
     columns, deleted = SHAPES[shape]
     ending = " WITHOUT ROWID" if shape == "without rowid" else ""
     execute(path, f'CREATE TABLE "my notes" ({columns}){ending}')
     names = {"texts": "id, said", "of two columns": "a, b, said", "without rowid": "'the id', said"}
-    for at, text in enumerate(texts):
-        values = {"texts": (f"m{at}", text), "of two columns": ("x", bytes([at]), text)}
-        given = values.get(shape, (at + 7, text) if shape == "without rowid" else (text,))
+    for index, text in enumerate(texts):
+        values = {"texts": (f"m{index}", text), "of two columns": ("x", bytes([index]), text)}
+        row = values.get(shape, (index + 7, text) if shape == "without rowid" else (text,))
         execute(
             path,
             f'INSERT INTO "my notes" ({names.get(shape, "said")}) '
-            f"VALUES ({', '.join('?' * len(given))})",
-            *given,
+            f"VALUES ({', '.join('?' * len(row))})",
+            *row,
         )
     return f"table:my notes:said,deleted={deleted}"
 
@@ -56,7 +56,7 @@ def made(path: Path, shape: str, texts: tuple[str, ...]) -> str:
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
     """Provide the name of a format, and a database with a table that says something twice."""
     path = tmp_path / "my.db"
-    return made(path, str(request.param), (*SAME, "The bakery opens at seven.")), path
+    return create_table(path, str(request.param), (*SAME, "The bakery opens at seven.")), path
 
 
 def table(path: Path) -> list[str]:
@@ -90,7 +90,7 @@ def test_a_text_of_a_model_gets_a_row_that_undo_deletes(
     shape: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
     path = tmp_path / "my.db"
-    name = made(path, shape, tuple(each_adding_something()))
+    name = create_table(path, shape, tuple(each_adding_something()))
     before = table(path)
     first = consolidate(cli, name, path, *scripted)
     derived = table(path)
@@ -112,7 +112,7 @@ def test_a_text_of_a_model_gets_a_row_that_undo_deletes(
 @pytest.mark.parametrize("change", ["UPDATE {} SET said = 'Nobody is on call.'", "DELETE FROM {}"])
 def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
-    name = made(path, "integers", tuple(each_adding_something()))
+    name = create_table(path, "integers", tuple(each_adding_something()))
 
     def answer(asked: Asked) -> Answer:
         execute(path, f"{change.format(chr(34) + 'my notes' + chr(34))} WHERE id = 1")
@@ -128,7 +128,7 @@ def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, c
 def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
     texts = ("Oksana is on call this week.", *each_adding_something())
-    command = ("maintain", path, "--format", made(path, "integers", texts))
+    command = ("maintain", path, "--format", create_table(path, "integers", texts))
 
     def answer(asked: Asked) -> Answer:
         execute(path, 'DELETE FROM "my notes" WHERE id = 1')
@@ -147,7 +147,7 @@ def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -
 @pytest.mark.usefixtures("long_only")
 def test_a_killed_run_resumes(tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
     path = tmp_path / "my.db"
-    command = ["maintain", str(path), "--format", made(path, "integers", SAME), "--json"]
+    command = ["maintain", str(path), "--format", create_table(path, "integers", SAME), "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(path), rounds)
 
 
@@ -209,7 +209,7 @@ def test_unsuitable_tables_and_columns_are_named(
 
 def test_a_mirrored_table_cannot_be_described_differently(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "my.db"
-    consolidate(cli, made(path, "without a key", SAME), path)
+    consolidate(cli, create_table(path, "without a key", SAME), path)
     before = "was mirrored as table:my notes:said,deleted=gone before"
     cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone").ends(2, before)
     cli("maintain", path, "--table", "my note:said,deleted=gone").ends(2, "no table 'my note'")
@@ -279,8 +279,10 @@ def test_a_new_row_has_the_values_that_its_sources_share(
     path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
-    for at, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
-        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, at * 86400.5, at)
+    for index, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
+        execute(
+            path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, index * 86400.5, index
+        )
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
@@ -312,7 +314,7 @@ def test_a_tenant_is_shown_unless_the_text_contains_it(tmp_path: Path, cli: Cli)
 
 def test_a_locked_table_exits_11(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "my.db"
-    name = made(path, "integers", SAME)
+    name = create_table(path, "integers", SAME)
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
     with unchanged(table, path), closing(sqlite3.connect(path, isolation_level=None)) as owner:
         owner.execute("BEGIN IMMEDIATE")

@@ -70,7 +70,7 @@ class Database:
     def url(self) -> str:
         return self.server.url(self.name)
 
-    def of(self, tenant: str) -> str:
+    def url_of(self, tenant: str) -> str:
         return f"{self.url}#{tenant}"
 
     def execute(self, sql: str, *values: object) -> None:
@@ -151,11 +151,11 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def empty_database(server: Server) -> Iterator[Database]:
     """Provide a database without any tables."""
-    made = Database(server, f"test_{secrets.token_hex(6)}")
+    created = Database(server, f"test_{secrets.token_hex(6)}")
     everything = Database(server, "postgres")
-    everything.execute(f"CREATE DATABASE {made.name}")
-    yield made
-    everything.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+    everything.execute(f"CREATE DATABASE {created.name}")
+    yield created
+    everything.execute(f"DROP DATABASE {created.name} WITH (FORCE)")
 
 
 @pytest.fixture

@@ -82,9 +82,9 @@ class Shown:
         """The letters of each line."""
         rows = [[" "] * SIZE[0] for _ in range(SIZE[1])]
         for piece in self.pieces:
-            for at, letter in enumerate(piece.text, start=piece.column):
+            for index, letter in enumerate(piece.text, start=piece.column):
                 with suppress(IndexError):
-                    rows[piece.line][at] = letter
+                    rows[piece.line][index] = letter
         return ["".join(row).rstrip() for row in rows]
 
     def is_like(self, snapshot: str) -> bool:
@@ -93,8 +93,8 @@ class Shown:
         Colours, fonts and how a version of Textual writes a picture do not count, nor do the ids of
         proposals, which depend on what a model is asked.
         """
-        kept = Shown((SNAPSHOTS / f"{snapshot}.svg").read_text("utf-8"))
-        return self._without_ids == kept._without_ids
+        expected = Shown((SNAPSHOTS / f"{snapshot}.svg").read_text("utf-8"))
+        return self._without_ids == expected._without_ids
 
     @property
     def _without_ids(self) -> list[Piece]:

@@ -33,12 +33,12 @@ WRITTEN = ["memories", "synthesized_from"]
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a file with a pending merge, update and synthesis, which no test changes."""
     return pending_file(tmp_path_factory.mktemp("pending") / "memory.db")
 
 
-pending = copied("kept")
+pending = copied("reviewed")
 
 
 # ---- what is seen ----
@@ -109,8 +109,8 @@ def test_lineage_is_a_complete_tree(pending: Path, cli: Cli, embedder: SentenceE
 
 
 def test_a_search_requires_all_words(pending: Path, embedder: SentenceEmbedder) -> None:
-    found = drive(pending, embedder, ["slash", '"WIKI backup', "enter"])
-    assert f"1 of 1 · {UPDATE} pending" in found.lines[0]
+    matching = drive(pending, embedder, ["slash", '"WIKI backup', "enter"])
+    assert f"1 of 1 · {UPDATE} pending" in matching.lines[0]
     again = drive(pending, embedder, ["slash", '"WIKI backup', "enter", "escape"])
     assert f"3 of 3 · {UPDATE}" in again.lines[0]
     nothing = drive(pending, embedder, ["slash", '"no such words', "enter", "a", "d", "e", "l"])
@@ -139,7 +139,7 @@ def test_undo_reverts_an_approval(pending: Path, cli: Cli, embedder: SentenceEmb
     assert picture(pending, WRITTEN) == before
     again = cli("review", pending, "--json").json["proposals"]
     assert [item | {"decided_at": ""} for item in again] == [
-        found | {"decided_at": ""} for found in queued
+        proposal | {"decided_at": ""} for proposal in queued
     ]
     # The decision can be made once more, and the night does not propose it a second time.
     assert cli("maintain", pending, "--json").json["proposals"] == []
@@ -154,8 +154,8 @@ def test_all_are_applied_after_a_confirmation(pending: Path, embedder: SentenceE
     assert "1 merge, 1 synthesize, 1 update: 7 memories are superseded, 2 texts" in asked.text
     drive(pending, embedder, ["A", "escape"], session=session)
     assert picture(pending, WRITTEN) == before
-    found = drive(pending, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
-    assert "Apply 1 pending proposal found as one run?" in found.text
+    shown = drive(pending, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
+    assert "Apply 1 pending proposal found as one run?" in shown.text
     done = drive(pending, embedder, ["A", "@#yes"], session=session)
     assert any(message.startswith("Applied 3 of 3.") for message in done.said)
     assert set(states(pending).values()) == {"applied"}
@@ -195,8 +195,8 @@ def test_only_supported_words_are_applied(pending: Path, embedder: SentenceEmbed
     assert states(pending)[SYNTHESIS] == "pending"
     shown = drive(pending, embedder, [*clear, f'"{IN_ONE}', "ctrl+s"])
     assert IN_ONE in active(pending)
-    (made,) = rows(pending, "SELECT content FROM memories WHERE origin = 'human'")
-    assert made["content"] == IN_ONE
+    (derived,) = rows(pending, "SELECT content FROM memories WHERE origin = 'human'")
+    assert derived["content"] == IN_ONE
     assert " edited    synthesize" in shown.text
 
 

@@ -52,8 +52,8 @@ class ScriptedModel:
     @property
     def results(self) -> list[str]:
         """The results of its tools in the longest request."""
-        found = [_results(request) for request in self.requests]
-        return max(found, key=len, default=[])
+        by_request = [_results(request) for request in self.requests]
+        return max(by_request, key=len, default=[])
 
     def next_call(self, request: Mapping[str, Any]) -> tuple[int, Call] | None:
         """Return the step that comes next, and its number; None at the end, and without tools."""
@@ -76,17 +76,17 @@ class ScriptedModel:
 
 def _results(request: Mapping[str, Any]) -> list[str]:
     """Return what tools gave, in their order, in either API's form."""
-    found = []
+    texts = []
     for message in request["messages"]:
         if message["role"] == "tool":
-            found.append(_text(message["content"]))
+            texts.append(_text(message["content"]))
         elif isinstance(message["content"], list):
-            found += [
+            texts += [
                 _text(item["content"])
                 for item in message["content"]
                 if item["type"] == "tool_result"
             ]
-    return found
+    return texts
 
 
 def _text(content: Any) -> str:
@@ -100,8 +100,8 @@ def _anthropic(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
     if step is None:
         content: dict[str, Any] = {"type": "text", "text": text}
     else:
-        at, call = step
-        content = {"type": "tool_use", "id": f"toolu_{at}", "name": call.tool}
+        index, call = step
+        content = {"type": "tool_use", "id": f"toolu_{index}", "name": call.tool}
         content["input"] = dict(call.arguments)
     return {
         "id": "msg_1",
@@ -137,9 +137,9 @@ def _openai(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
     """Return a whole completion of the chat API: a step, or a text."""
     message: dict[str, Any] = {"role": "assistant", "content": text if step is None else None}
     if step is not None:
-        at, call = step
+        index, call = step
         function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
-        message["tool_calls"] = [{"id": f"call_{at}", "type": "function", "function": function}]
+        message["tool_calls"] = [{"id": f"call_{index}", "type": "function", "function": function}]
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
