@@ -26,10 +26,10 @@ def sentences() -> Iterator[str]:
 
 
 def test_each_wording_is_that_of_an_error() -> None:
-    known = " ".join(sentences())
+    source = " ".join(sentences())
     # "'slowwave {list FILE --status any|log FILE}' lists them."
     built = {"'slowwave log FILE' lists them.", "'slowwave list FILE --status any' lists them."}
-    assert [words for words in WORDING if words not in known and words not in built] == []
+    assert [words for words in WORDING if words not in source and words not in built] == []
 
 
 def test_commands_in_hints_have_their_file() -> None:
@@ -49,7 +49,9 @@ def test_commands_in_hints_have_their_file() -> None:
 
 
 def test_tools_in_hints_exist() -> None:
-    offered = {name for of in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(of)}
+    offered = {
+        name for tools in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(tools)
+    }
     named = {words.split()[0].rstrip(":") for words in WORDING.values() if "_" in words}
     assert set() < named <= offered
 

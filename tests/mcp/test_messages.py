@@ -137,10 +137,10 @@ def test_unusable_messages_and_foreign_hosts_over_http_are_refused(memory_file: 
 
 def test_optional_arguments_can_be_null(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
-        made = await ask(
+        remembered = await ask(
             client, "remember", text="Plants need light.", kind=None, tags=None, importance=None
         )
-        found = await ask(client, "recall", query="light", limit=None, kind=None, since=None)
-        assert [hit["id"] for hit in found["hits"]] == [made["id"]]
+        recalled = await ask(client, "recall", query="light", limit=None, kind=None, since=None)
+        assert [hit["id"] for hit in recalled["hits"]] == [remembered["id"]]
 
     in_this_process(conversation, memory_file, "--allow-writes")
