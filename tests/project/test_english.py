@@ -68,35 +68,35 @@ def prose(tree: ast.AST, source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_variables_docstrings_comments_and_messages_are_plain_english() -> None:
-    found = []
+    faults = []
     for name in FILES:
         source = (ROOT / name).read_text("utf-8")
         tree = ast.parse(source)
-        found += [f"{name}:{line} {bound}" for line, bound in bound_names(tree) if bound in NAMES]
-        found += [
+        faults += [f"{name}:{line} {bound}" for line, bound in bound_names(tree) if bound in NAMES]
+        faults += [
             f"{name}:{line} {text}" for line, text in prose(tree, source) if PHRASES.search(text)
         ]
-    assert found == []
+    assert faults == []
 
 
 def test_names_and_docstrings_of_tests_are_plain_english() -> None:
-    found = []
+    faults = []
     for path in sorted((ROOT / "tests").glob("**/*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
                 name = getattr(node, "name", "").replace("_", " ")
                 texts = [name, " ".join((ast.get_docstring(node) or "").split())]
-                found += [f"{path}: {text}" for text in texts if PHRASES.search(text)]
-    assert found == []
+                faults += [f"{path}: {text}" for text in texts if PHRASES.search(text)]
+    assert faults == []
 
 
 def test_pages_are_plain_english() -> None:
-    found = []
+    faults = []
     for page in PAGES:
         for paragraph in page.read_text("utf-8").split("\n\n"):
             text = " ".join(re.sub("`[^`]*`", "", paragraph).split())
-            found += [f"{page.name}: {text}"] if PHRASES.search(text) else []
-    assert found == []
+            faults += [f"{page.name}: {text}"] if PHRASES.search(text) else []
+    assert faults == []
 
 
 def test_every_exception_to_the_style_is_a_file() -> None:
