@@ -217,7 +217,7 @@ def drop_power() -> None:
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then their upper halves
     if libc.capget(head, sets):
         raise OSError(ctypes.get_errno(), "capget")
-    for at in range(3):
-        sets[at] &= ~_MAY_ALL
+    for number in range(3):
+        sets[number] &= ~_MAY_ALL
     if libc.capset(head, sets):
         raise OSError(ctypes.get_errno(), "capset")

@@ -39,7 +39,7 @@ class Original:
     texts: tuple[int, ...]
     json: tuple[int, ...]
     # Ids of the memories that runs made.
-    made: frozenset[bytes]
+    derived: frozenset[bytes]
     # What commands are given: a run, a proposal of it, a memory that was superseded and one made.
     ids: dict[str, str]
     # Per page of the table of memories, the ids of those that lie, or once lay, there; none: it
@@ -67,11 +67,13 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
     fill(path, daily(TWINS[:1], "again", **again))
     data = path.read_bytes()
-    made = frozenset(
+    derived = frozenset(
         row["id"].encode() for row in rows(path, "SELECT id FROM memories WHERE generation > 0")
     )
     unclean = _unclean(path, folder / "unclean.db")
-    return Original(path, unclean, _texts(path, data), _json(data), made, _ids(path), _pages(path))
+    return Original(
+        path, unclean, _texts(path, data), _json(data), derived, _ids(path), _pages(path)
+    )
 
 
 def copied(original: Path, folder: Path) -> Path:
@@ -100,7 +102,7 @@ def _ids(path: Path) -> dict[str, str]:
 def _pages(path: Path) -> dict[int, frozenset[str]]:
     """Find where each memory lies; by its text, and a long one on all pages of overflow."""
     data = path.read_bytes()
-    found = rows(path, "SELECT id, content FROM memories")
+    memories = rows(path, "SELECT id, content FROM memories")
     pages = {}
     for row in rows(path, "SELECT pageno, pagetype FROM dbstat WHERE name = 'memories'"):
         start = (row["pageno"] - 1) * PAGE
@@ -109,17 +111,17 @@ def _pages(path: Path) -> dict[int, frozenset[str]]:
             pages[row["pageno"]] = frozenset({"long"})
         else:
             pages[row["pageno"]] = frozenset(
-                item["id"] for item in found if item["content"].encode()[:60] in bytes_
+                item["id"] for item in memories if item["content"].encode()[:60] in bytes_
             )
     return pages
 
 
 def _statement_lines() -> list[str]:
-    known = fixture.load()
-    groups = {item["id"] for item in known.facts[:_FACTS] + known.rules[:_RULES]}
-    groups |= {item["id"] for item in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
-    ids = {item.id for item in known.memories if item.group in groups}
-    return [line for line in fixture.lines(known) if json.loads(line)["id"] in ids]
+    planted = fixture.load()
+    groups = {item["id"] for item in planted.facts[:_FACTS] + planted.rules[:_RULES]}
+    groups |= {item["id"] for item in planted.updates[:_UPDATES] + planted.singles[:_SINGLES]}
+    ids = {item.id for item in planted.memories if item.group in groups}
+    return [line for line in fixture.lines(planted) if json.loads(line)["id"] in ids]
 
 
 def _unclean(path: Path, to: Path) -> Path:
@@ -142,16 +144,22 @@ def _texts(path: Path, data: bytes) -> tuple[int, ...]:
     starts = [data.find(text) for text in texts]
     assert min(starts) >= 0
     return tuple(
-        start + at for start, text in zip(starts, texts, strict=True) for at in range(len(text))
+        start + offset
+        for start, text in zip(starts, texts, strict=True)
+        for offset in range(len(text))
     )
 
 
 def _json(data: bytes) -> tuple[int, ...]:
-    return tuple(at for at in range(len(data)) if data[at : at + 2] in (b'{"', b'["', b"[]", b"{}"))
+    return tuple(
+        offset
+        for offset in range(len(data))
+        if data[offset : offset + 2] in (b'{"', b'["', b"[]", b"{}")
+    )
 
 
-def _flip(data: bytearray, at: int, chance: random.Random) -> None:
-    data[at] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
+def _flip(data: bytearray, place: int, chance: random.Random) -> None:
+    data[place] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
 
 
 def flip_anywhere(data: bytearray, chance: random.Random) -> None:
@@ -187,9 +195,9 @@ def noise_page(data: bytearray, chance: random.Random) -> None:
 
 def swap_pages(data: bytearray, chance: random.Random) -> None:
     first, second = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
-    kept = data[first : first + PAGE]
+    first_page = data[first : first + PAGE]
     data[first : first + PAGE] = data[second : second + PAGE]
-    data[second : second + PAGE] = kept
+    data[second : second + PAGE] = first_page
 
 
 def truncate_at(number: int) -> Damage:
@@ -209,7 +217,7 @@ def flip_among(places: tuple[int, ...]) -> Damage:
     """Return a damage that hits some of these places."""
 
     def flip(data: bytearray, chance: random.Random) -> None:
-        for at in chance.sample(places, chance.choice((1, 1, 3))):
-            _flip(data, at, chance)
+        for place in chance.sample(places, chance.choice((1, 1, 3))):
+            _flip(data, place, chance)
 
     return flip

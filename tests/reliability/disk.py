@@ -40,7 +40,7 @@ class Fault:
 
     folder: str
     what: What = "nothing"
-    at: int = 0
+    number: int = 0
     lasting: bool = False
     # Where the touches are written down, or whose permissions are taken away.
     path: str = ""
@@ -49,8 +49,8 @@ class Fault:
 def linked_library() -> str | None:
     """Return the path of the SQLite that Python uses; None if it is a part of Python itself."""
     maps = Path("/proc/self/maps")
-    found = re.search(r"\S*/libsqlite3\.so\S*", maps.read_text()) if maps.exists() else None
-    return found.group() if found and sqlite3.sqlite_version else None
+    match = re.search(r"\S*/libsqlite3\.so\S*", maps.read_text()) if maps.exists() else None
+    return match.group() if match and sqlite3.sqlite_version else None
 
 
 class Disk:
@@ -74,14 +74,14 @@ class Disk:
         if Path(path).parent != Path(self.fault.folder):
             return False
         self.touches += 1
-        due = self.touches == self.fault.at
+        due = self.touches == self.fault.number
         if due and self.fault.what == "tear" and torn is not None:
             torn()
         if due and self.fault.what in ("kill", "tear"):
             os.kill(os.getpid(), signal.SIGKILL)
         if due and self.fault.what == "unreadable":
             Path(self.fault.path).chmod(0)
-        due |= self.fault.lasting and self.touches > self.fault.at > 0
+        due |= self.fault.lasting and self.touches > self.fault.number > 0
         return due and self.fault.what in ("error", "full")
 
     def write_down(self, kind: str, path: str, *more: object) -> None:

@@ -205,14 +205,14 @@ class History:
             only=frozenset(self.random.sample(OPERATIONS, self.random.randint(2, 4))),
             reconsider=self.random.random() < 0.5,
         )
-        known = set(self.runs("1"))
+        earlier = set(self.runs("1"))
         with suppress(Killed):
             run_cycle(self._inputs(options, self.writer, progress))
-        return next((run_id for run_id in self.runs("1") if run_id not in known), None)
+        return next((run_id for run_id in self.runs("1") if run_id not in earlier), None)
 
     def age(self) -> list[str]:
         """Let memories come to their end, or be too many, and give the runs, the latest first."""
-        known = set(self.runs("1"))
+        earlier = set(self.runs("1"))
         options = CycleOptions(
             consolidate=False,
             expire=self.random.random() < 0.5,
@@ -220,7 +220,7 @@ class History:
             limit=self.random.choice([None, 2, 5]),
         )
         run_cycle(self._inputs(options, BuiltInWriter()))
-        return [run_id for run_id in self.runs("1") if run_id not in known]
+        return [run_id for run_id in self.runs("1") if run_id not in earlier]
 
     def _inputs(
         self, options: CycleOptions, writer: Writer, progress: Progress | None = None
@@ -305,11 +305,11 @@ def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
 def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
     """Return what `check` finds, except for what an agent's deletion of a successor causes."""
     with open_reading(path) as file:
-        found = check_file(file).problems
+        reported = check_file(file).problems
     excused = {f"lineage names {item}, which is missing" for item in deleted}
-    left = [item for item in found if item.detail not in excused]
+    unexcused = [item for item in reported if item.detail not in excused]
     return [
         item.detail
-        for item in left
+        for item in unexcused
         if not deleted or item.name != "superseded by an inactive memory"
     ]

@@ -264,8 +264,8 @@ def shapes(size: int) -> dict[str, str]:
         *("is by ", "5 million ", "twenty-one ", "2026-01-01 ", "[since 2026-01-01] ", "Ann's "),
         *("of the ", "Ann asks Ben 7. ", "Ann Ben ", "p1 m1 ", "you are now a x-", "stop "),
     )
-    made = {part: (part * (size // len(part) + 1))[:size] for part in parts}
-    return made | {
+    texts = {part: (part * (size // len(part) + 1))[:size] for part in parts}
+    return texts | {
         "blanks": f"x{' ' * (size - 2)}x",
         "ignore all": f"ignore {'all ' * size}"[:size],
     }

@@ -80,7 +80,7 @@ def every_code(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbed
     """Provide a memory file that holds every code everywhere, and its vectors."""
     path = tmp_path_factory.mktemp("codes") / "memory.db"
     create_file(path)
-    fill(path, [item for at, code in enumerate(CODES) for item in everywhere(code, at)])
+    fill(path, [item for index, code in enumerate(CODES) for item in everywhere(code, index)])
     fill(path, daily([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
     night(path, embedder, only=frozenset())
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -340,8 +340,8 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> None:
 
 def assert_nothing_of_an_attack(memory_file: Path) -> None:
     """Look that nothing that a model was ordered to say, or that attacks, was written."""
-    made = rows(memory_file, "SELECT content FROM memories WHERE generation > 0")
-    for text in (row["content"] for row in made):
+    derived = rows(memory_file, "SELECT content FROM memories WHERE generation > 0")
+    for text in (row["content"] for row in derived):
         assert ORDERED not in text
         assert "DROP" not in text
         assert text.isprintable()
@@ -385,8 +385,8 @@ def test_huge_texts_are_skipped_and_named(
     assert f"longer than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
         assert cli(command[0], memory_file, *command[1:]).code == 0
-    left = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
-    assert [row["content"] for row in left] == texts
+    memories = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
+    assert [row["content"] for row in memories] == texts
 
 
 def test_no_text_takes_quadratic_time(rounds: Rounds) -> None:

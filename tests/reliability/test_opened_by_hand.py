@@ -187,7 +187,7 @@ def places(tmp_path: Path, after_a_run: bytes, waiting: tuple[bytes, str]) -> di
         f"keep_backups = 1\nwiki = '{tmp_path}/wiki'\nreport = '{tmp_path}/night.html'\n"
         f"metrics_file = '{tmp_path}/night.prom'\n"
     )
-    found = {
+    values = {
         "memory": memory["id"],
         "folder": str(tmp_path),
         "file": str(file),
@@ -195,17 +195,17 @@ def places(tmp_path: Path, after_a_run: bytes, waiting: tuple[bytes, str]) -> di
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
-        found[name] = str(tmp_path / f"{name}.txt")
-    (left,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
+        values[name] = str(tmp_path / f"{name}.txt")
+    (superseded,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
     # Two that the night did not change.
     untouched = "SELECT id FROM memories WHERE id NOT IN (SELECT json_extract(row_key, '$.id') "
     wrong, false = rows(file, f"{untouched} FROM journal WHERE table_name = 'memories') LIMIT 2")
     (night,) = rows(file, "SELECT id FROM runs LIMIT 1")
     (proposal,) = rows(pending, "SELECT key FROM proposals WHERE state = 'pending' LIMIT 1")
-    return found | {
+    return values | {
         "other": str(tmp_path / "other.db"),
         "pending": str(pending),
-        "superseded": left["id"],
+        "superseded": superseded["id"],
         "wrong": wrong["id"],
         "false": false["id"],
         "run": night["id"],

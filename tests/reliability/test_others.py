@@ -112,9 +112,9 @@ def shared_night(path: Path, count: int, mode: str) -> Path:
     create_file(path)
     chosen = fixture.with_duplicates(fixture.lines_of(fixture.load().memories[:count]))
     lines = list(map(json.loads, chosen))
-    for at, line in enumerate(lines):
-        if at % 2 == 0:
-            line["id"] = f"{NAMES[at // 2 % len(NAMES)]}-{at}"
+    for index, line in enumerate(lines):
+        if index % 2 == 0:
+            line["id"] = f"{NAMES[index // 2 % len(NAMES)]}-{index}"
     fill(path, lines)
     return in_mode(path, mode)
 
@@ -194,7 +194,9 @@ def test_agents_lose_no_write_during_undo_and_import(
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     lines = tmp_path / "more.jsonl"
-    lines.write_text("".join(f'{{"content": "Line {at} of the import."}}\n' for at in range(2000)))
+    lines.write_text(
+        "".join(f'{{"content": "Line {number} of the import."}}\n' for number in range(2000))
+    )
     night(path, embedder)
     run = rows(path, "SELECT id FROM runs")[-1]["id"]
     with agents_at_work(path):

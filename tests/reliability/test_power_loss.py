@@ -38,27 +38,27 @@ class Content:
 
     def after_loss(self, chance: random.Random) -> bytes:
         """Return a possible content: any part of what was pending, in any order."""
-        found = bytearray(self.safe)
+        content = bytearray(self.safe)
         for change in chance.sample(self.pending, len(self.pending)):
             arrived = chance.choice(("all", "none", "torn"))
             if arrived == "all" or (arrived == "torn" and isinstance(change, int)):
-                _change(found, change)
+                _change(content, change)
             elif arrived == "torn" and not isinstance(change, int):
                 offset, data = change
                 for start in range(0, len(data), _SECTOR):
                     if chance.random() < 0.5:
-                        _change(found, (offset + start, data[start : start + _SECTOR]))
-        return bytes(found)
+                        _change(content, (offset + start, data[start : start + _SECTOR]))
+        return bytes(content)
 
 
-def _change(found: bytearray, change: tuple[int, bytes] | int) -> None:
+def _change(content: bytearray, change: tuple[int, bytes] | int) -> None:
     """Write into a file, or set its length."""
     size = change if isinstance(change, int) else change[0] + len(change[1])
-    found.extend(bytes(max(0, size - len(found))))
+    content.extend(bytes(max(0, size - len(content))))
     if isinstance(change, int):
-        del found[change:]
+        del content[change:]
     else:
-        found[change[0] : size] = change[1]
+        content[change[0] : size] = change[1]
 
 
 class Machine:
@@ -87,7 +87,7 @@ class Machine:
             case "create", _:
                 self._name({**self.now, name: Content()})
             case "delete", (synced,):
-                self._name({item: of for item, of in self.now.items() if item != name})
+                self._name({item: content for item, content in self.now.items() if item != name})
                 if synced:
                     self._sync_names()
             case "write", (int(offset), str(data)):
@@ -120,10 +120,10 @@ class Machine:
         """Lay out what every program sees as long as the power is on."""
         _empty(folder)
         for name, content in self.now.items():
-            found = bytearray(content.safe)
+            written = bytearray(content.safe)
             for change in content.pending:
-                _change(found, change)
-            (folder / name).write_bytes(found)
+                _change(written, change)
+            (folder / name).write_bytes(written)
         return folder / "memory.db"
 
 
@@ -173,36 +173,36 @@ def test_a_power_loss_leaves_the_state_of_a_commit_and_loses_none(
     chance = random.Random(4)  # noqa: S311 - losses, not secrets
     names = SCENES if rounds(0, 1) else (SCENES[1],)
     for name in names:
-        made = scene(name, tmp_path / name, mode, model)
-        touches = recorded(made, tmp_path / name / "recorded")
-        states = after_each_commit(touches, made.before, tmp_path / name / "states")
+        played = scene(name, tmp_path / name, mode, model)
+        touches = recorded(played, tmp_path / name / "recorded")
+        states = after_each_commit(touches, played.before, tmp_path / name / "states")
         assert len(states) > 1
-        machine = Machine(made.before)
+        machine = Machine(played.before)
         for number, touch in enumerate(touches):
             machine.play(*touch)
             for _ in range(rounds(number % 60 == 0, 1)):
                 path = machine.after_loss(tmp_path / name / "lost", chance)
-                found = everything(path)
+                state = everything(path)
                 allowed = states[machine.returned : machine.begun + 1]
-                assert found in allowed, (name, mode, number, touch[:2])
+                assert state in allowed, (name, mode, number, touch[:2])
         find_problems(path)
 
 
 def test_a_disk_without_syncs_is_detected(tmp_path: Path, model: tuple[str, ...]) -> None:
     """The harness can fail: without syncs, commits are lost or files are damaged."""
-    made = scene("old file", tmp_path / "scene", "delete", model)
-    touches = recorded(made, tmp_path / "recorded")
-    states = after_each_commit(touches, made.before, tmp_path / "states")
+    played = scene("old file", tmp_path / "scene", "delete", model)
+    touches = recorded(played, tmp_path / "recorded")
+    states = after_each_commit(touches, played.before, tmp_path / "states")
     chance = random.Random(5)  # noqa: S311 - losses, not secrets
-    machine = Machine(made.before)
+    machine = Machine(played.before)
     harmed = 0
     for number, touch in enumerate(item for item in touches if item[0] != "sync"):
         machine.play(*touch)
         if number % 10 == 0:
             try:
-                found = everything(machine.after_loss(tmp_path / "lost", chance))
+                state = everything(machine.after_loss(tmp_path / "lost", chance))
             except Exception:  # noqa: BLE001 - any error of SQLite on a damaged file
                 harmed += 1
             else:
-                harmed += found not in states[machine.returned : machine.begun + 1]
+                harmed += state not in states[machine.returned : machine.begun + 1]
     assert harmed > 0

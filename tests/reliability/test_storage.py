@@ -128,14 +128,14 @@ def test_a_file_size_limit_is_reported_and_the_next_run_completes(
 def test_a_run_without_a_recorded_end_is_interrupted(reference: Reference, tmp_path: Path) -> None:
     touches = reference.ended.touches
     # Its end is among the last touches: the first one found that leaves it running is enough.
-    for at in range(touches - 1, touches // 2, -max(1, touches // 20)):
-        path = reference.scene.copy(tmp_path / str(at))
-        ended = reference.scene.run(path, Fault(str(path.parent), "full", at, lasting=True))
-        kept = rows(path, "SELECT outcome FROM runs")
+    for number in range(touches - 1, touches // 2, -max(1, touches // 20)):
+        path = reference.scene.copy(tmp_path / str(number))
+        ended = reference.scene.run(path, Fault(str(path.parent), "full", number, lasting=True))
+        outcomes = rows(path, "SELECT outcome FROM runs")
         log = command(path, "log", "--json")
         assert log.code == 0, (ended, log)
         assert '"outcome": "running"' not in log.out
-        if {"outcome": "running"} in kept:
+        if {"outcome": "running"} in outcomes:
             return
     pytest.fail("no run was left running")
 
@@ -200,9 +200,9 @@ def test_a_file_that_becomes_unreadable_ends_the_run(
     chance = random.Random(7)  # noqa: S311 - moments
     touches = reference.ended.touches
     reported = 0
-    for at in sorted(chance.sample(range(1, touches), rounds(1, 15))):
-        path = reference.scene.copy(tmp_path / str(at))
-        fault = Fault(str(path.parent), "unreadable", at, path=str(path))
+    for number in sorted(chance.sample(range(1, touches), rounds(1, 15))):
+        path = reference.scene.copy(tmp_path / str(number))
+        fault = Fault(str(path.parent), "unreadable", number, path=str(path))
         ended = reference.scene.run(path, fault, unprivileged=True)
         path.chmod(0o644)
         for suffix in ("-wal", "-shm", "-journal"):  # SQLite gives them the mode of the file

@@ -153,8 +153,8 @@ FEW_ECHOES = [ECHOES[name] for name in ("in an error", "in the answer", "in the 
 
 def held(path: Path, output: str) -> list[str]:
     """Return the secrets that are in the files of a folder, or in what was said."""
-    kept = b"".join(item.read_bytes() for item in path.parent.iterdir())
-    return [key for key in spellings() if key in output or key.encode() in kept]
+    stored = b"".join(item.read_bytes() for item in path.parent.iterdir())
+    return [key for key in spellings() if key in output or key.encode() in stored]
 
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "text"])
@@ -383,7 +383,7 @@ def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
         *("torch.load", "joblib.load", "importlib.import_module", "os.execv", "os.posix_spawn"),
         "yaml.load",
     }
-    found = []
+    calling = []
     folders = ("cli", "consolidation", "extensions", "store")
     sources = [path for name in folders for path in (ROOT / name).rglob("*.py")]
     for path in sources:
@@ -392,16 +392,16 @@ def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
                 names = {alias.name.split(".")[0] for alias in node.names}
                 names |= {(getattr(node, "module", None) or "").split(".")[0]} - {""}
                 if not getattr(node, "level", 0):
-                    found += [f"{path.name}: {item}" for item in names & modules]
+                    calling += [f"{path.name}: {item}" for item in names & modules]
             elif isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
-                found += [f"{path.name}: {name}"] if name in calls else []
-                found += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
+                calling += [f"{path.name}: {name}"] if name in calls else []
+                calling += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
     assert len(sources) > 60
     # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
     # closed; a `cli:` model; and a person's own editor, at a terminal, when they ask for it.
     programs = ["cli_model.py", "cli_programs.py", "opening.py", "review.py"]
-    assert sorted(found) == [f"{name}: subprocess" for name in programs]
+    assert sorted(calling) == [f"{name}: subprocess" for name in programs]
 
 
 class _Bomb:

@@ -77,26 +77,26 @@ def _step(history: History) -> None:
 
 def _run_and_back(history: History, kind: str) -> None:
     before = picture(history.path, GIVEN_BACK)
-    made = history.night() if kind == "night" else history.word()
-    if made is None:
+    run_id = history.night() if kind == "night" else history.word()
+    if run_id is None:
         assert picture(history.path, GIVEN_BACK) == before
         return
     # Straight away, by itself and proposal by proposal: the file is what it was.
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    assert try_undo(copy, made, None) == ()
+    assert try_undo(copy, run_id, None) == ()
     assert picture(copy, GIVEN_BACK) == before
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    for _, proposal in history.applied(made):
-        assert try_undo(copy, made, proposal) == ()
-    assert try_undo(copy, made, None) == ()
+    for _, proposal in history.applied(run_id):
+        assert try_undo(copy, run_id, proposal) == ()
+    assert try_undo(copy, run_id, None) == ()
     assert picture(copy, GIVEN_BACK) == before
 
 
 def _age_and_back(history: History) -> None:
     before = picture(history.path, GIVEN_BACK)
-    made = history.age()
+    phases = history.age()
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    for item in made:
+    for item in phases:
         assert try_undo(copy, item, None) == ()
     assert picture(copy, GIVEN_BACK) == before
 
@@ -176,11 +176,11 @@ def _unwind(history: History) -> None:
     )
     for standing_run in history.runs():
         standing.update(row["id"] for row in rows(path, sql, standing_run))
-    left = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
-    assert left.keys() - standing == history.written.keys() - standing
-    for memory in left.keys() - standing:
+    remaining = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
+    assert remaining.keys() - standing == history.written.keys() - standing
+    for memory in remaining.keys() - standing:
         wrote = history.written[memory]
-        assert {name: left[memory][name] for name in wrote} == wrote
+        assert {name: remaining[memory][name] for name in wrote} == wrote
     if not standing:
         _nothing_is_left_of_any_run(path)
     assert problems(path, history.deleted) == []
@@ -267,9 +267,9 @@ def test_merges_of_equal_texts_are_undone_separately(memory_file: Path, caching:
     proposals = [result.proposal for result in outcome.results]
     assert len({proposal.id for proposal in proposals}) == 2
     superseded = "SELECT id FROM memories WHERE status = 'superseded'"
-    for left, proposal in ((1, proposals[1]), (0, proposals[0])):
+    for count, proposal in ((1, proposals[1]), (0, proposals[0])):
         assert try_undo(memory_file, str(outcome.run_id), proposal.id) == ()
-        assert len(rows(memory_file, superseded)) == left
+        assert len(rows(memory_file, superseded)) == count
         # What was undone is not proposed again.
         assert night(memory_file, caching, dry_run=True).plan.proposals == ()
     assert picture(memory_file, GIVEN_BACK) == before
