@@ -13,8 +13,8 @@ ASKED = "Which port does the crane service use?"
 
 def read(text: str, role: str = "user") -> list[str]:
     raw = json.dumps([{"role": role, "content": text}]).encode()
-    found = read_conversations(raw, "talk.json")
-    return [message.text for conversation in found for message in conversation.messages]
+    conversations = read_conversations(raw, "talk.json")
+    return [message.text for conversation in conversations for message in conversation.messages]
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,15 @@ from slowwave.store.records import Memory, timestamp
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
 
-def gone(memory_id: str, by: str = "stays", at: datetime = LONG_AGO, **fields: Any) -> Memory:
+def gone(
+    memory_id: str, by: str = "stays", superseded_at: datetime = LONG_AGO, **fields: Any
+) -> Memory:
     """Return a memory that another replaced."""
-    columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(at)}
+    columns = {
+        "status": "superseded",
+        "superseded_by": by,
+        "superseded_at": timestamp(superseded_at),
+    }
     return a_memory(memory_id, f"what {memory_id} says", **columns | fields)
 
 
@@ -75,8 +81,8 @@ def path(memory_file: Path) -> Path:
 
 def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
     with open_reading(path) as file:
-        found = find_purgeable(file, ["default"], now)
-    return found.ids, KeptCounts.from_reasons(found.staying)
+        purgeable = find_purgeable(file, ["default"], now)
+    return purgeable.ids, KeptCounts.from_reasons(purgeable.staying)
 
 
 def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:
@@ -84,16 +90,16 @@ def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> O
 
 
 @pytest.mark.parametrize(
-    "at", ["2026-02-08 02:59:58", "2026-02-08T04:59:58+02:00", "2026-02-08T02:59:58Z"]
+    "moment", ["2026-02-08 02:59:58", "2026-02-08T04:59:58+02:00", "2026-02-08T02:59:58Z"]
 )
-def test_a_memory_is_purged_after_thirty_days(path: Path, at: str) -> None:
-    execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
+def test_a_memory_is_purged_after_thirty_days(path: Path, moment: str) -> None:
+    execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", moment)
     assert purged(path) == (("old",), KeptCounts())
     assert purged(path, NOW - timedelta(seconds=2)) == ((), KeptCounts())
 
 
 @pytest.mark.parametrize(
-    ("change", "kept"),
+    ("change", "counts"),
     [
         *(
             (f"memories SET status = '{status}'", {})
@@ -104,9 +110,11 @@ def test_a_memory_is_purged_after_thirty_days(path: Path, at: str) -> None:
         ("synthesized_from SET source_content = 'something else'", {"lineage": 1}),
     ],
 )
-def test_only_superseded_memories_are_purged(path: Path, change: str, kept: dict[str, int]) -> None:
+def test_only_superseded_memories_are_purged(
+    path: Path, change: str, counts: dict[str, int]
+) -> None:
     execute(path, f"UPDATE {change}" + " WHERE id = 'old'" * change.startswith("memories"))
-    assert purged(path) == ((), KeptCounts(**kept))
+    assert purged(path) == ((), KeptCounts(**counts))
 
 
 @pytest.mark.parametrize(
@@ -202,8 +210,8 @@ def test_lineage_keeps_the_bytes_of_a_purged_text_that_is_not_utf8(path: Path) -
     execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
     with open_writing(path) as file:
         assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
-    kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
-    assert kept == [{"text": "4F6BFF41"}]
+    edges = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
+    assert edges == [{"text": "4F6BFF41"}]
 
 
 def test_nothing_is_purged_without_the_trigger_that_keeps_texts(path: Path) -> None:
@@ -292,14 +300,14 @@ def test_a_night_after_a_purge_is_a_no_op(
     memory_file: Path,
     rounds: Callable[[int, int], int],
 ) -> None:
-    known = fixture.load(flavour).memories
+    memories = fixture.load(flavour).memories
     if rounds(0, 1):
-        chosen = known
+        chosen = memories
     elif flavour != "lab":
         pytest.skip("with --long")
     else:
-        groups = sorted({item.group for item in known if item.role == "fact"})[:32]
-        chosen = [item for item in known if item.group.removeprefix("near:") in groups]
+        groups = sorted({item.group for item in memories if item.role == "fact"})[:32]
+        chosen = [item for item in memories if item.group.removeprefix("near:") in groups]
     fill(memory_file, list(map(json.loads, fixture.with_duplicates(fixture.lines_of(chosen)))))
     night(memory_file, embedder)
     outcome = only_purge(memory_file, embedder, LATER)
@@ -429,8 +437,8 @@ def as_row(
 
 def texts_in(path: Path) -> set[str]:
     sources = "SELECT source_content FROM synthesized_from"
-    kept = rows(path, f"SELECT content AS text FROM memories UNION {sources}")
-    return {row["text"] for row in kept}
+    texts = rows(path, f"SELECT content AS text FROM memories UNION {sources}")
+    return {row["text"] for row in texts}
 
 
 def test_show_has_date_and_successor_of_a_purged_memory(path: Path, cli: Cli) -> None:
