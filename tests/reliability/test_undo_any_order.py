@@ -31,7 +31,7 @@ from slowwave.store.undo.obstacles import Obstacle
 
 @pytest.fixture(scope="module")
 def caching(embedder: SentenceEmbedder) -> Embedder:
-    """Provide the real model, which is asked but once for each text."""
+    """Provide the real model, which is called once for each text."""
     return CachingEmbedder(embedder)
 
 
@@ -123,7 +123,9 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return False  # nobody changes lineage in these histories
     now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
     if obstacle.column is None and obstacle.run is None:
-        return _has_passed(obstacle, history) if now else (obstacle.row, "") in history.by_hand
+        if now:
+            return _was_superseded_by_hand(obstacle, history)
+        return (obstacle.row, "") in history.by_hand
     if obstacle.column is not None and now[0][obstacle.column] != obstacle.now:
         return False
     if obstacle.run is None:
@@ -134,7 +136,7 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return (
             bool(rows(history.path, sql, obstacle.run, expected)) and obstacle.run in obstacle.why
         )
-    stands = rows(
+    applied = rows(
         history.path,
         "SELECT 1 FROM proposals JOIN journal USING (run_id) WHERE proposal = key "
         "AND run_id = ? AND key = ? AND state = 'applied' AND row_key LIKE ?",
@@ -142,19 +144,20 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         obstacle.proposal,
         f'%"{obstacle.row}"%',
     )
-    return bool(stands) and obstacle.run in obstacle.why
+    return bool(applied) and obstacle.run in obstacle.why
 
 
-def _has_passed(obstacle: Obstacle, history: History) -> bool:
-    """Say whether the one that leans on a memory does so since an agent deleted another."""
-    leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
-    reported = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
-    deleted = any(f"its successor, memory {item}, " in obstacle.why for item in history.deleted)
-    return deleted and bool(reported) and (reported[0], "superseded_by") in history.by_hand
+def _was_superseded_by_hand(obstacle: Obstacle, history: History) -> bool:
+    """Whether an agent's deletion passed a memory that the obstacle names on to its row."""
+    dependents = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
+    return any(
+        row["id"] in obstacle.why and (row["id"], "superseded_by") in history.by_hand
+        for row in dependents
+    )
 
 
 def _unwind(history: History) -> None:
-    """Undo all that can be, the latest first: what agents wrote is left."""
+    """Undo all that can be undone, the latest first: what agents wrote stays."""
     path = history.path
     progress = True
     while progress:
@@ -163,7 +166,7 @@ def _unwind(history: History) -> None:
             for item in [*history.applied(undone), (undone, None)]:
                 if try_undo(path, *item) == ():
                     progress = True
-    standing = {
+    lasting = {
         memory
         for owner, key in history.applied()
         for row in rows(path, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", owner, key)
@@ -174,14 +177,14 @@ def _unwind(history: History) -> None:
         "SELECT json_extract(row_key, '$.id') id FROM journal WHERE table_name = 'memories' "
         "AND run_id = ? AND run_id NOT IN (SELECT run_id FROM proposals)"
     )
-    for standing_run in history.runs():
-        standing.update(row["id"] for row in rows(path, sql, standing_run))
+    for lasting_run in history.runs():
+        lasting.update(row["id"] for row in rows(path, sql, lasting_run))
     remaining = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
-    assert remaining.keys() - standing == history.written.keys() - standing
-    for memory in remaining.keys() - standing:
+    assert remaining.keys() - lasting == history.written.keys() - lasting
+    for memory in remaining.keys() - lasting:
         wrote = history.written[memory]
         assert {name: remaining[memory][name] for name in wrote} == wrote
-    if not standing:
+    if not lasting:
         _nothing_is_left_of_any_run(path)
     assert problems(path, history.deleted) == []
 
