@@ -33,18 +33,18 @@ def from_recording(path: Path) -> Answerer:
 
 
 def honestly(messages: Messages) -> str:
-    """Answer as an honest model does."""
+    """Return the answer of an honest model."""
     return json.dumps(honest(Asked({}, {"messages": messages})))
 
 
 def joined_once_by(messages: Messages) -> str:
-    """Answer like the model of the fixture `scripted`."""
+    """Return the answer of the model of the fixture `scripted`."""
     asked = Asked({}, {"messages": messages})
     return json.dumps(approval(asked) if asked.drafts else joined_once(asked))
 
 
 def lines_of(answers: Mapping[str, str]) -> str:
-    """Return answers as the lines that `slowwave answer` reads."""
+    """Return answers as lines for `slowwave answer`."""
     lines = (json.dumps({"id": key, "answer": text}) for key, text in answers.items())
     return "".join(f"{line}\n" for line in lines)
 

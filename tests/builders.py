@@ -87,7 +87,7 @@ def made_once(make: Callable[..., None]) -> Any:
     `make` takes the file, and the fixtures that its other parameters name.
     """
     paths: list[Path] = []
-    _, *others = signature(make).parameters
+    _, *names = signature(make).parameters
 
     @pytest.fixture
     def copy(
@@ -96,7 +96,7 @@ def made_once(make: Callable[..., None]) -> Any:
         if not paths:
             path = tmp_path_factory.mktemp("made") / "memory.db"
             create_file(path)
-            make(path, *map(request.getfixturevalue, others))
+            make(path, *map(request.getfixturevalue, names))
             paths.append(path)
         return copy_of(paths[0], tmp_path / "memory.db")
 
@@ -105,13 +105,13 @@ def made_once(make: Callable[..., None]) -> Any:
 
 @contextmanager
 def changing(path: Path) -> Iterator[MemoryFile]:
-    """Open for writing, in one transaction."""
+    """Open a file for writing, in one transaction."""
     with open_writing(path) as file, file.transaction():
         yield file
 
 
 def a_run(path: Path, run_id: str = "run-1", now: datetime = NOW) -> str:
-    """Let a run begin."""
+    """Begin a run."""
     with open_writing(path) as file:
         begin_run(file, run_id, timestamp(now), "0", {})
     return run_id
@@ -208,13 +208,13 @@ def older_file(folder: Path) -> Path:
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
-    """Make this slowwave a newer one, with further migrations."""
+    """Add migrations, as a newer slowwave has."""
     more = {step.__name__: step for step in steps}
     monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, **more})
 
 
 def whole(path: Path) -> bool:
-    """Fail with what a check of a file finds; else return True."""
+    """Fail with the problems of a file; without any, return True."""
     with open_reading(path) as file:
         problems = check_file(file).problems
     # pytest explains no assertion outside of tests.

@@ -1,4 +1,4 @@
-"""How much work is done, counted in calls, and how often hypothesis tries."""
+"""Counts of calls, and how many examples hypothesis tries."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def _text(content: Body) -> str:
 
 
 def _formed(shape: Any) -> Body:
-    """Return the form of answer that is asked for, as OpenAI spells it."""
+    """Return the requested form of the answer, as OpenAI spells it."""
     if not isinstance(shape, dict):
         return {}
     return {"response_format": {"type": "json_schema", "json_schema": {"schema": shape}}}

@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 def metrics(path: Path) -> dict[str, dict[tuple[str, ...], float]]:
-    """Return what a file of metrics says, as a collector reads it: by name and labels."""
+    """Return the values of a file of metrics, as a collector reads it: by name and labels."""
     values: dict[str, dict[tuple[str, ...], float]] = {}
     for family in text_string_to_metric_families(path.read_text("utf-8")):
         for each in family.samples:

@@ -44,7 +44,7 @@ Answer = dict[str, Any]
 
 
 class Shown(NamedTuple):
-    """A memory as a model is shown it. is_derived: whether a consolidation wrote it."""
+    """A memory as a model sees it. is_derived: whether a consolidation wrote it."""
 
     id: str
     noted: str
@@ -54,7 +54,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as it came."""
+    """A request as it was received."""
 
     headers: Mapping[str, str]
     body: Mapping[str, Any]
@@ -71,12 +71,12 @@ class Asked:
 
     @property
     def faulty(self) -> list[dict[str, Any]]:
-        """The groups of an earlier answer to be written once more, with their faults."""
+        """The groups of an earlier answer that must be rewritten, with their faults."""
         return self._groups if self._lines("memories") else []
 
     @property
     def drafts(self) -> list[dict[str, Any]]:
-        """The groups to be checked; none where memories are shown."""
+        """The groups that must be checked; none where memories are shown."""
         return [] if self._lines("memories") else self._groups
 
     @property
@@ -85,7 +85,7 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """What is asked for: write, repair or check."""
+        """The kind of question: write, repair or check."""
         return "check" if self.drafts else "repair" if self.faulty else "write"
 
     def _lines(self, name: str) -> list[str]:
@@ -96,30 +96,30 @@ class Asked:
 
     @property
     def prompt_tokens(self) -> int:
-        """What it takes: messages and what they are wrapped in, and the schema as it was sent."""
+        """The tokens of the messages with their roles, and of the schema as it was sent."""
         shape = self.body.get("response_format")
         return count_messages(self.messages) + (count(compact(shape)) if shape else 0)
 
     @property
     def texts(self) -> str:
-        """All that the memories say."""
+        """The texts of the memories."""
         return "\n".join(memory.text for memory in self.memories)
 
     @property
     def repair(self) -> str | None:
-        """What is said to be wrong with an earlier answer; None in a first question."""
+        """The faults of an earlier answer; None in a first question."""
         return self.messages[-1]["content"] if len(self.messages) > 2 else None
 
     @property
     def form(self) -> str | None:
-        """The form of structured output that is asked for."""
+        """The requested form of structured output."""
         form: str | None = self.body.get("response_format", {}).get("type")
         return form
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back: a body, or nothing at all."""
+    """A response: a body, or nothing at all."""
 
     body: Mapping[str, Any] | str
     status: int = 200
@@ -182,7 +182,7 @@ def approval(asked: Asked) -> Answer:
 
 
 def disapproval(asked: Asked) -> Answer:
-    """Object to the whole text of every draft."""
+    """Reject the whole text of every draft."""
     return {"groups": [verdict(draft, [draft["text"]]) for draft in asked.drafts]}
 
 
@@ -328,7 +328,7 @@ def _demands(memories: Sequence[Shown]) -> list[Shown]:
 
 
 def _joined(members: Sequence[Shown]) -> dict[str, Any] | None:
-    """Return a group with its longest text and what the others add, None if it is not shorter."""
+    """Return a group of its longest text and the additions of the rest; None if not shorter."""
     fullest = max(members, key=lambda memory: (memory.is_derived, len(memory.text)))
     text = fullest.text
     for memory in members:
@@ -393,7 +393,7 @@ def _values(text: str) -> frozenset[str]:
 
 
 class ModelServer:
-    """A running server: where it is, and what it was asked."""
+    """A running server: its address, and its requests."""
 
     def __init__(self, port: int, responder: Responder, most_requests: int) -> None:
         self.most_requests = most_requests
@@ -412,13 +412,13 @@ class ModelServer:
         self._under_way = 0
 
     def forget(self) -> None:
-        """Count from here on."""
+        """Forget the requests so far."""
         self.asked.clear()
         self.taken.clear()
         self.peak = 0
 
     def reply(self, asked: Asked) -> Reply:
-        """Decide what is sent back."""
+        """Return the reply to a request."""
         with self._lock:
             if len(self.asked) >= self.most_requests:
                 return refuses(400, "more requests than any test asks for")
@@ -453,7 +453,7 @@ class ModelServer:
 def model_server(
     responder: Responder = oracle, most_requests: int = MAX_REQUESTS
 ) -> Iterator[ModelServer]:
-    """Run a server on a free port, in threads, as long as the block lasts."""
+    """Run a server on a free port, in threads, while the block runs."""
     http = _Http(responder, most_requests)
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -498,7 +498,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(_in(dialect, reply, asked["model"]))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
     def _send(self, reply: Reply) -> None:
         text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
@@ -548,7 +548,7 @@ def _serve_slowly(seconds: float, most_requests: int) -> None:
 
 
 def _cacheable(writing: Sequence[Asked]) -> float:
-    """Return the share of the second question's tokens with which the first one begins, too."""
+    """Return which share of the second question's tokens is a prefix of the first."""
     if len(writing) < 2:
         return 0.0
     first, second = (

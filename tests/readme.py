@@ -1,4 +1,4 @@
-"""The parts of the pages that the program writes, between their comments, and the examples.
+"""Generated parts of pages, between their comments, and their examples.
 
 python tests/readme.py [NAME...]      write them again
 """
@@ -87,7 +87,7 @@ def before() -> str:
 
 
 def after() -> str:
-    """Return what a night with the recorded answers makes of the memories that the README shows."""
+    """Return the memories of the README after a night with the recorded answers."""
     with tempfile.TemporaryDirectory() as folder:
         path, answers = Path(folder) / "memory.db", Path(folder) / "answers.jsonl"
         shutil.copy(ANSWERS, answers)
@@ -220,7 +220,7 @@ PARTS = {
 
 
 def main(names: list[str]) -> None:
-    """Write the parts of these names, or all of them, again."""
+    """Rewrite the parts of these names, or all parts."""
     for name in names or PARTS:
         page, make = PARTS[name]
         written = page.read_text("utf-8")

@@ -18,7 +18,7 @@ IN_ONE = (
 
 
 def states(path: Path) -> dict[str, str]:
-    """Return the state of each proposal by how its id begins."""
+    """Return the state of each proposal by its short id."""
     proposals = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
     return {row["key"][:8]: row["state"] for row in proposals}
 

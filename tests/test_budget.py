@@ -1,4 +1,4 @@
-"""Numbers that only fall: of what judges texts, and of what a person reads in a help screen."""
+"""Numbers that may only fall: of the code that judges texts, and of help screens."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def listed_words() -> int:
 
 
 def _is_pattern(value: ast.expr) -> bool:
-    """Whether it is a pattern, a template or a mere name, and no list."""
+    """Whether a value is a pattern, a template or a name, and not a list."""
     if isinstance(value, ast.Constant | ast.JoinedStr):
         return True
     return isinstance(value, ast.Call) and ast.unparse(value.func) in ("re.compile", "Decoder")

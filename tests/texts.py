@@ -1,4 +1,4 @@
-"""Texts as readings, sources and drafts: what the tests of judging and writing are made of."""
+"""Texts as readings, sources and drafts, for tests of judging and writing."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) ->
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
-    """Talk with `slowwave dream`, line by line, to its end."""
+    """Run `slowwave dream`, answering line by line."""
     with subprocess.Popen(
         [*SLOWWAVE, "dream", str(path), *more],
         stdin=subprocess.PIPE,
@@ -183,7 +183,7 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
     seen: list[str] = []
 
     def answer(question: dict[str, Any]) -> str:
-        """Answer at first with rubbish, then with the object, with an id and without."""
+        """Answer first with rubbish, then with the object, with an id and without."""
         seen.append(question["id"])
         if len(seen) == 1:
             return "let me think"

@@ -47,7 +47,7 @@ HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 
 
 
 def an_outcome(results: Sequence[Result] = (), **parts: Any) -> Outcome:
-    """Return what a run found; `parts` are those of its plan."""
+    """Return the outcome of a run; `parts` are those of its plan."""
     proposals = tuple(result.proposal for result in results)
     plan = Plan(proposals, **{"refused": (), **parts})
     return Outcome(HELD, HELD, plan, tuple(results), run_id="run-1")
@@ -56,7 +56,7 @@ def an_outcome(results: Sequence[Result] = (), **parts: Any) -> Outcome:
 def a_result(
     state: State, number: int = 0, operation: Operation = "synthesize", planned: bool = False
 ) -> Result:
-    """Return what became of a proposal; `planned` is one whose draft the plan held already."""
+    """Return the result of a proposal; `planned`: its draft is in the plan."""
     draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
     memories: dict[str, Any] = {"sources": ("a", "b"), "source_hashes": ("1", "2")}
     memories |= {"leaving": ("a",), "survivor": None, "entities": ()}
@@ -295,7 +295,7 @@ def test_no_op_has_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.Mo
 
 
 def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
-    """Put pairs into the file, and give them as kept apart by these guards."""
+    """Store pairs, and return them as refused by these guards."""
     refused = []
     for number, guard in enumerate(guards):
         pair = (f"a{number}", f"b{number}")

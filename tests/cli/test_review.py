@@ -53,7 +53,7 @@ def approved(path: Path, embedder: Embedder) -> ReviewResult:
 
 
 def queue(cli: Cli, path: Path) -> list[dict[str, Any]]:
-    """Return the pending proposals, without the time since when they are pending."""
+    """Return the pending proposals without the time of their decision."""
     proposals: list[dict[str, Any]] = cli("review", path, "--json").json["proposals"]
     return [proposal | {"decided_at": None} for proposal in proposals]
 

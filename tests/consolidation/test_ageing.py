@@ -199,7 +199,7 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "said"),
+    ("rules", "reason"),
     [
         ("kind=fact", "keep=... is missing"),
         ("kind=rule,keep=1d", "kind must be one of fact"),
@@ -214,11 +214,11 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
         ("kind=fact,keep=1d kind=fact,keep=2d", "match the same memories"),
     ],
 )
-def test_invalid_rules_are_refused(memory_file: Path, cli: Cli, rules: str, said: str) -> None:
+def test_invalid_rules_are_refused(memory_file: Path, cli: Cli, rules: str, reason: str) -> None:
     before = memory_file.read_bytes()
     lines = re.split(r" (?=kind)", rules)
     memory_file.with_name("slowwave.toml").write_text(f"retain = {json.dumps(lines)}\n")
-    cli("maintain", memory_file, "--phase", "expire").ends(2, said, "slowwave.toml")
+    cli("maintain", memory_file, "--phase", "expire").ends(2, reason, "slowwave.toml")
     assert memory_file.read_bytes() == before
 
 

@@ -32,7 +32,7 @@ def test_another_library_version_changes_the_keys(library: str) -> None:
 
 
 def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
-    """Ask for the length of each text, and return those that had to be worked out."""
+    """Look up the length of each text, and return the texts whose length was computed."""
     worked_out = []
 
     def length(text: str) -> int:
@@ -48,7 +48,7 @@ def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
 
 
 def packed(*texts: str) -> list[Row]:
-    """Return the rows of a file in which the lengths of these texts were kept together."""
+    """Return the rows of a pack with the lengths of these texts."""
     cache = Cache()
     ask(cache, texts)
     return cache.take_new()

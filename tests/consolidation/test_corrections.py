@@ -1,4 +1,4 @@
-"""A word on memories: what it changes, what it must not, and that undo restores every row."""
+"""Corrections of memories: what they change, what they must not, and their undo."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def test_eval_prints_a_table_or_json(filled: Path, tmp_path: Path, cli: Cli) -> 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "reason"),
     [
         ([], 2, "Error: "),
         (["none.jsonl"], 1, "cannot be read"),
@@ -177,14 +177,14 @@ def test_eval_prints_a_table_or_json(filled: Path, tmp_path: Path, cli: Cli) -> 
 def test_eval_refuses_invalid_questions(
     arguments: list[str],
     code: int,
-    said: str,
+    reason: str,
     filled: Path,
     cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(filled.parent)
     write_questions(Path("q.jsonl"), asked("?", "absent"))
-    assert cli("eval", filled, *arguments).ends(code, said).out == ""
+    assert cli("eval", filled, *arguments).ends(code, reason).out == ""
 
 
 def test_eval_asks_no_model_by_default(filled: Path, tmp_path: Path, cli: Cli) -> None:

@@ -1,4 +1,4 @@
-"""Which vectors are near each other: every pair once, in every way to compare them."""
+"""Which vectors are near each other: every pair once, by every method."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def pairs_of(graph: Neighbours) -> Pairs:
 
 
 def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
-    """Return the same by one product in double precision."""
+    """Return the same pairs, computed by one product in double precision."""
     exact = vectors.astype(np.float64)
     steps = np.rint(exact @ exact.T / STEP).astype(int)
     pairs = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
@@ -52,7 +52,7 @@ def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few rows make many blocks."""
+    """Shrink blocks, so that a few rows fill many."""
     monkeypatch.setattr(comparing, "BLOCK", 16)
 
 
@@ -130,7 +130,7 @@ Nights = Sequence[Sequence[int]]
 
 
 def forest_of(texts: Sequence[int], vectors: Vectors, stored: StoredForest) -> Neighbours:
-    """Let a forest grow to some texts."""
+    """Return the neighbors of texts, found by extending a stored forest."""
     chosen = vectors[np.array(texts, dtype=np.intp)]
     signs = [sign_of(f"text {text}", vectors[text]) for text in texts]
     return stored.extend(signs, chosen, 0.3, lambda: similar_pairs(chosen, 0.3))

@@ -27,7 +27,7 @@ REHEARSED = fixture.FLAVOURS[-1]
 
 @dataclass(frozen=True)
 class Ran:
-    """A file before and after its night, with what the dry run had said."""
+    """A file before and after its night, with the plan of the dry run."""
 
     path: Path
     planted: fixture.Night
@@ -37,7 +37,7 @@ class Ran:
     planned: Outcome | None
 
     def group_of(self) -> dict[str, str]:
-        """Return what each observed memory is known to tell; two tell the same if it is equal.
+        """Return the known group of each observed memory; equal groups state the same.
 
         The old and the new value of one thing belong together, by an update.
         """
@@ -48,8 +48,8 @@ class Ran:
 def every_nth(planted: fixture.Night, step: int) -> fixture.Night:
     """Return all rules and updates of a night, and every nth of its facts and singles."""
     facts, singles = planted.facts[step - 1 :: step], planted.singles[step - 1 :: step]
-    told = {item["id"] for item in [*facts, *singles]}
-    nears = [near for near in planted.nears if near["of"] in told]
+    chosen = {item["id"] for item in [*facts, *singles]}
+    nears = [near for near in planted.nears if near["of"] in chosen]
     return fixture.Night(facts, planted.rules, nears, planted.updates, singles)
 
 
@@ -74,7 +74,7 @@ def ran(
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_the_fixture_holds_a_thousand_memories_that_differ(flavour: str) -> None:
-    assert len({told.text for told in fixture.load(flavour).memories}) == 1_000
+    assert len({memory.text for memory in fixture.load(flavour).memories}) == 1_000
 
 
 def contents(ran: Ran, condition: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a file remembers of a question, before a night and after it."""
+"""What a file recalls for a question, before and after a night."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_lines_of_a_log_do_not_contradict_each_other(memory_file: Path, find: Fi
 
 @pytest.fixture
 def updated(memory_file: Path) -> Path:
-    """Provide a file in which a run updated a value, and left the source that is pinned active."""
+    """Provide a file in which a run updated a value, and its pinned source stayed active."""
     fill(memory_file, daily([*BACKUPS, *OTHERS], "m"))
     fill(memory_file, [{"id": "new", "content": "Wiki backup: 03:30 every night."}])
     execute(memory_file, "UPDATE memories SET generation = 1, layer = 'stable' WHERE id = 'new'")

@@ -96,7 +96,7 @@ def same(left: Outcome, right: Outcome) -> bool:
 
 
 def traced(path: Path, embedder: Embedder, **options: Any) -> tuple[Outcome, list[str]]:
-    """Run a night, and give the statements in which it read memories or vectors, too."""
+    """Run a night, and return it with its statements that read memories or vectors."""
     seen: list[str] = []
     connect = sqlite3.connect
 
@@ -219,7 +219,6 @@ class Meanwhile(Progress):
     """Changes a file while a night applies its plan."""
 
     def __init__(self, path: Path, statement: str) -> None:
-        """Take what an agent executes."""
         self._path, self._statement = path, statement
 
     def stage(self, name: str, done: int, total: int) -> None:
@@ -300,7 +299,7 @@ def test_findings_of_deleted_texts_are_deleted(settled: Path, embedder: Sentence
 
 
 def a_history(path: Path, chance: Random, embedder: Embedder) -> None:
-    """Let agents, people and nights change a file, and compare after each change."""
+    """Change a file as agents, people and nights do, and compare after each change."""
     number = 0
     runs: list[str] = []
 

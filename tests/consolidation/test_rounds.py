@@ -1,4 +1,4 @@
-"""An agent is the model: it answers in rounds what a night asks, and one night applies it all."""
+"""An agent as the model: it answers questions in rounds, and one night applies the answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def questions(agent: Agent) -> OpenQuestions:
 
 
 def give(agent: Agent, answers: Mapping[str, str]) -> GivenAnswers:
-    """Give answers about the file of an agent."""
+    """Answer questions about the file of an agent."""
     return a_round(agent.path, agent.embedder).give(answers)
 
 

@@ -1,4 +1,4 @@
-"""What a model is shown together: clusters by DBSCAN, cut to fit, and packed into windows."""
+"""Windows: clusters by DBSCAN, cut to fit, and packed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scattered(count: int, seed: int, spread: float) -> Vectors:
 
 @st.composite
 def texts(draw: st.DrawFn) -> tuple[Vectors, list[int], int]:
-    """Return vectors, how large each is, and how large a window may be."""
+    """Return vectors, their sizes, and the limit of a window."""
     count = draw(st.integers(1, 60))
     vectors = scattered(count, draw(st.integers(0, 10_000)), draw(st.sampled_from([0.1, 0.3, 0.6])))
     sizes = draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
@@ -116,7 +116,7 @@ def shown(agent: Agent) -> list[list[str]]:
 
 
 def place_at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
-    """Let a text lie at an angle in degrees from the first axis, towards another."""
+    """Place a text at an angle in degrees from the first axis, towards another axis."""
     vector = np.zeros(384)
     vector[0], vector[axis] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     agent.vectors[text] = vector.tolist()
@@ -139,7 +139,7 @@ def test_memories_without_neighbors_are_in_no_question(agent: Agent) -> None:
 
 @pytest.fixture
 def arc(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Fill a file with a chain of memories, 20 degrees from each to the next, too long for one."""
+    """Fill a file with a chain of memories, 20 degrees apart, too long for one window."""
     texts = [f"Plot {letter} of the garden lies beside the next one." for letter in "ABCDEF"]
     for number, text in enumerate(texts):
         place_at(agent, 20.0 * number + number % 2, text)

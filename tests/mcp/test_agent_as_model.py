@@ -1,4 +1,4 @@
-"""The agent is the model: questions, answers and proposals of its own, by the official client."""
+"""The agent as the model: questions, answers and its own proposals, by the official client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Question = dict[str, Any]
 
 
 class Remembering:
-    """Answers as a recording does, else honestly, and remembers the answers as a recording."""
+    """An agent that answers from a recording, else honestly, and records its answers."""
 
     def __init__(self) -> None:
         self._recorded = from_recording(RECORDED)

@@ -1,4 +1,4 @@
-"""Hints that reach an agent name tools; what only a command can do is for a person."""
+"""Hints to an agent name tools; what only a command can do is for a person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slowwave.cli.mcp.tools import Tools
 
 
 def sentences() -> Iterator[str]:
-    """Yield the texts of the source that an error may be made of."""
+    """Yield the strings of the source of which errors are composed."""
     for folder in ("store", "consolidation"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):

@@ -1,4 +1,4 @@
-"""The memory file as tools of an agent, asked by the official client."""
+"""The memory file as tools of an agent, called by the official client."""
 
 from __future__ import annotations
 
@@ -604,7 +604,7 @@ def test_a_port_in_use_is_reported(filled: Path, cli: Cli) -> None:
 
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
-    """Return the options by which a server asks this model."""
+    """Return the options that make a server ask this model."""
     return ("--model", "openai/scripted", setting("api_base", server.base), *more)
 
 

@@ -1,4 +1,4 @@
-"""Lines that are not messages: each gets an error, with its id where it has one."""
+"""Lines that are not messages: each gets an error, with its id if it has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers, files and tests that the pages in docs/ name are those of the program."""
+"""The pages in docs/ name numbers, files and tests that exist."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def pins(*names: str) -> dict[str, str]:
 
 
 def needed_by(name: str) -> set[str]:
-    """Return what a package needs on this machine, but for its extras."""
+    """Return the requirements of a package on this machine, without extras."""
     try:
         requirements = map(Requirement, requires(name) or ())
     except PackageNotFoundError:  # of another platform

@@ -24,7 +24,7 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def commands_in(page: str) -> list[list[str]]:
-    """Return each call of slowwave on a page, as words from the name of its command on."""
+    """Return each call of slowwave on a page, as words from its command on."""
     examples = "\n".join(re.findall(r"```\w+\n(.*?)```", page, re.DOTALL))
     calls = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
     return [shlex.split(each, comments=True) for each in calls]

@@ -60,7 +60,7 @@ def files_below(folder: Path) -> set[str]:
 
 
 def run(installed: Path, *arguments: str) -> Ended:
-    """Run Python on what is installed there, away from the checkout."""
+    """Run Python on the installed package, away from the checkout."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed), "HOME": str(installed)}
     return in_a_process(sys.executable, *arguments, cwd=installed.parent, env=env)
 

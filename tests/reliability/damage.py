@@ -1,4 +1,4 @@
-"""A file with two runs behind it, and the ways in which a disk damages a copy of it."""
+"""A file after two runs, and the ways in which a disk damages a copy of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Original:
 
 
 def make_original(folder: Path, embedder: Embedder) -> Original:
-    """Make a file with two nights behind it, and one merge to do that needs no model."""
+    """Make a file after two nights, with a merge left that needs no model."""
     path = folder / "memory.db"
     create_file(path)
     with open_writing(path) as file:
@@ -83,7 +83,7 @@ def copied(original: Path, folder: Path) -> Path:
 
 
 def spoil(path: Path, damage: Damage, chance: random.Random) -> None:
-    """Let something happen to the bytes of a file."""
+    """Change the bytes of a file."""
     data = bytearray(path.read_bytes())
     damage(data, chance)
     path.write_bytes(data)
@@ -100,7 +100,7 @@ def _ids(path: Path) -> dict[str, str]:
 
 
 def _pages(path: Path) -> dict[int, frozenset[str]]:
-    """Find where each memory lies; by its text, and a long one on all pages of overflow."""
+    """Return the pages of each memory, found by its text, with all overflow pages."""
     data = path.read_bytes()
     memories = rows(path, "SELECT id, content FROM memories")
     pages = {}
@@ -125,7 +125,7 @@ def _statement_lines() -> list[str]:
 
 
 def _unclean(path: Path, to: Path) -> Path:
-    """Copy a file that is open: its log contains what the file itself lacks."""
+    """Copy a file that is open, with its log that is not checkpointed."""
     own = to.with_suffix(".own")
     shutil.copyfile(path, own)
     with closing(sqlite3.connect(own, isolation_level=None)) as db:
@@ -214,7 +214,7 @@ def truncate_anywhere(data: bytearray, chance: random.Random) -> None:
 
 
 def flip_among(places: tuple[int, ...]) -> Damage:
-    """Return a damage that hits some of these places."""
+    """Return a damage that flips bits at some of these places."""
 
     def flip(data: bytearray, chance: random.Random) -> None:
         for place in chance.sample(places, chance.choice((1, 1, 3))):

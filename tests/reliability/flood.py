@@ -1,4 +1,4 @@
-"""A model server that sends more than any answer takes, and counts what is taken from it."""
+"""A model server that sends endless answers, and counts what is read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass
 class Flood:
-    """How to answer, and how much of it was taken."""
+    """How to answer, and how much of it was read."""
 
     status: int = 200
     is_compressed: bool = False
@@ -29,7 +29,7 @@ class Flood:
 
 @contextmanager
 def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
-    """Run a server on loopback whose answer goes on as long as the reader reads."""
+    """Run a server on loopback whose answer goes on while the client reads."""
     state = Flood(status, is_compressed)
 
     class Handler(BaseHTTPRequestHandler):
@@ -53,7 +53,7 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
                 return  # the reader has had enough
 
         def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
         state.address = f"http://127.0.0.1:{server.server_port}"

@@ -1,4 +1,4 @@
-"""What lies around slowwave, hostile or careless: servers, environments, and who watches."""
+"""Surroundings of slowwave: hostile servers, environments, and observers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Request:
-    """One request, as it came."""
+    """A request as it was received."""
 
     path: str
     headers: Mapping[str, str]
@@ -25,13 +25,13 @@ class Request:
 
     @property
     def all_of_it(self) -> str:
-        """Everything in it."""
+        """The whole request as bytes."""
         return json.dumps([self.path, dict(self.headers), self.body])
 
 
 @dataclass(frozen=True)
 class Response:
-    """What is sent back, byte for byte."""
+    """A response, byte for byte."""
 
     status: int = 200
     body: str = ""
@@ -39,7 +39,7 @@ class Response:
 
 
 class Recorder(ThreadingHTTPServer):
-    """A server that keeps each request, of any provider."""
+    """A server that records each request, of any provider."""
 
     daemon_threads = True
 
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_GET = do_CONNECT = _handle
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def recorder(answer: Callable[[Request], Response] = lambda _: Response(404)) ->
 
 @contextmanager
 def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    """Let a server answer in a thread of its own while the block runs."""
+    """Serve in a thread of its own while the block runs."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -125,7 +125,7 @@ sys.exit(run(sys.argv[2:]))
 
 @dataclass(frozen=True)
 class Watched:
-    """What a process did that was watched."""
+    """What a watched process did."""
 
     code: int
     out: str
@@ -136,7 +136,7 @@ class Watched:
 
     @property
     def beyond_files(self) -> list[tuple[str, str]]:
-        """All but the files that it opened."""
+        """All events except opened files."""
         return [(event, what) for event, what in self.events if event != "open"]
 
     @property
@@ -148,7 +148,7 @@ class Watched:
 def watched(
     folder: Path, *arguments: object, cwd: Path | None = None, strace: str | None = None, **env: str
 ) -> Watched:
-    """Run slowwave under Python's audit hook and, where there is one, the system's own witness."""
+    """Run slowwave under Python's audit hook and, if installed, strace."""
     log, calls = folder / "events.log", folder / "network.log"
     program = [sys.executable, "-c", _WATCHED, str(log), *map(str, arguments)]
     if strace is not None:

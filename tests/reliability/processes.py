@@ -24,7 +24,7 @@ from slowwave.store.file import create_file
 
 @dataclass(frozen=True)
 class Ended(cli_calls.Ended):
-    """How a process ended that was sent a signal."""
+    """How a process ended after a signal."""
 
     # From the signal to the end.
     seconds: float

@@ -1,4 +1,4 @@
-"""Commands that change a file, each with the file before it and the file after it."""
+"""Commands that change a file, with the file before and after."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scene:
     command: tuple[str, ...]
 
     def copy(self, folder: Path) -> Path:
-        """Lay the files of before into a new folder, and give the path of the memory file."""
+        """Copy the files of before to a new folder, and return the path of the memory file."""
         shutil.copytree(self.before, folder)
         return folder / "memory.db"
 
@@ -54,7 +54,7 @@ class Scene:
 
 
 class Reference:
-    """A scene as it ends when nothing goes wrong."""
+    """The end of a scene without faults."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         """Run it."""
@@ -127,7 +127,7 @@ class Reference:
         return self._is_night or "approve" in self.scene.command
 
     def _undo_all(self, path: Path) -> None:
-        """Undo all runs, in a copy: the memories are to the bit what they were."""
+        """Undo all runs, in a copy: the memories are to the bit as before."""
         copy = copy_of(path, path.with_name("undone.db"))
         earlier = {row["id"] for row in rows(self.before, "SELECT id FROM runs")}
         with open_writing(copy) as file:

@@ -34,7 +34,7 @@ References = Callable[[str, str], Reference]
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[References]:
-    """Provide a command, by name and journal mode, as it ends when nothing goes wrong."""
+    """Provide references, by the name of a scene and the journal mode."""
     with a_model() as model:
 
         @functools.cache
@@ -47,13 +47,13 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[References]
 
 @pytest.fixture(scope="module")
 def chosen(references: References, rounds: Rounds) -> list[Reference]:
-    """Provide every command in both journal modes, or one in each, for a quick look."""
+    """Provide every command in both journal modes, or the quick choice of `make test`."""
     every = list(itertools.product(NAMES, MODES))
     return list(itertools.starmap(references, every if rounds(0, 1) else QUICK))
 
 
 def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
-    """Make tries, two at a time, each in a folder of its own."""
+    """Run tries, two at a time, each in a folder of its own."""
 
     def run(attempt: Callable[[Path], None]) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -72,7 +72,7 @@ def all_ids(original: Original) -> frozenset[str]:
 
 
 def sound(path: Path) -> bool:
-    """Return whether SQLite finds nothing wrong."""
+    """Whether SQLite finds nothing wrong."""
     try:
         with closing(sqlite3.connect(path)) as db:
             db.text_factory = bytes
@@ -82,7 +82,7 @@ def sound(path: Path) -> bool:
 
 
 def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str]]:
-    """Return commands on a file: some of those that look, then some of those that write."""
+    """Return commands on a file: some that read, then some that write."""
     name, ids = str(path), original.ids
     looks = [
         ["export", name, "--all"],
@@ -108,7 +108,7 @@ def tried(*commands: list[str]) -> dict[tuple[str, ...], Ended]:
 
 
 def broken(ended: dict[tuple[str, ...], Ended]) -> list[str]:
-    """Return the commands that ended in what no command may end in."""
+    """Return the commands that crashed, ended silently, or with an unexpected exit code."""
     return [
         f"{command[0]} {command[2:]}: {item.code} {item.err}"
         for command, item in ended.items()

@@ -22,7 +22,7 @@ NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 
 def answer_all(path: Path, cli: Cli, answers: Path) -> None:
-    """Answer honestly until the night is done."""
+    """Answer honestly until the night is applied."""
     while questions := asked(path, cli):
         answers.write_text(answers_to(questions, honestly), "utf-8")
         assert cli("answer", path, answers).code == 0

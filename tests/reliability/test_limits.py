@@ -152,7 +152,7 @@ print(json.dumps([failed, int(peak) * 1024]), file=sys.stderr)
 
 
 def peak_memory(path: Path, *commands: tuple[str, ...]) -> int:
-    """Run commands on a file, in a process of their own, and return the most bytes that it had."""
+    """Run commands on a file in their own process, and return its peak memory in bytes."""
     words = json.dumps([[word.replace("FILE", str(path)) for word in each] for each in commands])
     ended = subprocess.run(
         [sys.executable, "-c", COMMANDS_IN_A_ROW, words],
@@ -192,7 +192,7 @@ def test_memory_use_is_limited_by_the_size_of_a_text(
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """Return metadata whose values lie that deep within each other."""
+    """Return metadata nested to this depth."""
     value: dict[str, Any] = {}
     for _ in range(levels - 1):
         value = {"a": value}
@@ -243,7 +243,7 @@ ENDLESS = (
 
 
 def is_busy(process: subprocess.Popen[str]) -> Callable[[], bool]:
-    """Return whether a process has gone on computing for a while: it has come to the statement."""
+    """Return a check whether a process has computed so long that it must be in the statement."""
     ticks = os.sysconf("SC_CLK_TCK")
 
     def computed() -> bool:
@@ -287,5 +287,5 @@ def test_a_signal_ends_a_command_blocked_on_output(
 
 
 def is_blocked_writing(process: subprocess.Popen[str]) -> bool:
-    """Return whether a process waits for the reader of a pipe."""
+    """Whether a process waits for the reader of a pipe."""
     return "pipe" in Path(f"/proc/{process.pid}/wchan").read_text()

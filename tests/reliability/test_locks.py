@@ -69,7 +69,7 @@ print(json.dumps(kept))
 
 
 def assert_all_there(path: Path, acknowledged: Iterable[str]) -> None:
-    """Hold the file to what was acknowledged, and to what it says of its runs."""
+    """Require that the file has every acknowledged write and consistent runs."""
     assert run(["check", str(path), "--quiet"]) == 0
     expected = set(acknowledged)
     there = {row["id"] for row in rows(path, "SELECT id FROM memories")}
@@ -78,7 +78,7 @@ def assert_all_there(path: Path, acknowledged: Iterable[str]) -> None:
 
 
 async def remember(client: Client, who: str, count: int) -> list[str]:
-    """Have several calls under way at a time, and give the ids that were acknowledged."""
+    """Make concurrent calls, and return the acknowledged ids."""
     ids: list[str] = []
 
     async def calls(index: int) -> None:

@@ -50,7 +50,7 @@ MAX_A_QUESTION = ATTEMPTS + 2
 
 @pytest.fixture
 def agent(agent: Agent) -> Agent:
-    """Have nobody check: one question a window."""
+    """Turn off the checker: one question per window."""
     return replace(agent, checker="none")
 
 
@@ -63,7 +63,7 @@ def six_tenants() -> list[dict[str, Any]]:
 
 
 def with_usage(**usage: object) -> Reply:
-    """Return an answer with an impossible usage; as text, or the server would count it again."""
+    """Return an answer with an impossible usage, as text, since the server would count it again."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "{}"},

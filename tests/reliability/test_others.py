@@ -120,7 +120,7 @@ def shared_night(path: Path, count: int, mode: str) -> Path:
 
 
 def check_diary(path: Path, diary: dict[str, str | None]) -> None:
-    """Hold the file to what an agent did last: nothing of it is lost or written over."""
+    """Require that no last write of an agent is lost or overwritten."""
     every = rows(path, "SELECT id, content, status, superseded_by FROM memories")
     now = {row["id"]: row for row in every}
     for memory, text in diary.items():
@@ -140,14 +140,14 @@ def check_diary(path: Path, diary: dict[str, str | None]) -> None:
 
 @pytest.fixture
 def chosen_mode(mode: str, rounds: Rounds) -> None:
-    """Leave the other journal mode to `make test-long`."""
+    """Skip the other journal mode unless `make test-long` runs it."""
     if mode not in MODES[: rounds(1, len(MODES))]:
         pytest.skip("part of make test-long")
 
 
 @contextmanager
 def agents_at_work(path: Path) -> Iterator[None]:
-    """Let agents write as long as the block lasts, and hold the file to their diaries then."""
+    """Run agents that write during the block, then check the file against their diaries."""
     with ExitStack() as stack:
         agents = [stack.enter_context(in_background(AGENT, path, name)) for name in NAMES]
         yield
@@ -158,7 +158,7 @@ def agents_at_work(path: Path) -> Iterator[None]:
 
 
 def settled(path: Path, embedder: SentenceEmbedder) -> None:
-    """Let nights pass without agents: stale proposals are made again, then none are left."""
+    """Run nights without agents: stale proposals are made again, then none are left."""
     for _ in range(3):
         night(path, embedder)
     assert night(path, embedder).plan.proposals == ()

@@ -76,7 +76,7 @@ class Machine:
         self.begun = self.returned = 0
 
     def play(self, kind: str, name: str, *more: object) -> None:
-        """Do what was written down."""
+        """Replay the recorded touches."""
         match kind, more:
             case "commits", _:
                 self.begun += 1
@@ -109,7 +109,7 @@ class Machine:
         self.names.clear()
 
     def after_loss(self, folder: Path, chance: random.Random) -> Path:
-        """Lay out what may be found when the power is back."""
+        """Write the files as they may be after the power loss."""
         _empty(folder)
         names = chance.choice([self.safe, *self.names])
         for name, content in names.items():
@@ -117,7 +117,7 @@ class Machine:
         return folder / "memory.db"
 
     def as_it_is(self, folder: Path) -> Path:
-        """Lay out what every program sees as long as the power is on."""
+        """Write the files as programs see them without a power loss."""
         _empty(folder)
         for name, content in self.now.items():
             written = bytearray(content.safe)
@@ -134,7 +134,7 @@ def _empty(folder: Path) -> None:
 
 
 def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
-    """Run a command and give its touches."""
+    """Run a command and return its touches."""
     path = scene.copy(folder)
     log = folder.with_name("touches.jsonl")
     ended = scene.run(path, Fault(str(folder), "record", path=str(log)))
@@ -143,14 +143,14 @@ def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
 
 
 def everything(path: Path) -> object:
-    """Return all that a file holds, as an agent finds it."""
+    """Return all that an agent finds in a file."""
     assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     tables = rows(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     return picture(path, [table["name"] for table in tables])
 
 
 def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path) -> list[object]:
-    """Return what the file holds at first, and when each commit has returned."""
+    """Return the content of the file at first, and after each commit."""
     machine = Machine(before)
     states = [everything(machine.as_it_is(folder))]
     for touch in touches:

@@ -38,7 +38,7 @@ WRITES = (("add", "Tea is at four."), ("maintain", "--consolidate", "--quiet"))
 
 
 def command(path: Path, name: str, *arguments: str, unprivileged: bool = True) -> Ended:
-    """Run a command, for which permissions count."""
+    """Run a command that respects permissions."""
     job = Job((name, str(path), *arguments), Fault(str(path.parent)), unprivileged=unprivileged)
     return run(job)
 
@@ -48,7 +48,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 
 def is_reported(ended: Ended, *codes: int) -> None:
-    """Require a sentence on stderr, an exit code of these, and no traceback."""
+    """Require a sentence on stderr, one of these exit codes, and no traceback."""
     assert ended.code in codes, ended
     assert ended.err.startswith(("Error: ", '{"format": 1, "error": ')), ended
     assert "Traceback" not in ended.err
@@ -57,7 +57,7 @@ def is_reported(ended: Ended, *codes: int) -> None:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Provide a way to mount another file system of a size in kilobytes."""
+    """Provide a function that mounts another file system of a size in kilobytes."""
     folders: list[Path] = []
 
     def mount(kilobytes: int) -> Path:
@@ -80,7 +80,7 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 def reference(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Reference]:
-    """Provide a night as it ends when there is room."""
+    """Provide a night on a disk with free space."""
     folder = tmp_path_factory.mktemp(request.param)
     before = filled(folder / "before", few_memories(), request.param)
     with a_model() as model:

@@ -56,7 +56,7 @@ def tables(path: Path) -> list[str]:
 
 
 def sidecar_names(path: Path) -> set[str]:
-    """Return what is next to a file, except for files of SQLite and the lock."""
+    """Return the files next to a file, except those of SQLite and the lock."""
     own = ("-wal", "-shm", ".maintenance.lock")
     return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
 

@@ -26,7 +26,7 @@ EDGE |= {"created_at": "2026-03-01T00:00:00Z"}
 
 @pytest.fixture
 def used_file(memory_file: Path) -> Path:
-    """Provide a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
+    """Provide a file in which m-3 is derived from m-1 and m-2, and m-4 is unrelated."""
     gone = {"status": "superseded", "superseded_by": "m-3"}
     edges = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
     vector = {"embedding": [0.6, 0.8], "embedding_model": "m"}

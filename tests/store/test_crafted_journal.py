@@ -44,7 +44,7 @@ def add_entry(
 
 
 def refused(path: Path, cli: Cli) -> str:
-    """Require that check reports the journal and undo changes nothing; return what check prints."""
+    """Require that check reports the journal and undo refuses; return the output of check."""
     (night,) = rows(path, "SELECT id FROM runs")
     with unchanged(picture, path, TABLES):
         checked, undone = cli("check", path), cli("undo", path, night["id"])

@@ -190,7 +190,7 @@ def test_an_export_is_ordered_by_id_and_omits_defaults(memory_file: Path) -> Non
 
 
 def supersede_and_derive(path: Path) -> None:
-    """Let m-3 supersede m-1 and m-2, and r-1 be a rule with the evidence m-3 and m-4."""
+    """Store that m-3 supersedes m-1 and m-2, and that m-3 and m-4 are evidence of the rule r-1."""
     ids = {"m-1": "first text", "m-2": "second text", "m-4": "evidence"}
     first, second, evidence = (a_memory(*item) for item in ids.items())
     both = a_memory("m-3", "both texts", generation=1, origin="consolidation", layer="stable")

@@ -183,7 +183,7 @@ def test_creating_a_file_works_without_hard_links(
 
 @pytest.fixture
 def umask() -> Iterator[Callable[[int], None]]:
-    """Provide a way to set the process's umask, and set it back."""
+    """Provide a function that sets the umask until the test ends."""
     before = os.umask(0o022)
     yield lambda mask: (os.umask(mask), None)[1]
     os.umask(before)
@@ -268,7 +268,7 @@ def test_an_error_names_a_lock_that_cannot_be_opened(open_to_all: Path) -> None:
 
 
 def as_nobody(action: Callable[[], object]) -> str:
-    """Do something in a process without rights, and give the error that it ended in."""
+    """Run a function in a process without rights, and return its error."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -554,7 +554,7 @@ def test_importing_a_slow_pipe_does_not_lock_the_file(memory_file: Path, is_name
 
 
 def replace_file(path: Path) -> None:
-    """Put another memory file in the place of this one."""
+    """Replace this memory file with another."""
     second = path.with_name("second.db")
     create_file(second)
     put(second, a_memory("of-the-other"))

@@ -54,12 +54,12 @@ path = copied("after_a_night")
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return the bytes of everything next to a file, also of its logs and backups."""
+    """Return the bytes of all files next to a file, also of its logs and backups."""
     return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()) if each.is_file())
 
 
 def spellings(text: str) -> set[bytes]:
-    """Return how a file may spell a text, and its hash."""
+    """Return the encodings of a text that a file may contain, and its hash."""
     plain, escaped = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
     twice = json.dumps(escaped)[1:-1]
     digest = sha256(text.encode()).hexdigest()

@@ -65,7 +65,7 @@ def undo_key(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
 
 
 def seeded(path: Path) -> None:
-    """Fill a file with what a run may find: hashes or none, vectors, names, scans, lineage."""
+    """Fill a file with all that a run may find: hashes or none, vectors, names, scans, lineage."""
     create_file(path)
     take_in(
         path,
@@ -220,7 +220,7 @@ DAY_BEFORE = [a_memory(name, f"text {name}", access_count=2) for name in "abest"
 
 @pytest.fixture
 def after_a_night(memory_file: Path) -> Path:
-    """Let d supersede a and b, s supersede t, and r be a rule with the evidence e."""
+    """Provide a file in which d supersedes a and b, s supersedes t, and e supports the rule r."""
     put(memory_file, *DAY_BEFORE)
     a_run(memory_file)
     with changing(memory_file) as file:
@@ -438,7 +438,7 @@ def test_a_later_rule_can_be_undone_after_the_run_that_it_cites(after_a_night: P
 
 
 def with_new_vectors(path: Path) -> None:
-    """Let a run replace the vectors of m-1 and m-2."""
+    """Replace the vectors of m-1 and m-2 as a run."""
     put(path, a_memory("m-1"), a_memory("m-2"))
     a_run(path)
     with changing(path) as file:
@@ -516,7 +516,7 @@ def test_the_work_of_an_undo_is_linear_in_its_vectors(tmp_path: Path) -> None:
 
 
 def search_again(path: Path, run_id: str, names: list[str], memory: str) -> None:
-    """Let a run search the text of m-1, which has changed, for names."""
+    """Search the changed text of m-1 for names, as a run."""
     a_run(path, run_id)
     with changing(path) as file:
         delete_found_names(file, ["m-1"], run_id)
@@ -574,7 +574,7 @@ def test_undo_keeps_unused_names_of_other_runs(searched: Path) -> None:
 
 
 def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str = "run-2") -> None:
-    """Let a later run change a memory."""
+    """Change a memory as a later run."""
     a_run(path, run_id)
     decide(path, a_decision(run_id, "p"))
     with changing(path) as file:

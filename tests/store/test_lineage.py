@@ -48,7 +48,7 @@ def cite(path: Path, *edges: dict[str, Any]) -> None:
 
 
 def tree(lineage: Lineage) -> Tree:
-    """Return ids alone, nested; a circle is followed once."""
+    """Return nested ids; a cycle is followed once."""
 
     def nested(memory: str, path: frozenset[str]) -> Tree:
         steps = [item.id for item in lineage.steps.get(memory, ())]
@@ -173,7 +173,7 @@ def trace(cli: Cli, *arguments: object) -> Ended:
 
 
 def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
-    """Return every entry of the JSON of a lineage, and do so without nesting."""
+    """Return every entry of the JSON of a lineage as a flat list."""
     further = (each for more in answer[f"further_{behind}"] for each in more[behind])
     waiting = [*answer[behind], *further]
     for item in waiting:

@@ -54,7 +54,7 @@ LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 def gone(
     memory_id: str, by: str = "stays", superseded_at: datetime = LONG_AGO, **fields: Any
 ) -> Memory:
-    """Return a memory that another replaced."""
+    """Return a superseded memory."""
     columns = {
         "status": "superseded",
         "superseded_by": by,
@@ -384,7 +384,7 @@ def test_purge_shows_and_then_deletes(path: Path, cli: Cli) -> None:
 
 @pytest.fixture(scope="module")
 def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
-    """Provide texts that belong together in many ways, with their vectors."""
+    """Provide texts that are related in many ways, with their vectors."""
     texts = [item.text for item in fixture.load().memories if item.role != "single"][:160]
     return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
 
@@ -405,7 +405,7 @@ def test_no_text_is_lost_in_any_history(
 def live_through(
     path: Path, pool: list[tuple[str, list[float]]], embedder: SentenceEmbedder, dice: random.Random
 ) -> None:
-    """Let a file live for months, and check it after each day."""
+    """Run months of nights and purges on a file, and check it after each day."""
     waiting = dice.sample(pool, 60)
     now, ever = NOW, set[str]()
     while waiting:

@@ -119,7 +119,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
-    """Try to insert a row, leave nothing behind, and give how many rows were taken."""
+    """Try to insert a row, roll back, and return the number of inserted rows."""
     names, marks = ", ".join(row), ", ".join("?" * len(row))
     db.execute("BEGIN")
     try:
@@ -222,7 +222,7 @@ def test_a_new_content_clears_its_hash(
 
 
 def with_lineage(path: Path) -> None:
-    """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
+    """Store m-2 as derived from m-1, which it supersedes; both have a vector, a name and a scan."""
     for row in (
         "memories (id, content) VALUES ('m-2', 'derived')",
         "memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')",
@@ -394,7 +394,7 @@ def test_a_migration_keeps_rows_and_foreign_tables(tmp_path: Path, mode: str) ->
 
 
 def parts_in(path: Path) -> dict[str, str]:
-    """Return how each part of a schema was made, without comments and white space."""
+    """Return the SQL of each part of a schema, without comments and white space."""
     parts = rows(
         path,
         "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "

@@ -19,7 +19,7 @@ from slowwave.store.records import timestamp
 
 
 def slot(first: str, second: str) -> str | None:
-    """Return what two texts disagree about, whichever comes first."""
+    """Return what two texts disagree about, in either order."""
     slots = {
         None if rivalry is None else rivalry.slot
         for rivalry in (

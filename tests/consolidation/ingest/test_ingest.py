@@ -399,12 +399,12 @@ def test_a_single_memory_of_an_ingest_can_be_undone(
 def test_undo_names_the_run_that_read_its_queued_parts(
     memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    other = chat.with_name("other.txt")
-    other.write_text(OTHER)
+    another = chat.with_name("other.txt")
+    another.write_text(OTHER)
     brompton = stated("User owns a red Brompton.", "I own a red Brompton")
     server.responder = in_turn(batch(brompton), then=remembering(brompton))
     limits = setting("max_calls", 2), setting("concurrency", 1)
-    first = ask(other, chat, *limits).json["run"]
+    first = ask(another, chat, *limits).json["run"]
     server.responder = remembering(LYON)
     second = ask().json["run"]
     cli("undo", memory_file, first).ends(1, f"Run {second} did that")
@@ -703,14 +703,14 @@ def test_watch_reads_only_new_messages_of_growing_logs(
     # A log without new messages is not reported.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
     assert b"broken.json is skipped" in note
-    said = new_messages(memory_file)
-    assert len(said) == len(set(said))
+    messages = new_messages(memory_file)
+    assert len(messages) == len(set(messages))
 
 
 def new_messages(path: Path) -> list[str]:
     """Return the messages that are queued, without those that are context."""
-    said = (json.loads(part)["said"] for part in queued(path))
-    return [message["text"] for part in said for message in part if message["is_new"]]
+    queued_parts = (json.loads(part)["said"] for part in queued(path))
+    return [message["text"] for part in queued_parts for message in part if message["is_new"]]
 
 
 def _wait_for(path: Path, content: str) -> None:

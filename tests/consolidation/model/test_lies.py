@@ -1,4 +1,4 @@
-"""A writer that lies and a checker that approves of everything: what such a pair cannot do."""
+"""What a writer that lies and a checker that approves everything cannot do."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
 
 @dataclass
 class Liar:
-    """An agent whose model lies as it is bidden."""
+    """An agent whose model gives the lies that a test chooses."""
 
     embedder: SentenceEmbedder
     vectors: dict[str, list[float]]
@@ -82,7 +82,7 @@ class Liar:
     count: int = 0
 
     def night(self, first: Answer, second: Answer) -> None:
-        """Let it lie for a night, and look at what came of it."""
+        """Run a night with lying answers, and check the result."""
         self.count += 1
         path = self.folder / f"{self.count}.db"
         create_file(path)

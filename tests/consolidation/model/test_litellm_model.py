@@ -1,6 +1,6 @@
-"""What happens between slowwave and a model's server: calls, limits, forms of output and keys.
+"""Requests to a model's server: calls, limits, output formats and keys.
 
-One question a window: no checker reads what is written.
+One question per window: there is no checker.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_a_failed_call_changes_no_memory(
 
 
 def cut_off(length: int, reason: str) -> Responder:
-    """Return a responder whose every answer breaks off."""
+    """Return a responder whose answers are all cut off."""
     return lambda asked: says(json.dumps(write(asked))[:length], reason)
 
 

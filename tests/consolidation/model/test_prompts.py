@@ -1,4 +1,4 @@
-"""What a model gets: the prompts, the lines below them, and how many tokens that takes."""
+"""What a model gets: the prompts, the lines below them, and their tokens."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_question_has_nothing_but_memories_of_the_file(agent: Agent) -> None:
 
 @dataclass
 class WatchedEndpoint(Endpoint):
-    """Notes what each call was estimated to take."""
+    """An endpoint that records the estimate of each call."""
 
     noted: list[Estimate] = field(default_factory=list)
 
@@ -221,7 +221,7 @@ class WatchedEndpoint(Endpoint):
 
 
 def altered(asked: Asked) -> dict[str, Any]:
-    """Write with a number that no memory has, until asked to mend it."""
+    """Write a number that no memory has, until asked to repair it."""
     written = write(asked)["groups"]
     return groups(
         *written if asked.faulty else (each | {"text": f"99 {each['text']}"} for each in written)

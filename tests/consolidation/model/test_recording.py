@@ -73,7 +73,7 @@ def missing(path: Path) -> Path:
 
 
 def outcomes(ended: Ended) -> list[tuple[Any, ...]]:
-    """Return the outcome of each proposal; answers arrive in any order."""
+    """Return the outcome of each proposal, sorted: answers arrive in any order."""
     names = ("operation", "sources", "state", "why", "draft")
     return sorted(tuple(proposal[name] for name in names) for proposal in ended.json["proposals"])
 

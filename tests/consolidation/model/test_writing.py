@@ -1,4 +1,4 @@
-"""Drafts of a model: written, checked by a program and by a model, repaired once, or rejected."""
+"""Drafts of a model: written, checked by program and model, repaired once, or rejected."""
 
 from __future__ import annotations
 
@@ -74,23 +74,23 @@ def wiki(agent: Agent) -> Agent:
 
 
 def saying(text: str, operation: Operation = "synthesize") -> Callable[[Asked], Answer]:
-    """Write all memories as a single text, whenever asked."""
+    """Return a writer that joins all memories in this text."""
     return lambda asked: groups(group(operation, asked.memories, text))
 
 
 def objecting(**objections: Any) -> Callable[[Asked], Answer]:
-    """Object to each draft, whenever asked: `unsupported`, `lost`, `wrong_join`, `confirms`."""
+    """Return a checker with these objections to each draft, by the keys of a verdict."""
     return lambda asked: {"groups": [verdict(draft, **objections) for draft in asked.drafts]}
 
 
 def in_turn(*answers: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """Give these answers in turn, and repeat the last."""
+    """Return these answers in turn, then the last one again."""
     remaining = list(answers)
     return lambda asked: (remaining.pop(0) if len(remaining) > 1 else remaining[0])(asked)
 
 
 def kinds(agent: Agent) -> list[str]:
-    """Return what the model was asked for, in order."""
+    """Return the kinds of the questions that the model was asked, in order."""
     return [asked.kind for asked in agent.server.asked]
 
 

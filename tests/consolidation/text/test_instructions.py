@@ -1,4 +1,4 @@
-"""Sentences that give orders to their reader, and rules that only sound like it."""
+"""Sentences that instruct their reader, and rules that only sound like it."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_the_documented_sha256_of_the_weights_is_right() -> None:
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_no_memory_of_the_nights_is_suspicious(flavour: str) -> None:
-    texts = [told.text for told in fixture.load(flavour).memories]
+    texts = [memory.text for memory in fixture.load(flavour).memories]
     assert [text for text in texts if commands(text)] == []
 
 
@@ -184,7 +184,7 @@ def test_an_emoji_flag_is_not_suspicious() -> None:
 
 
 def test_no_ordinary_text_is_flagged(rounds: Callable[[int, int], int]) -> None:
-    told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
+    stated = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
     count = rounds(10_000, 100_000)
-    texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
+    texts = [f"{number}: {stated[number % len(stated)]}" for number in range(count)]
     assert [text for text in texts if commands(text)] == []

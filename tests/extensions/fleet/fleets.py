@@ -31,7 +31,7 @@ RECEIPTS = ".slowwave-receipts"
 
 
 def agent_file(path: Path, number: int = 0) -> Path:
-    """Make a memory file of an agent: duplicates, and more of them in every third."""
+    """Make a memory file of an agent with duplicates, and with more of them in every third file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     create_file(path)
     port = str(8080 + number)
@@ -52,7 +52,7 @@ def fleet_of(folder: Path, count: int) -> list[Path]:
 
 
 def applied(path: Path) -> list[str]:
-    """Return the keys of the proposals that were applied in a file, each as often as it was."""
+    """Return the keys of the proposals that were applied in a file, with repetitions."""
     proposals = rows(path, "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key")
     return [row["key"] for row in proposals]
 

@@ -1,4 +1,4 @@
-"""Runs over many files: their receipts and budgets, damaged files, and killed processes."""
+"""Runs over many files: receipts, budgets, damaged files, and killed processes."""
 
 from __future__ import annotations
 

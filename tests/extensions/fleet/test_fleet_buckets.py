@@ -42,7 +42,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 
 
 def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
-    """Put agents' files into the bucket, and return their keys."""
+    """Upload agents' files to the bucket, and return their keys."""
     files = fleet_of(folder, count)
     keys = [file.relative_to(folder).as_posix() for file in files]
     for key, path in zip(keys, files, strict=True):

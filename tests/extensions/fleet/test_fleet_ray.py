@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def maintain(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """Begin a night of a fleet on Ray, in a process of its own."""
+    """Start a night of a fleet on Ray, in a process of its own."""
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
     return subprocess.Popen(
         [*command, "--engine", "ray", "--workers", "2", "--json", *more],

@@ -27,7 +27,7 @@ def assert_kills_leave_all_or_nothing(
     rounds: Rounds,
     except_run: str = "",
 ) -> None:
-    """Kill a command at steps: a whole file is left, and the next command ends as if unkilled.
+    """Kill a command at steps: the file stays intact, and the next command completes the work.
 
     path: the file, in a folder with nothing else in it. content: returns what must be equal.
     except_run: the id of an earlier run.

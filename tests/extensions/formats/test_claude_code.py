@@ -26,7 +26,7 @@ SAMPLE = FORMATS / "claude-code" / "memory"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide a folder as Claude Code leaves it."""
+    """Provide a folder as Claude Code writes it."""
     (tmp_path / "project").mkdir()
     return recorded("claude-code", tmp_path / "project" / "memory")
 
@@ -213,11 +213,14 @@ def test_a_folder_of_another_version_is_refused(what: str, folder: Path, cli: Cl
 
 
 @pytest.mark.parametrize(
-    ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
+    ("key", "replacement"),
+    [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")],
 )
-def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, cli: Cli) -> None:
+def test_a_file_of_another_version_is_kept(
+    key: str, replacement: str, folder: Path, cli: Cli
+) -> None:
     path = folder / "port-of-billing.md"
-    path.write_text(path.read_text().replace(key, other, 1))
+    path.write_text(path.read_text().replace(key, replacement, 1))
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     unchanged = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]

@@ -1,4 +1,4 @@
-"""Text files of other agents: recognized, consolidate, and restored to the byte."""
+"""Text files of other agents: recognized, consolidated, and restored to the byte."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 
 def of(*names: str) -> pytest.MarkDecorator:
-    """Return the mark of a test for files of some formats alone."""
+    """Return the mark of a test for files of these formats only."""
     return pytest.mark.parametrize("sample", names, indirect=True)
 
 

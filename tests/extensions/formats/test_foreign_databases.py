@@ -87,7 +87,7 @@ def test_langgraph_profiles_and_expiring_rows_are_left_alone(langgraph: Path, cl
 
 
 def put(path: Path, key: str, text: str, day: int) -> None:
-    """Put a memory as LangGraph does."""
+    """Store a memory as LangGraph does."""
     value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
     columns = "prefix, key, value, created_at, updated_at"
     insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
@@ -95,7 +95,7 @@ def put(path: Path, key: str, text: str, day: int) -> None:
 
 
 def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
-    """Put a text a day, with the day in its key."""
+    """Store one text per day, with the day in its key."""
     for day, text in enumerate(texts, first_day):
         put(path, f"h{day}", text, day)
 

@@ -115,7 +115,7 @@ def agent_file(
 
 @pytest.fixture
 def of_few(agent_file: AgentFile, rounds: Rounds) -> AgentFile:
-    """Provide a file of each format in make test-long, otherwise of few of them."""
+    """Provide a file of each format in make test-long, otherwise of a few."""
     if agent_file.name not in FEW and rounds(1, 0):
         pytest.skip("in make test-long: here a file, a folder and a database")
     return agent_file

@@ -52,7 +52,7 @@ def nearest(path: Path, vector: NDArray[np.float32], count: int = 5) -> list[str
 def langgraph_with(
     path: Path, key: str, value: dict[str, Any], day: str, fields: dict[str, NDArray[np.float32]]
 ) -> Path:
-    """Put a value with its vectors as LangGraph's store does, which is created at first."""
+    """Store a value with its vectors as LangGraph does; create the store if it is missing."""
     is_new = not path.exists()
     if is_new:
         recorded("langgraph", path)

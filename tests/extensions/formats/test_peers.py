@@ -1,4 +1,4 @@
-"""The real programs read files that slowwave consolidate, and go on writing: make test-formats."""
+"""The real programs read files that slowwave consolidates, and go on writing: make test-formats."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Server:
 
 
 def assert_nothing_to_do(cli: Cli, path: Path) -> None:
-    """Run once more, which writes nothing."""
+    """Run again, which must write nothing."""
     with nobody_writes(path):
         assert cli("maintain", path, "--json").json["proposals"] == []
 
@@ -193,7 +193,7 @@ def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
 
     class Embedding(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -41,7 +41,7 @@ def answer_in(output: str) -> dict[str, Any]:
 
 
 def answer_of_subagent(request: Mapping[str, Any]) -> str | None:
-    """Return what a subagent answers that was asked a question; None for other requests."""
+    """Return the answer of a subagent to a question; None for other requests."""
     first = json.dumps(request["messages"][0]["content"])
     if ASKED not in first:
         return None
@@ -57,7 +57,7 @@ def honest_answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Program(ABC):
-    """A program on a folder of its own."""
+    """A program with a folder of its own."""
 
     # Of its format, as --format takes it.
     format: str
@@ -76,12 +76,12 @@ class Program(ABC):
 
     @abstractmethod
     def arguments(self, model: ScriptedModel, prompt: str) -> list[str]:
-        """Return the words behind the command."""
+        """Return the arguments after the command."""
 
     @property
     @abstractmethod
     def folder(self) -> Path:
-        """Where it works."""
+        """The folder in which it works."""
 
     def session(self, *script: Call, prompt: str = PROMPT, **options: Any) -> ScriptedModel:
         """Run a script, and return what the program sent; options: of `ScriptedModel`."""
@@ -106,7 +106,7 @@ class Program(ABC):
         return ended.stdout
 
     def has_slowwave(self) -> None:
-        """Put slowwave on its path."""
+        """Add slowwave to its PATH."""
         folder = self.home.with_name("bin")
         folder.mkdir()
         make_program(folder)
@@ -122,7 +122,7 @@ class Program(ABC):
         return self.folder / "answers.jsonl"
 
     def ask_subagent(self, question: str) -> Call | None:
-        """Return the call that has a subagent answer a question; None without subagents.
+        """Return the call that makes a subagent answer a question; None without subagents.
 
         question: as 'slowwave questions' printed it.
         """

@@ -61,7 +61,7 @@ class Session:
         return self.home / ".claude" / "projects" / slug / "memory"
 
     def run(self, command: str, **options: Any) -> Ended:
-        """Run a command as a harness does."""
+        """Run a command as an agent's hook does."""
         path = f"{self.bin}:/usr/bin:/bin"
         arguments = {
             "cwd": self.project,

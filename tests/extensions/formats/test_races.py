@@ -1,4 +1,4 @@
-"""An agent that writes at any step of a run: nothing is lost, and deletions stay."""
+"""An agent that writes at any step of a run: nothing is lost, and deletions persist."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def delete(name: str, path: Path, text: str) -> None:
 
 @dataclass
 class Agent:
-    """Writes into its file as planned, and knows which facts the file must have."""
+    """An agent that writes to its file as planned, and knows which facts the file must have."""
 
     name: str
     path: Path
@@ -110,7 +110,7 @@ class Agent:
     written: int = 100
 
     def reach(self, step: str) -> None:
-        """Do what is planned for a step, once."""
+        """Run what is planned for a step, once."""
         action, number = self.plan.get((self.night, step), ("", 0))
         if not action:
             return
@@ -207,7 +207,7 @@ def _encode() -> Callable[[list[str]], Any]:
 
 
 def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -> None:
-    """Let a run go over the file: each group is (merge, where it begins, how many memories)."""
+    """Run a night over the file. groups: (is a merge, first memory, number of memories)."""
     with mirror.held(NOW):
         agent.reach("pulled")
         run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)

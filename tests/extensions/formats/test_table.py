@@ -54,7 +54,7 @@ def create_table(path: Path, shape: str, texts: tuple[str, ...]) -> str:
 
 @pytest.fixture(params=SHAPES)
 def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """Provide the name of a format, and a database with a table that says something twice."""
+    """Provide the name of a format, and a database with a table that has duplicates."""
     path = tmp_path / "my.db"
     return create_table(path, str(request.param), (*SAME, "The bakery opens at seven.")), path
 

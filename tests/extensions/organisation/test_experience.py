@@ -48,7 +48,7 @@ def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
 
 
 def attempt(outcome: str = "worked", **fields: object) -> dict[str, object]:
-    """Return a trace of one more deploy."""
+    """Return a trace of another deploy."""
     return {
         "task": DEPLOY,
         "prompt": "Deploy billing 2.15.1 to production after the migration of the evening.",
@@ -249,12 +249,12 @@ def answer(*decisions: tuple[str, str, list[str]]) -> Reply:
 
 
 def options_of(server: ModelServer) -> tuple[object, ...]:
-    """Return the options of a model, with which no text is too long."""
+    """Return the options of a model for which no text is too long."""
     return ("--min-ratio", "1", "--model", "openai/scripted", "--api-base", server.base)
 
 
 def reading(*replies: Reply, check: Reply | None = None) -> Responder:
-    """Give these replies in turn, and approve of every draft unless there is a check."""
+    """Return these replies in turn; approve every draft unless `check` is given."""
     writes = in_turn(*replies)
     return lambda asked: (check or says(approval(asked))) if asked.drafts else writes(asked)
 

@@ -56,7 +56,7 @@ def org(path: Path) -> None:
 
 
 class Run:
-    """Runs the command on a file, and returns its JSON or its error."""
+    """The command on a file, which returns its JSON or its error."""
 
     def __init__(self, path: Path, cli: Cli) -> None:
         self._path, self._cli = path, cli

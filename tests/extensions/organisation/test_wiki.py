@@ -51,7 +51,7 @@ night = copied("smoke_night")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide where a wiki is written."""
+    """Provide the folder of a wiki."""
     return tmp_path / "wiki"
 
 
@@ -246,9 +246,9 @@ def test_the_front_matter_keeps_any_text(first: str, second: str) -> None:
 
 @settings(max_examples=300)
 @given(st.text(st.sampled_from("ab \n\t`*_[]()<>#-+.1|!\\&~:/\"'{}=$%")))
-def test_any_text_in_a_line_or_a_link_is_shown_literally(said: str) -> None:
-    line = as_line(said)
-    text = page({"title": "t"}, [f"- {line}", as_link(said, "x.md")])
+def test_any_text_in_a_line_or_a_link_is_shown_literally(raw: str) -> None:
+    line = as_line(raw)
+    text = page({"title": "t"}, [f"- {line}", as_link(raw, "x.md")])
     inner = [item for item in parsed(text) if item.type not in ("inline", "text", "link_open")]
     assert {item.type for item in inner} <= {
         *("bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close"),
@@ -259,7 +259,7 @@ def test_any_text_in_a_line_or_a_link_is_shown_literally(said: str) -> None:
         for item in parsed(f"x\n---\n- {line}")
         if item.type in ("text", "text_special")
     )
-    assert shown.split() == said.split()
+    assert shown.split() == raw.split()
 
 
 @settings(max_examples=200)

@@ -49,13 +49,13 @@ TWINS = [
 
 @dataclass(frozen=True)
 class Server:
-    """A PostgreSQL server of this run of tests."""
+    """The PostgreSQL server of this run of tests."""
 
     folder: Path
     uri: str
 
     def url(self, database: str, user: str = "postgres") -> str:
-        """Return the URL of a database, with a password that nobody asks for."""
+        """Return the URL of a database, with a password that the server ignores."""
         return f"postgresql://{user}:sesame-7@/{database}?host={self.folder}"
 
 
@@ -105,7 +105,7 @@ class Database:
                 return file.execute(sql).fetchall()
 
     def fits_its_mirror(self, tenant: str) -> bool:
-        """Whether the memories that a tenant's mirror calls active are the rows there are."""
+        """Whether the active memories of a tenant's mirror are the rows of its table."""
         linked = self.in_mirror(
             tenant,
             "SELECT m.content FROM links l JOIN memories m ON m.id = l.memory_id "
@@ -119,7 +119,7 @@ class Database:
         return [value["content"] for (value,) in rows]
 
     def put(self, tenant: str, key: str, value: dict[str, Any], embed: Embed | None = None) -> None:
-        """Put a value as the package does, with vectors of its text and of the whole value."""
+        """Store a value as the package does, with vectors of its text and of the whole value."""
         with closing(psycopg.connect(self.url, autocommit=True)) as db:
             db.execute(_PUT, [tenant, key, json.dumps(value)])
             if embed is not None:

@@ -32,7 +32,7 @@ store = PGVector(
 
 
 class Embedder:
-    """Gives the vector that the caller has brought."""
+    """Returns the vector that the caller passed."""
 
     vector = None
 

@@ -1,4 +1,4 @@
-"""A model on loopback that plays a script: it has an agent call its own tools, one after another.
+"""A model on loopback that plays a script of calls of an agent's own tools.
 
 It speaks Anthropic's messages API and OpenAI's chat API, each as a stream where that is asked for.
 The number of tool results in a request says which step comes next.
@@ -20,7 +20,7 @@ DONE = "ok"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool that the agent is to call."""
+    """A tool that the agent must call."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -32,7 +32,7 @@ Play = Generator[Call, str, None]
 
 @dataclass
 class ScriptedModel:
-    """A script, and what the agent has sent."""
+    """A script, and the requests of the agent."""
 
     # A play adds its calls.
     script: list[Call]
@@ -75,7 +75,7 @@ class ScriptedModel:
 
 
 def _results(request: Mapping[str, Any]) -> list[str]:
-    """Return what tools gave, in their order, in either API's form."""
+    """Return the results of tools, in order, in either API's form."""
     texts = []
     for message in request["messages"]:
         if message["role"] == "tool":
@@ -172,12 +172,12 @@ def _openai_chunks(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[ScriptedModel]:
-    """Serve a script until the block has ended; options: those of `ScriptedModel`."""
+    """Serve a script while the block runs; options: those of `ScriptedModel`."""
     model = ScriptedModel([*script], **options)
 
     class Answering(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_POST(self) -> None:
             """Answer what the agent asks for next."""
