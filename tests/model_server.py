@@ -162,9 +162,7 @@ def group(
 ) -> dict[str, Any]:
     """Return a group of an answer; left_out: of which memory, which words, and why."""
     ids = [_id(memory) for memory in memories]
-    omitted = [
-        {"id": _id(memory_id), "words": words, "why": why} for memory_id, words, why in left_out
-    ]
+    omitted = [{"id": _id(key), "words": words, "why": why} for key, words, why in left_out]
     return {"operation": operation, "ids": ids, "text": text, "left_out": omitted}
 
 

@@ -146,9 +146,7 @@ def every_command() -> dict[str, TyperCommand]:
         command = top.get_command(None, name)
         within = getattr(command, "commands", None)
         commands |= (
-            {f"{name} {item}": subcommand for item, subcommand in within.items()}
-            if within
-            else {name: command}
+            {f"{name} {item}": sub for item, sub in within.items()} if within else {name: command}
         )
     return commands
 

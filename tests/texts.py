@@ -16,9 +16,7 @@ _SOMEWHERE = np.array([1.0, 0.0], dtype=np.float32)
 
 def sources(*texts: str) -> list[Source]:
     """Return texts as sources m1, m2 ..., said on the first, second ... of March 2026."""
-    days = (
-        datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=index) for index in range(len(texts))
-    )
+    days = (datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=n) for n in range(len(texts)))
     return [
         Source(f"m{number}", text, day.isoformat(), _SOMEWHERE)
         for number, (text, day) in enumerate(zip(texts, days, strict=True), start=1)

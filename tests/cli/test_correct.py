@@ -23,7 +23,7 @@ def ports(memory_file: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "superseded"),
+    ("options", "gone"),
     [
         (["m-00", "--text", RIGHT], {"m-00"}),
         (["m-00", "--text", RIGHT, "--supersedes", "m-01"], {"m-00", "m-01"}),
@@ -33,21 +33,19 @@ def ports(memory_file: Path) -> Path:
         (["tea-00", "--unpin"], set()),
     ],
 )
-def test_undo_reverts_correct(
-    options: list[str], superseded: set[str], ports: Path, cli: Cli
-) -> None:
+def test_undo_reverts_correct(options: list[str], gone: set[str], ports: Path, cli: Cli) -> None:
     before = picture(ports, GIVEN_BACK)
     dry = cli("correct", ports, *options, "--dry-run", "--json").json
     assert picture(ports, GIVEN_BACK) == before
     done = cli("correct", ports, *options, "--json").json
     assert (dry["dry_run"], done["dry_run"], dry["left"]) == (True, False, done["left"])
-    assert {each["id"] for each in done["left"]} == superseded
-    assert "active" not in {states(ports)[memory] for memory in superseded}
+    assert {each["id"] for each in done["left"]} == gone
+    assert "active" not in {states(ports)[memory] for memory in gone}
     if "--text" in options:
         (new,) = rows(ports, "SELECT * FROM memories WHERE id = ?", done["memory"]["id"])
         assert (new["origin"], new["trust"], new["content"]) == ("human", 1.0, options[2])
-        assert new["pinned"] == ("tea-00" in superseded)
-        rivals = {"m-00", "m-01"} - superseded if "tea-00" not in superseded else set()
+        assert new["pinned"] == ("tea-00" in gone)
+        rivals = {"m-00", "m-01"} - gone if "tea-00" not in gone else set()
         assert {each["id"] for each in done["similar"]} == rivals
     cli("log", ports, done["run"]).says("a person")
     ended = cli("undo", ports, done["run"])

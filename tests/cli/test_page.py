@@ -242,15 +242,13 @@ def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
         ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
         ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
         assert {tag for tag, _ in tags} - ours == set()
-        assert [
-            name for _, attributes in tags for name in attributes if name.startswith("on")
-        ] == []
+        assert [name for _, attrs in tags for name in attrs if name.startswith("on")] == []
     page = cli("log", hostile, "--html", "-").out
     assert "tenant &lt;i&gt;ops&lt;/i&gt;" in page
     tags = Tags(page).found
     assert [tag for tag, _ in tags].count("script") == 1
     assert {tag for tag, _ in tags} & {"img", "iframe", "plaintext", "link", "a", "b"} == set()
-    assert [name for _, attributes in tags for name in attributes if name.startswith("on")] == []
+    assert [name for _, attrs in tags for name in attrs if name.startswith("on")] == []
     assert "1337" not in page
     assert "{{ 7 * 191 }}" in page
     assert not {"\x00", "\x1b", "\u202e"} & set(page)

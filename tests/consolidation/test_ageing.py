@@ -518,10 +518,7 @@ def test_a_night_of_an_agent_counts_for_its_tenant_only(
     memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     twice = ["The office cat is called Pip.", "The office cat is called Pip."]
-    fill(
-        memory_file,
-        [{"content": item, "tenant": tenant} for tenant in ("a", "b") for item in twice],
-    )
+    fill(memory_file, [{"content": item, "tenant": name} for name in ("a", "b") for item in twice])
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
     gated = (memory_file, "--consolidate", setting("min_interval", "12h"))

@@ -61,7 +61,7 @@ def test_each_measure_is_a_share(held: list[frozenset[str]], evidence: frozenset
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "expected"),
+    ("source", "text", "ok"),
     [
         ("Port 8080 is open.", "Port 8080 is open on web-1. It was opened in May.", True),
         ("Port 8080 is open.", "Port 9090 is open.", False),
@@ -69,10 +69,8 @@ def test_each_measure_is_a_share(held: list[frozenset[str]], evidence: frozenset
         ("Marta opens the office.", "Marta opens the office at eight.", True),
     ],
 )
-def test_facts_are_kept_if_values_names_and_words_are(
-    source: str, text: str, expected: bool
-) -> None:
-    assert keeps_facts(source, text) is expected
+def test_facts_are_kept_if_values_names_and_words_are(source: str, text: str, ok: bool) -> None:
+    assert keeps_facts(source, text) is ok
 
 
 def test_a_file_is_measured_on_a_copy(filled: Path, embedder: SentenceEmbedder) -> None:

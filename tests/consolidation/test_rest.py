@@ -41,15 +41,13 @@ BROKEN = " ".join(
 @cache
 def pool() -> list[str]:
     """Return texts of every kind: duplicates, facts in several wordings, rules, updates."""
-    memories = load("assistant").memories
+    night = load("assistant").memories
     chosen = {
         group
         for role, limit in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
-        for group in list(dict.fromkeys(text.group for text in memories if text.role == role))[
-            :limit
-        ]
+        for group in list(dict.fromkeys(text.group for text in night if text.role == role))[:limit]
     }
-    texts = [text.text for text in memories if text.group.removeprefix("near:") in chosen]
+    texts = [text.text for text in night if text.group.removeprefix("near:") in chosen]
     return [*texts, *(f"{text}!" for text in texts[::9])]
 
 
@@ -125,10 +123,7 @@ def test_an_idle_night_reads_only_texts_and_writes_nothing(settled: Path) -> Non
 
 
 def test_a_change_is_planned_like_a_full_pass(settled: Path, embedder: SentenceEmbedder) -> None:
-    fill(
-        settled,
-        [{"id": f"x-{index}", "content": text} for index, text in enumerate(of_one_thing())],
-    )
+    fill(settled, [{"id": f"x-{n}", "content": text} for n, text in enumerate(of_one_thing())])
     assert idle_tenants(settled) == []
     quick = night(settled, embedder, dry_run=True)
     assert same(quick, night(settled, embedder, dry_run=True, full=True))
@@ -186,9 +181,7 @@ def test_an_idle_mark_is_valid_only_for_its_options(
 
 
 def test_an_unchanged_tenant_stays_idle(settled: Path, embedder: SentenceEmbedder) -> None:
-    twins = [
-        memory(text, 500 + index, embedder, tenant="other") for index, text in enumerate(pool())
-    ]
+    twins = [memory(text, 500 + n, embedder, tenant="other") for n, text in enumerate(pool())]
     fill(settled, twins)
     assert idle_tenants(settled) == ["default"]
     both = night(settled, embedder, dry_run=True)

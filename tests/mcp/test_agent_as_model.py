@@ -100,11 +100,8 @@ def test_the_first_usable_answer_to_a_question_counts(memory_file: Path) -> None
         (question,) = listing["questions"]
         assert (listing["open"], question["kind"], "note" in question) == (1, "write", False)
         assert question["schema"]["required"] == ["groups", "conflicts"]
-        answers = [
-            {"id": question["id"], "answer": "I do not know."},
-            {"id": "0" * 64, "answer": {}},
-        ]
-        unusable = await ask(client, "consolidation_answer", answers=answers)
+        sent = [{"id": question["id"], "answer": "I do not know."}, {"id": "0" * 64, "answer": {}}]
+        unusable = await ask(client, "consolidation_answer", answers=sent)
         assert [fault["id"] for fault in unusable["faults"]] == [question["id"]]
         assert (unusable["kept"], unusable["stale"], unusable["night"]) == ([], ["0" * 64], None)
         assert unusable["questions"] == [question]
@@ -181,19 +178,15 @@ def test_a_proposal_is_pending_after_its_check(memory_file: Path, cli: Cli) -> N
         assert picture(memory_file) == before
 
         check = {"id": question["id"], "answer": NO_OBJECTION}
-        proposal = (await propose(client, check=check))["proposal"]
-        assert (proposal["state"], proposal["draft"], len(proposal["leaving"])) == (
-            "pending",
-            JOINED,
-            3,
-        )
-        assert (await propose(client, check=check))["proposal"]["id"] == proposal["id"]
+        joined = (await propose(client, check=check))["proposal"]
+        assert (joined["state"], joined["draft"], len(joined["leaving"])) == ("pending", JOINED, 3)
+        assert (await propose(client, check=check))["proposal"]["id"] == joined["id"]
         (waiting,) = (await ask(client, "consolidate_pending"))["proposals"]
-        assert waiting["id"] == proposal["id"]
-        done = await ask(client, "consolidate_apply", proposal_id=proposal["id"])
+        assert waiting["id"] == joined["id"]
+        done = await ask(client, "consolidate_apply", proposal_id=joined["id"])
         assert done["proposals"][0]["state"] == "applied"
-        await ask(client, "undo", run_or_proposal=proposal["id"])
-        await ask(client, "consolidate_decline", proposal_id=proposal["id"], reason="No.")
+        await ask(client, "undo", run_or_proposal=joined["id"])
+        await ask(client, "consolidate_decline", proposal_id=joined["id"], reason="No.")
         assert "declined by a person" in (await propose(client))["faults"][0]
 
     in_this_process(conversation, memory_file, "--allow-writes")

@@ -49,9 +49,7 @@ def test_commands_in_hints_have_their_file() -> None:
 
 
 def test_tools_in_hints_exist() -> None:
-    offered = {
-        name for tools in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(tools)
-    }
+    offered = {name for cls in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(cls)}
     named = {words.split()[0].rstrip(":") for words in WORDING.values() if "_" in words}
     assert set() < named <= offered
 

@@ -14,15 +14,7 @@ import pytest
 from cli_calls import Cli, in_a_process
 from commands import setting
 from mcp import Client, MCPError
-from mcp_client import (
-    PATIENCE_S,
-    ask,
-    in_this_process,
-    over_a_pipe,
-    over_http,
-    refusal,
-    serving,
-)
+from mcp_client import PATIENCE_S, ask, in_this_process, over_a_pipe, over_http, refusal, serving
 from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
@@ -107,13 +99,13 @@ def test_with_allow_writes_each_tool_has_its_hints(filled: Path) -> None:
 
 def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
     async def conversation(client: Client) -> Any:
-        remembered = await ask(
+        new = await ask(
             client, "remember", text="Ines waters the plants.", tags=["office"], session="s-1"
         )
         await ask(client, "remember", text="Ines likes tea.", kind="preference")
         recalled = await ask(client, "recall", query="Who waters the plants?", tags=["office"])
         (hit,) = recalled["hits"]
-        assert hit["id"] == remembered["id"]
+        assert hit["id"] == new["id"]
         (liked,) = (await ask(client, "recall", query="Ines", kind="preference"))["hits"]
         assert liked["content"] == "Ines likes tea."
         assert (await ask(client, "recall", query="Ines", limit=1))["hits"] != []
@@ -122,9 +114,7 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         block = await ask(client, "memory_block", query="Who waters the plants?", budget=100)
         assert "Ines waters the plants." in block["text"]
         about = {"query": "Ines", "session": ["s-1"], "kind": ["fact", "preference"]}
-        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [
-            remembered["id"]
-        ]
+        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [new["id"]]
         assert "tea" not in (await ask(client, "memory_block", **about))["text"]
         assert (await ask(client, "recall", query="the Eiffel tower"))["hits"] == []
         assert recalled["words_only"] is None
@@ -132,12 +122,8 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         return (await ask(client, "memory_stats"))["active"]["active"]
 
     assert in_this_process(conversation, memory_file, "--allow-writes") == 2
-    (remembered,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
-    assert (remembered["tenant"], remembered["origin"], remembered["tags"]) == (
-        "default",
-        "agent",
-        '["office"]',
-    )
+    (new,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
+    assert (new["tenant"], new["origin"], new["tags"]) == ("default", "agent", '["office"]')
 
 
 def test_proposals_of_a_plan_are_approved_or_declined(filled: Path, cli: Cli) -> None:

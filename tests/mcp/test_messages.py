@@ -49,10 +49,7 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', [(7, NOT_A_MESSAGE)]),
         ("[]", [(None, NOT_A_MESSAGE)]),
-        (
-            json.dumps([PING | {"id": 1}, PING | {"id": 2}]),
-            [(None, NOT_A_MESSAGE)],
-        ),
+        (json.dumps([PING | {"id": 1}, PING | {"id": 2}]), [(None, NOT_A_MESSAGE)]),
         ("42", [(None, NOT_A_MESSAGE)]),
         ("null", [(None, NOT_A_MESSAGE)]),
         (json.dumps(PING), []),

@@ -40,9 +40,11 @@ NAMES = {
 PUBLIC = {
     *(("cli/mcp/tools.py", "at"), ("cli/nights/gates.py", "found")),
     *(("consolidation/agent/conversing.py", "at"), ("consolidation/agent/rounds.py", "known")),
-    *(("consolidation/ingest/open_conversations.py", "at"),),
-    *(("extensions/fleet/store/receipt.py", "at"),),
-    *(("extensions/organisation/store/shared_log.py", "at"),),
+    *(
+        ("consolidation/ingest/open_conversations.py", "at"),
+        ("extensions/fleet/store/receipt.py", "at"),
+    ),
+    ("extensions/organisation/store/shared_log.py", "at"),
 }
 PHRASES = re.compile(
     r"(?<!there )\b(is|are) no (?!longer)|\b(is|are) to be\b|\bstands?\b(?!.ins?\b)|\bstood\b"

@@ -86,21 +86,16 @@ def perfect() -> tuple[list[Stored], list[Edge]]:
 
 
 def test_a_perfect_run_removes_everything_redundant() -> None:
-    result = figures(*perfect())
-    assert (result.memories.before, result.memories.after, result.memories.ideal) == (8, 4, 4)
-    assert (result.characters.before, result.characters.after) == (80, 47)
-    assert result.memories.removed == result.characters.removed == 1.0
-    assert (result.lost, result.mixed, result.folded_wrongly, result.newest_lost) == (
-        (),
-        (),
-        (),
-        (),
-    )
-    assert result.folded_rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
-    assert not any(result.joined.values())
-    shares = (result.facts_once, result.rules_once, result.updated)
+    night = figures(*perfect())
+    assert (night.memories.before, night.memories.after, night.memories.ideal) == (8, 4, 4)
+    assert (night.characters.before, night.characters.after) == (80, 47)
+    assert night.memories.removed == night.characters.removed == 1.0
+    assert (night.lost, night.mixed, night.folded_wrongly, night.newest_lost) == ((), (), (), ())
+    assert night.folded_rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
+    assert not any(night.joined.values())
+    shares = (night.facts_once, night.rules_once, night.updated)
     assert [(len(each.right), each.total) for each in shares] == [(1, 1)] * 3
-    assert not result.text_grows
+    assert not night.text_grows
 
 
 def test_a_no_op_removes_nothing() -> None:

@@ -67,13 +67,11 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
     fill(path, daily(TWINS[:1], "again", **again))
     data = path.read_bytes()
-    derived = frozenset(
+    texts = frozenset(
         row["id"].encode() for row in rows(path, "SELECT id FROM memories WHERE generation > 0")
     )
     unclean = _unclean(path, folder / "unclean.db")
-    return Original(
-        path, unclean, _texts(path, data), _json(data), derived, _ids(path), _pages(path)
-    )
+    return Original(path, unclean, _texts(path, data), _json(data), texts, _ids(path), _pages(path))
 
 
 def copied(original: Path, folder: Path) -> Path:
@@ -144,18 +142,12 @@ def _texts(path: Path, data: bytes) -> tuple[int, ...]:
     starts = [data.find(text) for text in texts]
     assert min(starts) >= 0
     return tuple(
-        start + offset
-        for start, text in zip(starts, texts, strict=True)
-        for offset in range(len(text))
+        start + i for start, text in zip(starts, texts, strict=True) for i in range(len(text))
     )
 
 
 def _json(data: bytes) -> tuple[int, ...]:
-    return tuple(
-        offset
-        for offset in range(len(data))
-        if data[offset : offset + 2] in (b'{"', b'["', b"[]", b"{}")
-    )
+    return tuple(i for i in range(len(data)) if data[i : i + 2] in (b'{"', b'["', b"[]", b"{}"))
 
 
 def _flip(data: bytearray, place: int, chance: random.Random) -> None:

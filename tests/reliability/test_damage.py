@@ -239,15 +239,10 @@ def test_a_damaged_text_is_imported_only_after_it_was_corrected(
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     hashed = "content_hash IS NOT NULL AND status = 'active'"
-    sound_memory = rows(path, f"SELECT id, content, content_hash FROM memories WHERE {hashed}")[0]
-    damaged, of_it = "x" + sound_memory["content"][1:], "WHERE id = ?"
-    execute(path, f"UPDATE memories SET content = ? {of_it}", damaged, sound_memory["id"])
-    execute(
-        path,
-        f"UPDATE memories SET content_hash = ? {of_it}",
-        sound_memory["content_hash"],
-        sound_memory["id"],
-    )
+    row = rows(path, f"SELECT id, content, content_hash FROM memories WHERE {hashed}")[0]
+    damaged, of_it = "x" + row["content"][1:], "WHERE id = ?"
+    execute(path, f"UPDATE memories SET content = ? {of_it}", damaged, row["id"])
+    execute(path, f"UPDATE memories SET content_hash = ? {of_it}", row["content_hash"], row["id"])
     if is_salvaged:
         table = "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'"
         root = rows(path, table)[0]["rootpage"]
@@ -258,12 +253,10 @@ def test_a_damaged_text_is_imported_only_after_it_was_corrected(
     assert run(["import", str(copy), str(source)]) == 1
     assert "its text is damaged" in capsys.readouterr().err
     assert not copy.exists()
-    next(line for line in lines if line.get("id") == sound_memory["id"])["content"] = sound_memory[
-        "content"
-    ]
+    next(line for line in lines if line.get("id") == row["id"])["content"] = row["content"]
     source.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     assert run(["import", str(copy), str(source)]) == 0
-    assert sound_memory in rows(copy, "SELECT id, content, content_hash FROM memories")
+    assert row in rows(copy, "SELECT id, content, content_hash FROM memories")
 
 
 def test_a_file_without_its_first_page_must_be_restored_from_a_backup(

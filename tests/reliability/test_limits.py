@@ -120,15 +120,13 @@ def test_recall_ignores_long_texts_and_refuses_long_questions(
         insert(memory_file, memory_id, text)
     insert(memory_file, "at-the-limit", "😀" * MAX_CHARACTERS)
     with AgentMemory(memory_file, embedder=embedder) as memory:
-        recalled = {
-            hit.memory.id for hit in memory.recall("the old pump", limit=100, min_relevance=0)
-        }
-        assert recalled == {"short", "at-the-limit"}
+        ids = {hit.memory.id for hit in memory.recall("the old pump", limit=100, min_relevance=0)}
+        assert ids == {"short", "at-the-limit"}
         assert "pump" not in memory.block("the old pump").text
         with pytest.raises(QueryTooLong, match="34,000 characters"):
             memory.recall(LONG)
     outcome = night(memory_file, embedder)
-    assert {recalled.memory: recalled.characters for recalled in outcome.plan.too_long} == {
+    assert {ids.memory: ids.characters for ids in outcome.plan.too_long} == {
         "long": 34_000,
         "nul": 34_002,
         "wide": 20_001,

@@ -168,11 +168,7 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_lose_no_write_during_a_run(
-    mode: str,
-    tmp_path: Path,
-    cli: Cli,
-    embedder: SentenceEmbedder,
-    rounds: Rounds,
+    mode: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     with agents_at_work(path):
@@ -186,17 +182,11 @@ def test_agents_lose_no_write_during_a_run(
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_lose_no_write_during_undo_and_import(
-    mode: str,
-    tmp_path: Path,
-    cli: Cli,
-    embedder: SentenceEmbedder,
-    rounds: Rounds,
+    mode: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     lines = tmp_path / "more.jsonl"
-    lines.write_text(
-        "".join(f'{{"content": "Line {number} of the import."}}\n' for number in range(2000))
-    )
+    lines.write_text("".join(f'{{"content": "Line {n} of the import."}}\n' for n in range(2000)))
     night(path, embedder)
     run = rows(path, "SELECT id FROM runs")[-1]["id"]
     with agents_at_work(path):

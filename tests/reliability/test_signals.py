@@ -229,11 +229,7 @@ def test_a_signal_ends_a_wait_between_retries(
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("stage", [begun, named])
 def test_a_signal_before_the_plan_keeps_vectors_and_names(
-    stage: Callable[[Path], bool],
-    number: signal.Signals,
-    fresh: Path,
-    path: Path,
-    rounds: Rounds,
+    stage: Callable[[Path], bool], number: signal.Signals, fresh: Path, path: Path, rounds: Rounds
 ) -> None:
     chance = random.Random(13)  # noqa: S311 - moments, not secrets
     for _ in range(rounds(1, 2)):

@@ -393,7 +393,5 @@ def test_forget_changes_no_other_row(after_a_night: Path, data: st.DataObject) -
             assert all(any(mark in row for mark in marks) for row in added), table
         proposals = before["proposals"] - after["proposals"]
         assert all(any(key in row for key in gone) or words for row in proposals)
-        remaining = {
-            row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")
-        }
-        assert remaining == {key: text for key, text in texts.items() if key not in gone}
+        rest = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+        assert rest == {key: text for key, text in texts.items() if key not in gone}

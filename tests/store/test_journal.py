@@ -395,10 +395,8 @@ def test_undo_keeps_later_access_counts(after_a_night: Path) -> None:
     read = "SET access_count = access_count + 5, accessed_at = '2026-03-12'"
     execute(after_a_night, f"UPDATE memories {read}")
     undo(after_a_night)
-    accesses = {
-        each.id: (each.access_count, each.accessed_at) for each in all_memories(after_a_night)
-    }
-    assert accesses == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
+    uses = {each.id: (each.access_count, each.accessed_at) for each in all_memories(after_a_night)}
+    assert uses == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
 
 
 def test_undo_never_makes_an_access_count_negative(after_a_night: Path) -> None:

@@ -133,11 +133,11 @@ def test_memories_and_their_texts_are_counted_by_layer_and_tenant(memory_file: P
 
 @pytest.mark.parametrize("status", ["superseded", "archived", "expired"])
 @pytest.mark.parametrize(
-    ("ends", "expires_at"),
+    ("ends", "then"),
     [(None, None), ("2026-03-10 12:00:00", None), ("2099-01-01", "2099-01-01T00:00:00+00:00")],
 )
 def test_a_restored_memory_is_active_and_not_expired(
-    memory_file: Path, status: str, ends: str | None, expires_at: str | None
+    memory_file: Path, status: str, ends: str | None, then: str | None
 ) -> None:
     old = a_memory("m-1", status=status, superseded_by="m-2", superseded_at=timestamp(NOW))
     put(memory_file, old, a_memory("m-2"))
@@ -146,9 +146,7 @@ def test_a_restored_memory_is_active_and_not_expired(
         restored = restore_memory(file, "m-1", LATER)
         assert read_memory(file, "m-1") == restored
         assert check_file(file).problems == ()
-    assert restored == replace(
-        a_memory("m-1"), status="active", expires_at=expires_at, updated_at=LATER
-    )
+    assert restored == replace(a_memory("m-1"), status="active", expires_at=then, updated_at=LATER)
 
 
 # ---- vectors ----

@@ -38,28 +38,15 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import (
-    KEPT_DAYS,
-    KeptCounts,
-    Removal,
-    find_purgeable,
-    purge,
-    removals,
-)
+from slowwave.store.purge import KEPT_DAYS, KeptCounts, Removal, find_purgeable, purge, removals
 from slowwave.store.records import Memory, timestamp
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
 
-def gone(
-    memory_id: str, by: str = "stays", superseded_at: datetime = LONG_AGO, **fields: Any
-) -> Memory:
+def gone(memory_id: str, by: str = "stays", since: datetime = LONG_AGO, **fields: Any) -> Memory:
     """Return a superseded memory."""
-    columns = {
-        "status": "superseded",
-        "superseded_by": by,
-        "superseded_at": timestamp(superseded_at),
-    }
+    columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(since)}
     return a_memory(memory_id, f"what {memory_id} says", **columns | fields)
 
 
@@ -295,10 +282,7 @@ def test_purged_words_find_their_successor(night_file: Path, embedder: SentenceE
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_a_night_after_a_purge_is_a_no_op(
-    flavour: str,
-    embedder: SentenceEmbedder,
-    memory_file: Path,
-    rounds: Callable[[int, int], int],
+    flavour: str, embedder: SentenceEmbedder, memory_file: Path, rounds: Callable[[int, int], int]
 ) -> None:
     memories = fixture.load(flavour).memories
     if rounds(0, 1):

@@ -205,7 +205,7 @@ def test_tags_of_other_types_are_read_as_strings(memory_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "expected"),
+    ("change", "after"),
     [
         ("content = 'new text'", None),
         ("content = 'new text', content_hash = 'new hash'", "new hash"),
@@ -213,12 +213,10 @@ def test_tags_of_other_types_are_read_as_strings(memory_file: Path) -> None:
         ("tags = '[\"a\"]'", "old hash"),
     ],
 )
-def test_a_new_content_clears_its_hash(
-    memory_file: Path, change: str, expected: str | None
-) -> None:
+def test_a_new_content_clears_its_hash(memory_file: Path, change: str, after: str | None) -> None:
     execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
     execute(memory_file, f"UPDATE memories SET {change}")
-    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": expected}]
+    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": after}]
 
 
 def with_lineage(path: Path) -> None:
@@ -235,15 +233,13 @@ def with_lineage(path: Path) -> None:
         execute(path, f"INSERT INTO {row}")
 
 
-@pytest.mark.parametrize("content", [None, "as it was then"])
-def test_lineage_keeps_the_content_of_a_deleted_source(
-    memory_file: Path, content: str | None
-) -> None:
+@pytest.mark.parametrize("text", [None, "as it was then"])
+def test_lineage_keeps_the_content_of_a_deleted_source(memory_file: Path, text: str | None) -> None:
     with_lineage(memory_file)
-    execute(memory_file, "UPDATE synthesized_from SET source_content = ?", content)
+    execute(memory_file, "UPDATE synthesized_from SET source_content = ?", text)
     execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
     edges = rows(memory_file, "SELECT source_id, source_content FROM synthesized_from")
-    assert edges == [{"source_id": "m-1", "source_content": content or "source"}]
+    assert edges == [{"source_id": "m-1", "source_content": text or "source"}]
 
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])

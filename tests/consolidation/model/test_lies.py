@@ -59,7 +59,7 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
     ids = st.lists(st.sampled_from([f"m{number}" for number in range(1, 9)]), max_size=7)
     text = st.lists(st.sampled_from(_PIECES), max_size=4).map(" ".join)
     omitted = st.fixed_dictionaries({"id": st.just("m1"), "words": text, "why": st.just("trivia")})
-    lying_groups = st.fixed_dictionaries(
+    grouped = st.fixed_dictionaries(
         {
             "operation": st.sampled_from(OPERATIONS),
             "ids": ids,
@@ -67,9 +67,7 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
             "left_out": st.lists(omitted, max_size=2),
         }
     )
-    return groups(
-        *draw(st.lists(lying_groups, max_size=3)), conflicts=draw(st.lists(ids, max_size=2))
-    )
+    return groups(*draw(st.lists(grouped, max_size=3)), conflicts=draw(st.lists(ids, max_size=2)))
 
 
 @dataclass

@@ -199,9 +199,7 @@ def test_a_question_has_nothing_but_memories_of_the_file(agent: Agent) -> None:
     asked, checked = agent.server.asked
     texts = sorted(memory.text for memory in asked.memories)
     assert texts == sorted(memory["content"] for memory in memories)
-    assert [memory.id for memory in asked.memories] == [
-        f"m{number + 1}" for number in range(len(memories))
-    ]
+    assert [memory.id for memory in asked.memories] == [f"m{n + 1}" for n in range(len(memories))]
     assert {memory.noted for memory in asked.memories} == {
         memory["observed_at"][:10] for memory in memories
     }

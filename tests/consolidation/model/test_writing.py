@@ -299,10 +299,7 @@ UNUSABLE: dict[str, tuple[Callable[[list[Shown]], dict[str, Any]], str]] = {
     "an unknown id": (lambda shown: group("merge", [*shown, "m99"], WHOLE), "not given: m99"),
     "a single memory": (lambda shown: group("merge", shown[:1], WIKI[0]), "group of one memory"),
     "a repeated id": (lambda shown: group("merge", shown[:1] * 2, WIKI[0]), "group of one memory"),
-    "too many": (
-        lambda shown: group("merge", [f"m{number}" for number in range(1, 30)], "x"),
-        "not given",
-    ),
+    "too many": (lambda shown: group("merge", [f"m{n}" for n in range(1, 30)], "x"), "not given"),
 }
 
 

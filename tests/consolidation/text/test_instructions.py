@@ -139,16 +139,12 @@ LOOK_ALIKE = dict(zip("aeopcyx", "аеорсух", strict=True))  # noqa: RUF001
 @given(st.sampled_from(PLAIN), st.data())
 def test_letters_that_look_alike_change_no_finding(text: str, data: st.DataObject) -> None:
     # A word keeps a Latin letter: one of another alphabet alone is read as it stands.
-    places = [place for place, letter in enumerate(text) if letter in LOOK_ALIKE]
-    places = [
-        place
-        for place in places
-        if text[place - 1 : place].isalpha() and text[place - 1] not in LOOK_ALIKE
-    ]
+    places = [i for i, letter in enumerate(text) if letter in LOOK_ALIKE]
+    places = [i for i in places if text[i - 1 : i].isalpha() and text[i - 1] not in LOOK_ALIKE]
     assume(places)
     swapped = list(text)
-    for place in data.draw(st.lists(st.sampled_from(places), min_size=1)):
-        swapped[place] = LOOK_ALIKE[text[place]]
+    for i in data.draw(st.lists(st.sampled_from(places), min_size=1)):
+        swapped[i] = LOOK_ALIKE[text[i]]
     assert bool(commands("".join(swapped))) == bool(commands(text))
 
 

@@ -44,10 +44,8 @@ def agent_file(path: Path, number: int = 0) -> Path:
 def fleet_of(folder: Path, count: int) -> list[Path]:
     """Make agents' files in a folder, some of them in subfolders."""
     return [
-        agent_file(
-            folder / (f"team/agent-{number}.db" if number % 2 else f"agent-{number}.db"), number
-        )
-        for number in range(count)
+        agent_file(folder / (f"team/agent-{n}.db" if n % 2 else f"agent-{n}.db"), n)
+        for n in range(count)
     ]
 
 

@@ -80,9 +80,7 @@ def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> 
 
 
 def test_a_fleet_applies_what_single_runs_do(fleet: list[Path], tmp_path: Path, cli: Cli) -> None:
-    alone = [
-        Path(shutil.copy(path, tmp_path / f"alone-{index}.db")) for index, path in enumerate(fleet)
-    ]
+    alone = [Path(shutil.copy(path, tmp_path / f"alone-{n}.db")) for n, path in enumerate(fleet)]
     for path in alone:
         assert cli("maintain", path).code == 0
     report = maintained(cli, fleet)

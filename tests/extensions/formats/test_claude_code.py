@@ -158,9 +158,7 @@ def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[
 
 def test_a_line_above_the_session_limit_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
-    more = [
-        f"- [Note {number}](elsewhere-{number}.md) — a note\n" for number in range(200 - len(lines))
-    ]
+    more = [f"- [Note {n}](elsewhere-{n}.md) — a note\n" for n in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
     with unchanged(content, folder):
         mirror = mirrored(folder)
@@ -213,14 +211,11 @@ def test_a_folder_of_another_version_is_refused(what: str, folder: Path, cli: Cl
 
 
 @pytest.mark.parametrize(
-    ("key", "replacement"),
-    [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")],
+    ("key", "new"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
 )
-def test_a_file_of_another_version_is_kept(
-    key: str, replacement: str, folder: Path, cli: Cli
-) -> None:
+def test_a_file_of_another_version_is_kept(key: str, new: str, folder: Path, cli: Cli) -> None:
     path = folder / "port-of-billing.md"
-    path.write_text(path.read_text().replace(key, replacement, 1))
+    path.write_text(path.read_text().replace(key, new, 1))
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
     unchanged = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]

@@ -119,10 +119,8 @@ def test_a_merge_and_a_later_correction_can_be_undone_in_order(folder: Path, cli
     lines = "# Index\n\n- [Billing](b.md) — the service\n- [Build](a.md) — ask Ola first\n"
     mirror = merged(folder, lines)
     with open_reading(mirror.state) as file:
-        (survivor,) = read_memories(file, status="active")
-    done = cli("correct", folder, survivor.id, "--text", "Billing is on port 9090.", "--json").ends(
-        0
-    )
+        (fact,) = read_memories(file, status="active")
+    done = cli("correct", folder, fact.id, "--text", "Billing is on port 9090.", "--json").ends(0)
     for run in ("run-1", done.json["run"]):
         undo(mirror, run)
     assert (folder / "MEMORY.md").read_text() == lines

@@ -414,9 +414,7 @@ def test_a_package_that_writes_to_postgresql_during_runs_loses_nothing(
     run_concurrent_nights(
         lambda: tell(peers, empty_database.url, embedder), cli, *night, is_there=is_there
     )
-    texts = [
-        content.rstrip(".") for (content,) in empty_database.rows(f"SELECT {text} FROM {table}")
-    ]
+    texts = [value.rstrip(".") for (value,) in empty_database.rows(f"SELECT {text} FROM {table}")]
     assert sorted(texts) == sorted(FACTS)
 
 

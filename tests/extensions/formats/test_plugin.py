@@ -63,13 +63,9 @@ class Session:
     def run(self, command: str, **options: Any) -> Ended:
         """Run a command as an agent's hook does."""
         path = f"{self.bin}:/usr/bin:/bin"
-        arguments = {
-            "cwd": self.project,
-            "input": json.dumps({"cwd": str(self.project)}),
-            **options,
-        }
+        extra = {"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options}
         env = {"HOME": str(self.home), "PATH": path}
-        return in_a_process("/bin/sh", "-c", command, env=env, **arguments)
+        return in_a_process("/bin/sh", "-c", command, env=env, **extra)
 
     def hear(self, event: str) -> str:
         """Return the line that a user is shown at an event; "" for none."""

@@ -53,7 +53,7 @@ class Shown:
 
     svg: str
     # What was said in passing.
-    messages: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def pieces(self) -> list[Piece]:

@@ -157,7 +157,7 @@ def test_all_are_applied_after_a_confirmation(pending: Path, embedder: SentenceE
     shown = drive(pending, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
     assert "Apply 1 pending proposal found as one run?" in shown.text
     done = drive(pending, embedder, ["A", "@#yes"], session=session)
-    assert any(message.startswith("Applied 3 of 3.") for message in done.messages)
+    assert any(message.startswith("Applied 3 of 3.") for message in done.notes)
     assert set(states(pending).values()) == {"applied"}
     drive(pending, embedder, ["u", "u", "u"], session=session)
     assert picture(pending, WRITTEN) == before
@@ -201,7 +201,7 @@ def test_only_supported_words_are_applied(pending: Path, embedder: SentenceEmbed
 
 
 def test_a_key_without_effect_says_why(pending: Path, embedder: SentenceEmbedder) -> None:
-    messages = " ".join(drive(pending, embedder, ["e", "u"]).messages)
+    messages = " ".join(drive(pending, embedder, ["e", "u"]).notes)
     assert "This proposal writes no new text" in messages
     assert "There is no decision to undo" in messages
 
@@ -222,9 +222,7 @@ def test_a_changed_source_makes_a_proposal_stale(pending: Path, embedder: Senten
     execute(pending, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
     with unchanged(picture, pending, WRITTEN):
         shown = drive(pending, embedder, ["n", "n", "a"])
-        assert any(
-            item.startswith("Not applied, stale: memory smoke-05") for item in shown.messages
-        )
+        assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.notes)
         assert " stale     update" in shown.text
 
 
@@ -235,8 +233,8 @@ def test_stale_screens_catch_up(keys: list[str], pending: Path, embedder: Senten
     drive(pending, embedder, ["a", "n", "a"])
     with unchanged(picture, pending):
         shown = drive(pending, embedder, [*keys, "a"], session=session)
-        assert "It was decided by another program." in shown.messages
-        assert f"{MERGE} is no longer pending: it was decided elsewhere." in shown.messages
+        assert "It was decided by another program." in shown.notes
+        assert f"{MERGE} is no longer pending: it was decided elsewhere." in shown.notes
         assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
         assert session.summary() == "1 proposal pending."
 
@@ -245,7 +243,7 @@ def test_a_run_that_locks_the_file_is_named(pending: Path, embedder: SentenceEmb
     session = Session(Place(pending), embedder, Choice())
     with maintenance_lock(pending):
         shown = drive(pending, embedder, ["a"], session=session)
-    assert any("maintenance run" in item for item in shown.messages), shown.said
+    assert any("maintenance run" in item for item in shown.notes), shown.notes
     assert f"1 of 3 · {MERGE} pending" in shown.lines[0]
     drive(pending, embedder, ["a"], session=session)
     assert states(pending)[MERGE] == "applied"
