@@ -99,15 +99,13 @@ def test_a_request_that_could_not_be_sent_used_no_tokens(
     assert server.asked == []
 
 
-def test_an_unreadable_check_fails(cli: Cli, server: ModelServer) -> None:
+def test_an_unreadable_check_or_a_refusal_is_a_single_line(cli: Cli, server: ModelServer) -> None:
     server.responder = answering(
         lambda _: groups(), lambda asked: approval(asked) | {"groups": "all fine"}
     )
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert "cannot be used to check" in line
-
-
-def test_a_refusal_of_the_server_is_a_single_line(cli: Cli, server: ModelServer) -> None:
+    server.forget()
     server.responder = lambda _: refuses(401, "not for you")
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert ("not for you" in line, len(server.asked)) == (True, 1)

@@ -523,28 +523,21 @@ def test_unsupported_edits_are_refused(waiting: Path, cli: Cli, text: str, fault
 def test_a_draft_is_edited_in_the_editor_at_a_terminal(
     waiting: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    editor = tmp_path / "editor.py"
-    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
+    editor, words = tmp_path / "editor.py", f"{IN_ONE}\nMallory agrees."
     monkeypatch.delenv("VISUAL", raising=False)
     monkeypatch.setenv("EDITOR", f"{sys.executable} {editor}")
     assert cli("review", "edit", waiting, SYNTHESIS).code == 2
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({words!r})\n")
+    refused = cli("review", "edit", waiting, SYNTHESIS).ends(1).says("Mallory")
+    assert f"The text from the editor:\n{words}\n" in refused.err
+    editor = tmp_path / "visual.py"
+    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({IN_ONE!r})\n")
+    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
     assert cli("review", "edit", waiting, SYNTHESIS).code == 0
     assert IN_ONE in active(waiting)
     editor.unlink()  # it is not opened for a text that would be refused
     cli("review", "edit", waiting, MERGE).ends(1, "writes no text")
-
-
-def test_a_text_from_an_editor_that_is_refused_is_shown_again(
-    waiting: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = f"{IN_ONE}\nMallory agrees."
-    editor = tmp_path / "editor.py"
-    editor.write_text(f"import sys\nopen(sys.argv[1], 'w').write({words!r})\n")
-    monkeypatch.setenv("VISUAL", f"{sys.executable} {editor}")
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    ended = cli("review", "edit", waiting, SYNTHESIS).ends(1).says("Mallory")
-    assert f"The text from the editor:\n{words}\n" in ended.err
 
 
 # ---- wrong usage, and other files ----

@@ -138,13 +138,7 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
-def test_check_finds_each_problem_and_no_other(used_file: Path, case: tuple[str, ...]) -> None:
-    sql, *problems = case
-    execute(used_file, sql)
-    assert [f"{each.name}: {each.detail}" for each in health(used_file).problems] == problems
-
-
+# What agents may do.
 HARMLESS = {
     "text edited": "UPDATE memories SET content = 'edited' WHERE id = 'm-4'",
     "source deleted": "DELETE FROM memories WHERE id = 'm-1'",
@@ -158,12 +152,14 @@ HARMLESS = {
     "column behind a table's own key": "ALTER TABLE embeddings ADD COLUMN colour TEXT",
     "name that nothing mentions": "INSERT INTO entities (tenant, name) VALUES ('default', 'Bo')",
 }
+CASES = PROBLEMS | {name: (sql,) for name, sql in HARMLESS.items()}
 
 
-@pytest.mark.parametrize("sql", HARMLESS.values(), ids=HARMLESS.keys())
-def test_what_agents_may_do_is_not_a_problem(used_file: Path, sql: str) -> None:
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_check_finds_each_problem_and_no_other(used_file: Path, case: tuple[str, ...]) -> None:
+    sql, *problems = case
     execute(used_file, sql)
-    assert health(used_file).problems == ()
+    assert [f"{each.name}: {each.detail}" for each in health(used_file).problems] == problems
 
 
 def test_problems_are_ordered_by_id(memory_file: Path) -> None:

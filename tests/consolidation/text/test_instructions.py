@@ -167,12 +167,6 @@ def test_the_documented_sha256_of_the_weights_is_right() -> None:
     assert hashlib.sha256(WEIGHTS.read_bytes()).hexdigest() in injection.__doc__
 
 
-@pytest.mark.parametrize("flavour", fixture.FLAVOURS)
-def test_no_memory_of_the_nights_is_suspicious(flavour: str) -> None:
-    texts = [memory.text for memory in fixture.load(flavour).memories]
-    assert [text for text in texts if commands(text)] == []
-
-
 def test_an_emoji_flag_is_not_suspicious() -> None:
     tags = "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng")
     assert commands(f"The match is in England \U0001f3f4{tags}\U000e007f.") == ()
@@ -182,5 +176,5 @@ def test_an_emoji_flag_is_not_suspicious() -> None:
 def test_no_ordinary_text_is_flagged(rounds: Callable[[int, int], int]) -> None:
     stated = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
     count = rounds(10_000, 100_000)
-    texts = [f"{number}: {stated[number % len(stated)]}" for number in range(count)]
-    assert [text for text in texts if commands(text)] == []
+    numbered = [f"{number}: {stated[number % len(stated)]}" for number in range(count)]
+    assert [text for text in (*stated, *numbered) if commands(text)] == []

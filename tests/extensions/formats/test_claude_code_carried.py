@@ -145,31 +145,23 @@ def test_a_line_does_not_repeat_what_the_description_says(folder: Path) -> None:
     assert line == "- [Build](b.md) — Ask Tove at extension 4417"
 
 
-def test_undo_restores_an_index_without_a_last_line_end(folder: Path, cli: Cli) -> None:
-    write_note(folder, "b", 1, "Billing is on port 8080.")
-    (folder / "MEMORY.md").write_text("# Index\n- [C](c.md) — it")
-    mirror = mirrored(folder)
-    with open_reading(mirror.state) as file:
-        (memory,) = read_memories(file)
-    with unchanged(bytes_of, folder):
-        text = ("--text", "Billing is on port 9090.")
-        done = cli("correct", folder, memory.id, *text, "--json").ends(0)
-        assert "(b.md)" in (folder / "MEMORY.md").read_text()
-        undo(mirror, done.json["run"])
-
-
-def test_undo_keeps_the_line_end_of_what_an_agent_appended(folder: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("appended", ["", "- [D](d.md) — the kettle\n"])
+def test_undo_restores_the_line_end_of_an_index(appended: str, folder: Path, cli: Cli) -> None:
     write_note(folder, "b", 1, "Billing is on port 8080.")
     index = folder / "MEMORY.md"
     index.write_text("# Index\n- [C](c.md) — it")
+    before = bytes_of(folder)
     mirror = mirrored(folder)
     with open_reading(mirror.state) as file:
         (memory,) = read_memories(file)
     text = ("--text", "Billing is on port 9090.")
     done = cli("correct", folder, memory.id, *text, "--json").ends(0)
-    index.write_text(f"{index.read_text().rstrip()}\n- [D](d.md) — the kettle\n")
+    assert "(b.md)" in index.read_text()
+    if appended:
+        index.write_text(f"{index.read_text().rstrip()}\n{appended}")
     undo(mirror, done.json["run"])
-    assert index.read_text().endswith("- [D](d.md) — the kettle\n")
+    assert index.read_text().endswith(appended)
+    assert appended or bytes_of(folder) == before
 
 
 def test_repeated_corrections_mark_a_replaced_value_once() -> None:
