@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from dialects import OpenAi, dialect_of
+from http_servers import JSON, Handler, serving
 
 # More than any test asks for: a loop that does not end must not fill the memory.
 MAX_REQUESTS = 200
-MAX_BYTES = 1_000_000
 # The maximum time that a silent answer keeps a thread, and that a connection is idle.
 MAX_SECONDS = 60.0
 _LOADING = threading.Lock()
@@ -453,15 +453,11 @@ def model_server(
 ) -> Iterator[ModelServer]:
     """Run a server on a free port, in threads, while the block runs."""
     http = _Http(responder, most_requests)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield http.model
-    finally:
-        http.model.closing.set()
-        http.shutdown()
-        thread.join()
-        http.server_close()
+    with serving(http):
+        try:
+            yield http.model
+        finally:
+            http.model.closing.set()
     for defect in http.model.defects:
         raise defect
 
@@ -477,13 +473,13 @@ class _Http(ThreadingHTTPServer):
         self.model = ModelServer(self.server_port, responder, most_requests)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: _Http
     timeout = MAX_SECONDS
 
     def do_POST(self) -> None:
         model = self.server.model
-        body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MAX_BYTES)))
+        body = json.loads(self.read_body())
         headers = {name.lower(): value for name, value in self.headers.items()}
         dialect = dialect_of(self.path)
         asked = dialect.asked(self.path, body)
@@ -493,21 +489,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif not reply.hangs_up:
             # The client may have given up.
             with suppress(ConnectionError):
-                self._send(_in(dialect, reply, asked["model"]))
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
-
-    def _send(self, reply: Reply) -> None:
-        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
-        sent = text.encode()
-        self.send_response(reply.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(sent)))
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(sent)
+                body = _in(dialect, reply, asked["model"]).body
+                text = body if isinstance(body, str) else json.dumps(body)
+                self.send(text, reply.status, {**JSON, **reply.headers})
 
 
 def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:

@@ -6,13 +6,14 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from http_servers import Handler, serving
 
 
 @dataclass(frozen=True)
@@ -54,45 +55,25 @@ class Recorder(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Recorder
 
     def _handle(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
-        request = Request(self.path, dict(self.headers), body)
+        request = Request(self.path, dict(self.headers), self.read_body().decode())
         self.server.requests.append(request)
         response = self.server.answer(request)
         with suppress(ConnectionError):
-            self.send_response(response.status)
-            for name, value in response.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(response.body.encode())))
-            self.end_headers()
-            self.wfile.write(response.body.encode())
+            self.send(response.body, response.status, response.headers)
 
     do_POST = do_GET = do_CONNECT = _handle
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""
 
 
 @contextmanager
 def recorder(answer: Callable[[Request], Response] = lambda _: Response(404)) -> Iterator[Recorder]:
     """Run a server on a free port while the block runs."""
-    with Recorder(answer) as server, serving(server):
+    server = Recorder(answer)
+    with serving(server):
         yield server
-
-
-@contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    """Serve in a thread of its own while the block runs."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def completion(content: str, **fields: Any) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import md5, sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from agents_files import SAMPLES, consolidate, nobody_writes, texts_in
 from cli_calls import Cli
 from databases import Database, database, empty_database, server
 from disturbed import run_concurrent_nights
+from http_servers import Handler, serving
 from nights import of_one_thing, unchanged
 from peer_programs import FACTS, SCRIPTS, TWICE, run
 from places import FORMATS
@@ -191,30 +191,16 @@ def test_mcp_memory_service_finds_the_result(service: Package, tmp_path: Path, c
 def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
     """Provide the address of a model that gives the packaged one's vectors."""
 
-    class Embedding(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
+    class Embedding(Handler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            asked = json.loads(self.read_body())
             texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
             vectors = embedder.encode(texts).tolist()
             data = [{"index": index, "embedding": item} for index, item in enumerate(vectors)]
-            body = json.dumps({"data": data, "model": "words"}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.send(json.dumps({"data": data, "model": "words"}))
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Embedding) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1/embeddings"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Embedding)) as address:
+        yield f"{address}/v1/embeddings"
 
 
 def test_mcp_memory_service_finds_a_new_text_and_goes_on(

@@ -7,13 +7,15 @@ The number of tool results in a request says which step comes next.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
+from http_servers import Handler, serving
+
+EVENTS = {"content-type": "text/event-stream"}
 # What it says when the script is at its end.
 DONE = "ok"
 
@@ -175,15 +177,12 @@ def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[Scri
     """Serve a script while the block runs; options: those of `ScriptedModel`."""
     model = ScriptedModel([*script], **options)
 
-    class Answering(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
+    class Answering(Handler):
         def do_POST(self) -> None:
             """Answer what the agent asks for next."""
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            request = json.loads(self.read_body())
             if "messages" not in request or "count_tokens" in self.path:
-                self._send("application/json", json.dumps({"input_tokens": 1}))
+                self.send(json.dumps({"input_tokens": 1}))
                 return
             model.requests.append(request)
             text = model.answer(request)
@@ -191,34 +190,17 @@ def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[Scri
             form = _openai if "/chat/completions" in self.path else _anthropic
             whole = form(step, text or DONE)
             if not request.get("stream"):
-                self._send("application/json", json.dumps(whole))
+                self.send(json.dumps(whole))
             elif "/chat/completions" in self.path:
                 chunks = [json.dumps(chunk) for chunk in _openai_chunks(whole)]
                 lines = [f"data: {item}\n\n" for item in (*chunks, "[DONE]")]
-                self._send("text/event-stream", "".join(lines))
+                self.send("".join(lines), headers=EVENTS)
             else:
-                self._send(
-                    "text/event-stream",
-                    "".join(
-                        f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
-                        for kind, data in _anthropic_events(whole)
-                    ),
-                )
+                lines = [
+                    f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+                    for kind, data in _anthropic_events(whole)
+                ]
+                self.send("".join(lines), headers=EVENTS)
 
-        def _send(self, kind: str, text: str) -> None:
-            body = text.encode()
-            self.send_response(200)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        model.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield model
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as model.url:
+        yield model
