@@ -601,13 +601,6 @@ def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> Non
     assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
 
 
-def test_a_change_refused_by_a_trigger_is_an_error(memory_file: Path) -> None:
-    refusing = "BEGIN SELECT RAISE(ABORT, 'not today'); END"
-    execute(memory_file, f"CREATE TRIGGER closed BEFORE INSERT ON memories {refusing}")
-    with pytest.raises(StoreError, match="not today"):
-        put(memory_file, a_memory("m-1"))
-
-
 def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None:
     with (
         pytest.raises(StoreError, match=r"The disk of .* is full"),
