@@ -141,14 +141,14 @@ def exits() -> str:
 def every_command() -> dict[str, TyperCommand]:
     """Return each command by its words, those of groups too."""
     top: Any = get_command(app)
-    commands: dict[str, TyperCommand] = {}
+    by_words: dict[str, TyperCommand] = {}
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         within = getattr(command, "commands", None)
-        commands |= (
+        by_words |= (
             {f"{name} {item}": sub for item, sub in within.items()} if within else {name: command}
         )
-    return commands
+    return by_words
 
 
 def keys() -> str:

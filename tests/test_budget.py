@@ -126,11 +126,11 @@ def imported_names(name: str, path: Path) -> Iterator[str]:
 
 
 def modules_with_one_importer() -> int:
-    modules = modules_below(*CORE)
+    paths = modules_below(*CORE)
     importers = Counter(
         imported
         for name, path in modules_below(*CORE, "extensions").items()
-        for imported in set(imported_names(name, path)) & modules.keys()
+        for imported in set(imported_names(name, path)) & paths.keys()
     )
     return sum(count == 1 for count in importers.values())
 

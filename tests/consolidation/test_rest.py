@@ -41,13 +41,13 @@ BROKEN = " ".join(
 @cache
 def pool() -> list[str]:
     """Return texts of every kind: duplicates, facts in several wordings, rules, updates."""
-    night = load("assistant").memories
+    source = load("assistant").memories
     chosen = {
         group
         for role, limit in (("fact", 4), ("rule", 2), ("new", 3), ("single", 5))
-        for group in list(dict.fromkeys(text.group for text in night if text.role == role))[:limit]
+        for group in list(dict.fromkeys(text.group for text in source if text.role == role))[:limit]
     }
-    texts = [text.text for text in night if text.group.removeprefix("near:") in chosen]
+    texts = [text.text for text in source if text.group.removeprefix("near:") in chosen]
     return [*texts, *(f"{text}!" for text in texts[::9])]
 
 

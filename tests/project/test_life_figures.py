@@ -33,7 +33,7 @@ def stored(id: str, content: str, day: int = 1) -> Stored:
     return Stored(id, "default", content, f"2026-03-{day:02d} 09:00:00")
 
 
-def derived(id: str, content: str) -> Stored:
+def derived_row(id: str, content: str) -> Stored:
     return replace(stored(id, content, 9), derived=True)
 
 
@@ -80,7 +80,7 @@ def perfect() -> tuple[list[Stored], list[Edge]]:
     f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
     rows += [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
-    rows += [derived("F", "port is 8080"), r2, derived("U", "node is 22, 20.")]
+    rows += [derived_row("F", "port is 8080"), r2, derived_row("U", "node is 22, 20.")]
     lineage = edges("F", "f1 f2 f3") + edges("r2", "r1", "merge") + edges("U", "u1 u2", "update")
     return rows, lineage
 
@@ -124,7 +124,7 @@ def test_a_no_op_removes_nothing() -> None:
 def test_a_pair_that_must_stay_apart_is_counted_as_joined(
     into: dict[str, str], lineage: list[Edge]
 ) -> None:
-    rows = [*BEFORE, derived("A", "a"), derived("B", "b")]
+    rows = [*BEFORE, derived_row("A", "a"), derived_row("B", "b")]
     result = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
     assert result.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
     assert len(result.mixed) == 1
@@ -134,14 +134,14 @@ def test_a_pair_that_must_stay_apart_is_counted_as_joined(
 def test_a_fact_merged_with_another_is_folded_wrongly() -> None:
     f1, f2, *_, x = BEFORE
     rows = [gone(memory, "A") for memory in (f1, f2, x)]
-    result = figures([*rows, derived("A", "8080 port, tea, no co")])
+    result = figures([*rows, derived_row("A", "8080 port, tea, no co")])
     assert (result.folded_rightly, result.folded_wrongly) == ((), ("f1", "f2", "x"))
     assert [(each.into, each.ids) for each in result.wrong_folds] == [("A", ("f1", "f2", "x"))]
 
 
 def test_evidence_that_stays_active_is_not_folded() -> None:
     f1, f2, *_ = BEFORE
-    rows = [gone(f1, "A"), gone(f2, "A"), derived("A", "8080 port")]
+    rows = [gone(f1, "A"), gone(f2, "A"), derived_row("A", "8080 port")]
     result = figures(rows, edges("A", "f1 f2 x"))
     assert result.folded_rightly == ("f1", "f2")
     assert [each.ids for each in result.mixed] == [("f1", "f2", "x")]
@@ -154,14 +154,14 @@ def test_a_memory_without_a_successor_is_folded_wrongly() -> None:
 def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
-    assert figures([*rows, derived("F", "8080")]).lost == (("f1", ("Port", "socket")),)
-    assert figures([*rows, derived("F", "socket 8080")]).lost == ()
+    assert figures([*rows, derived_row("F", "8080")]).lost == (("f1", ("Port", "socket")),)
+    assert figures([*rows, derived_row("F", "socket 8080")]).lost == ()
 
 
 def test_a_detail_in_another_tenant_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
-    elsewhere = replace(derived("F", "port 8080"), tenant="other")
+    elsewhere = replace(derived_row("F", "port 8080"), tenant="other")
     assert len(figures([*rows, elsewhere]).lost) == 2
     never = Gold(facts=(GoldFact(("f1", "f2"), (("9090",),)),))
     assert figures([], gold=never).lost == ()
@@ -184,7 +184,7 @@ def test_only_an_update_counts_as_an_update() -> None:
 
 def test_a_fact_in_two_active_memories_is_not_stated_once() -> None:
     f1, f2, *_ = BEFORE
-    result = figures([gone(f1, "A"), gone(f2, "A"), derived("A", "port 8080.")])
+    result = figures([gone(f1, "A"), gone(f2, "A"), derived_row("A", "port 8080.")])
     assert result.facts_once.wrong == (("f1", "f2", "f3"),)
 
 

@@ -126,7 +126,7 @@ def test_recall_ignores_long_texts_and_refuses_long_questions(
         with pytest.raises(QueryTooLong, match="34,000 characters"):
             memory.recall(LONG)
     outcome = night(memory_file, embedder)
-    assert {ids.memory: ids.characters for ids in outcome.plan.too_long} == {
+    assert {each.memory: each.characters for each in outcome.plan.too_long} == {
         "long": 34_000,
         "nul": 34_002,
         "wide": 20_001,

@@ -168,8 +168,8 @@ def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file:
         copy_of(empty_file, each)
     put(path, *held["memories"])
     with changing(path) as file:
-        for model, vectors in held["vectors"].items():
-            store_vectors(file, model, vectors, run_id=None)
+        for model, entries in held["vectors"].items():
+            store_vectors(file, model, entries, run_id=None)
         store_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)

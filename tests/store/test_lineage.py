@@ -95,8 +95,8 @@ def test_deleted_sources_keep_their_content(family: Path) -> None:
     execute(family, "DELETE FROM memories WHERE id IN ('a', 'd')")
     with open_reading(family) as file:
         steps = trace_sources(file, "f").steps
-    sources = {source.id: source for source in steps["f"]}
-    assert (sources["d"].content, sources["d"].status) == ("text d", "gone")
+    by_id = {source.id: source for source in steps["f"]}
+    assert (by_id["d"].content, by_id["d"].status) == ("text d", "gone")
     gone, stored = sorted(steps["d"], key=lambda item: item.id)
     assert (gone.id, gone.content, gone.status) == ("a", "text a", "gone")
     assert (stored.id, stored.content, stored.status) == ("b", "text b", "active")
@@ -214,7 +214,7 @@ def test_a_source_of_many_paths_is_shown_once(memory_file: Path, cli: Cli) -> No
     rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
     put(memory_file, *(a_memory(item) for row in rows for item in row))
     for row, above in pairwise(rows):
-        cite(memory_file, *(edge(derived, item) for derived in above for item in row))
+        cite(memory_file, *(edge(child, item) for child in above for item in row))
     answer = trace(cli, memory_file, "left-39", "--json").json
     entries = flat(answer, "sources")
     assert len(entries) == 2 * 2 * 39 - 2

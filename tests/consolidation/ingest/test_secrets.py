@@ -169,9 +169,9 @@ def test_a_secret_of_an_earlier_turn_is_masked_later(
     first, second = {**TALK[0], "id": "m-1"}, {**TALK[1], "id": "m-2"}
     for passed in ([first], [first, second]):
         AgentMemory(memory_file, embedder=embedder).conversation("so far").keep(passed)
-    queued = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
-    assert "Try [masked: Password or Token] again." in queued[1]
-    assert "log in with [masked: Password or Token]." in queued[2]
+    contents = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
+    assert "Try [masked: Password or Token] again." in contents[1]
+    assert "log in with [masked: Password or Token]." in contents[2]
     assert traces(memory_file.parent) == []
 
 

@@ -79,8 +79,8 @@ def test_memories_are_shown_with_their_files(folder: Path, cli: Cli) -> None:
     done = cli("maintain", folder, "--format", "claude-code", "--json").json
     gone = {name for name in done["files"].values() if not (folder / name).exists()}
     assert gone >= {"refunds-2.md"} and len(gone & {"second-reader.md", "copied.md"}) == 1
-    unchanged = planned.out.partition("Left unchanged:")[2].partition("\n\n")[0]
-    assert "1 of several lines" in unchanged and not any(name in unchanged for name in gone)
+    section = planned.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    assert "1 of several lines" in section and not any(name in section for name in gone)
     assert "refunds.md: Refunds need" in cli("list", folder).out
     assert cli("show", folder, "refunds-2.md", "--json").json["memory"]["status"] == "superseded"
     assert cli("show", folder, "refunds", "--json").json["memory"]["source"] == "refunds.md"
@@ -218,8 +218,8 @@ def test_a_file_of_another_version_is_kept(key: str, new: str, folder: Path, cli
     path.write_text(path.read_text().replace(key, new, 1))
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
-    unchanged = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
-    (line,) = [line for line in unchanged.splitlines() if "port-of-billing.md" in line]
+    section = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    (line,) = [line for line in section.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
     assert content(folder)["port-of-billing.md"] == before
 

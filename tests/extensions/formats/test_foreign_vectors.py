@@ -118,9 +118,9 @@ def test_vectors_equal_sqlite_vecs(tmp_path: Path, rounds: Callable[[int, int], 
             query = struct.pack("<4f", *(chance.uniform(-1, 1) for _ in range(4)))
             sql = "SELECT rowid FROM v WHERE content_embedding MATCH ? AND k = 3 AND store = ?"
             with with_extension(path) as db:
-                nearest = [row for (row,) in db.execute(sql, (query, store))]
+                hits = [row for (row,) in db.execute(sql, (query, store))]
             of_store = [(cosine(query, v), row) for row, (v, part) in held.items() if part == store]
-            assert nearest == [row for _, row in sorted(of_store, reverse=True)[:3]]
+            assert hits == [row for _, row in sorted(of_store, reverse=True)[:3]]
 
 
 def change(

@@ -404,7 +404,7 @@ def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, 
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         done = "The rest is done; only the wiki was not updated."
         cli(*command, "--wiki", wiki).ends(3, "Cannot write into", done)
-        (run,) = rows(memory_file, latest)
+        (latest_run,) = rows(memory_file, latest)
         for folder, code in ((chat, 1), (wiki, 3)):
-            assert cli("undo", memory_file, run["id"], "--wiki", folder).code == code
+            assert cli("undo", memory_file, latest_run["id"], "--wiki", folder).code == code
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []
