@@ -132,11 +132,11 @@ def agno(empty_database: Database, embedder: SentenceEmbedder) -> Package:
 def test_a_users_duplicates_are_merged_and_undo_restores_them(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         plans = [package.night(cli, "ravi", "--dry-run") for _ in "12"]
     assert plans[0] == plans[1]
     assert package.database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         done = package.night(cli, "ravi")
         assert [proposal["id"] for proposal in done["proposals"]] == [
             proposal["id"] for proposal in plans[0]["proposals"]
@@ -174,7 +174,7 @@ def test_a_text_grows_in_its_row(package: Package, cli: Cli, scripted: tuple[str
     assert derived not in texts
     rows = package.stored()
     package.tell("ravi", *more_of_it(), first=len(texts))
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         second = package.night(cli, "ravi", *scripted)
         (extended,) = package.texts("ravi")
         assert len(extended) > len(derived)
@@ -223,7 +223,7 @@ KEPT_APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_mem0_memories_kept_apart_are_not_merged(case: str, mem0: Package, cli: Cli) -> None:
     for number, more in enumerate(KEPT_APART[case]):
         mem0.tell("ravi", TWINS[number], first=number, **more)
-    with unchanged(mem0.rows):
+    with unchanged(mem0.stored):
         assert mem0.night(cli, "ravi")["proposals"] == []
 
 
@@ -278,7 +278,7 @@ def test_undo_restores_columns_the_owner_added(columns: str, package: Package, c
     package.tell("ravi", *TWINS)
     added = OWN_COLUMNS[columns].replace("{text}", TEXT_IN[package.name])
     package.database.execute(f"ALTER TABLE {package.table} {added}")
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         done = package.night(cli, "ravi")
         assert len(package.texts("ravi")) == 3
         assert cli("undo", package.url_of("ravi"), done["run"]).code == 0
@@ -292,7 +292,7 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
     moved = replace(package, table=f'"100%s".{table}')
     url = package.url_of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
-    with unchanged(moved.rows):
+    with unchanged(moved.stored):
         ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
         assert len(moved.stored()) == 3
         assert cli("undo", url, ended.json["run"]).code == 0
@@ -342,7 +342,7 @@ def test_an_unknown_schema_is_refused(
     package = package_in(name, empty_database, embedder.encode)
     package.tell("ravi", *TWINS)
     empty_database.execute(change)
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         for dry_run in ((), ("--dry-run",)):
             cli("maintain", package.url_of("ravi"), "--format", name, *dry_run).ends(10, message)
     assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
@@ -392,7 +392,7 @@ def test_a_fleet_maintains_each_user(package: Package, cli: Cli, tmp_path: Path)
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
     cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         assert cli(*command).code == 0
 
 
