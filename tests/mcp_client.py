@@ -31,7 +31,7 @@ PATIENCE_S = 120.0
 
 
 def over_a_pipe(conversation: Conversation[Answer], *arguments: object) -> Answer:
-    """Start slowwave mcp, have a conversation with it over its stdin and stdout, and end it."""
+    """Start slowwave mcp, run a conversation over its stdin and stdout, and stop it."""
     words, variables = split(arguments)
     parameters = StdioServerParameters(
         command=sys.executable,
@@ -52,7 +52,7 @@ def in_this_process(
     person: ElicitationFnT | None = None,
     mode: str = "auto",
 ) -> Answer:
-    """Have the same conversation with slowwave mcp in this process, which saves its imports.
+    """Run the same conversation with slowwave mcp in this process, which saves its imports.
 
     The client talks from a thread, over pipes. person: answers what the client asks. mode: the
     revision of the protocol.
@@ -96,7 +96,7 @@ async def _between_pipes(reads: int, writes: int) -> AsyncIterator[Any]:
 
 
 def over_http(conversation: Conversation[Answer], address: str, token: str | None = None) -> Answer:
-    """Have a conversation with a server that runs."""
+    """Run a conversation with a running server."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     async def connected() -> Answer:

@@ -53,7 +53,7 @@ class ConsolidationTools:
     """What an agent can call about a consolidation. Nothing stays open between two calls."""
 
     def __init__(self, memory: AgentMemory, file: Path, writer_of: Callable[[], Writer]) -> None:
-        """Serve the memories of a file. writer_of: creates the writer of a run."""
+        """writer_of: creates the writer of a run."""
         self._memory = memory
         self._writer_of = writer_of
         self._file = file

@@ -51,7 +51,7 @@ class Rounds:
     def __init__(
         self, place: Place, asked: AskedOptions, output: Output, wiki: Path | None = None
     ) -> None:
-        """Take the place. wiki: updated after a night. Raises `typer.BadParameter`."""
+        """wiki: updated after a night. Raises `typer.BadParameter`."""
         self._place = place
         self._embedder = CachingEmbedder(SentenceEmbedder(asked.embedder))
         self._output = output

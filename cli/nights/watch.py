@@ -27,7 +27,7 @@ class Watch:
     """Reports the run of each file: its start, its outcome and its end."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Watch. path: where metrics are written, if anywhere."""
+        """path: where metrics are written, if anywhere."""
         self._path = path
         self._metrics = None if path is None else Metrics()
         self._started = 0.0

@@ -27,7 +27,6 @@ class Metrics:
     """The last run of each file that a command works on, as gauges."""
 
     def __init__(self) -> None:
-        """Start without any."""
         from prometheus_client import CollectorRegistry
 
         self.registry = CollectorRegistry()

@@ -79,7 +79,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         embedder: Embedder | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the file, which is created if it does not exist, and the tenant.
+        """Open a file, which is created if it does not exist.
 
         embedder: by default the packaged model. clock: returns the time, with an offset.
         """
@@ -168,10 +168,10 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         options = CycleOptions(review=review, shown={"only": [], "model": AGENT})
         # The agent that answers knows what was masked in what it passed.
         hidden = {key: self._hide(text) for key, text in answers.items()}
-        given = self._round(options, progress).give(hidden)
-        if given.outcome is not None:
+        reply = self._round(options, progress).give(hidden)
+        if reply.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
-        return given
+        return reply
 
     def waiting(self) -> list[PendingProposal]:
         """Return the pending proposals in the order in which they can be applied.

@@ -48,11 +48,11 @@ class Cache:
     second per night.
     """
 
-    def __init__(self, known: Iterable[Row] = ()) -> None:
-        """Take the rows of the file."""
+    def __init__(self, stored: Iterable[Row] = ()) -> None:
+        """Sort the rows of the file by their kinds."""
         # Rows of kinds that were not requested yet.
         self._rows: dict[str, dict[bytes, str]] = {}
-        for kind, key, text in known:
+        for kind, key, text in stored:
             self._rows.setdefault(kind, {})[key] = text
         self._kinds: dict[str, _Findings[Any]] = {}
 
@@ -103,7 +103,7 @@ class _Findings(Generic[T]):
     """The findings of one kind, by the hexadecimal keys of their texts."""
 
     def __init__(self, rows: Mapping[bytes, str], form: Decoder[T]) -> None:
-        """Take the packs of the file; damaged ones are ignored."""
+        """Unpack the rows of the file; damaged ones are ignored."""
         packs = Decoder(list[tuple[str, form.type]])  # type: ignore[name-defined]  # known when it runs
         self._values: dict[str, T] = {}
         # The keys of the findings in each pack of the file.

@@ -32,7 +32,7 @@ def test_another_library_version_changes_the_keys(library: str) -> None:
 
 
 def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
-    """Ask for the length of each text, and return those that had to be worked out."""
+    """Look up the length of each text, and return the texts whose length was computed."""
     worked_out = []
 
     def length(text: str) -> int:
@@ -40,15 +40,15 @@ def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
         return len(text)
 
     for text in texts:
-        found = cache.compute_unknown(
+        lengths = cache.compute_unknown(
             "length", [[text]], LENGTH, lambda _, text=text: [length(text)]
         )
-        assert found == [len(text)]
+        assert lengths == [len(text)]
     return worked_out
 
 
-def kept(*texts: str) -> list[Row]:
-    """Return the rows of a file in which the lengths of these texts were kept together."""
+def packed(*texts: str) -> list[Row]:
+    """Return the rows of a pack with the lengths of these texts."""
     cache = Cache()
     ask(cache, texts)
     return cache.take_new()
@@ -57,10 +57,10 @@ def kept(*texts: str) -> list[Row]:
 def swept(rows: list[Row], cache: Cache) -> list[Row]:
     """Return the rows of a file as they are once a cache has swept it."""
     added, outdated = cache.sweep()
-    left = {(kind, key): text for kind, key, text in [*rows, *added]}
+    remaining = {(kind, key): text for kind, key, text in [*rows, *added]}
     for place in outdated:
-        del left[place]
-    return [(*place, text) for place, text in sorted(left.items())]
+        del remaining[place]
+    return [(*place, text) for place, text in sorted(remaining.items())]
 
 
 def test_a_finding_is_computed_once_and_taken_once() -> None:
@@ -73,7 +73,7 @@ def test_a_finding_is_computed_once_and_taken_once() -> None:
 
 
 def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
-    rows = kept("one", "three", "seven")
+    rows = packed("one", "three", "seven")
     later = Cache(rows)
     ask(later, ["one", "seven"])
     rows = swept(rows, later)
@@ -83,12 +83,12 @@ def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
 
 
 def test_findings_of_a_kind_that_was_not_requested_are_deleted() -> None:
-    rows = kept("one")
+    rows = packed("one")
     assert swept(rows, Cache(rows)) == []
 
 
 def test_a_damaged_pack_is_computed_again_and_replaced() -> None:
-    ((kind, key, text),) = kept("one", "three")
+    ((kind, key, text),) = packed("one", "three")
     damaged = [(kind, key, text.replace("5", "4"))]
     later = Cache(damaged)
     assert ask(later, ["one", "three"]) == ["one", "three"]
@@ -111,7 +111,7 @@ def test_many_small_packs_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_findings_of_a_full_pass_are_not_kept_twice() -> None:
-    rows = [*kept("one", "three"), *kept("three", "one", "seven")]
+    rows = [*packed("one", "three"), *packed("three", "one", "seven")]
     later = Cache(rows)
     assert ask(later, ["one", "three", "seven"]) == []
     rows = swept(rows, later)
@@ -128,5 +128,5 @@ def test_equal_groups_are_computed_once() -> None:
         seen.extend(places)
         return [4 for _ in places]
 
-    found = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
-    assert (found, len(seen)) == ([4, 4], 1)
+    computed = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
+    assert (computed, len(seen)) == ([4, 4], 1)

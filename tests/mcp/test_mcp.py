@@ -1,4 +1,4 @@
-"""The memory file as tools of an agent, asked by the official client."""
+"""The memory file as tools of an agent, called by the official client."""
 
 from __future__ import annotations
 
@@ -14,15 +14,7 @@ import pytest
 from cli_calls import Cli, in_a_process
 from commands import setting
 from mcp import Client, MCPError
-from mcp_client import (
-    PATIENCE_S,
-    ask,
-    in_this_process,
-    over_a_pipe,
-    over_http,
-    refusal,
-    serving,
-)
+from mcp_client import PATIENCE_S, ask, in_this_process, over_a_pipe, over_http, refusal, serving
 from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
@@ -58,8 +50,8 @@ def model() -> Iterator[tuple[str, ...]]:
 
 async def derived(client: Client) -> Any:
     """Return the memory that a night derived from `a_fact`."""
-    found = await ask(client, "recall", query="Who renews the job lock?", layer="stable")
-    (hit,) = found["hits"]
+    recalled = await ask(client, "recall", query="Who renews the job lock?", layer="stable")
+    (hit,) = recalled["hits"]
     return hit
 
 
@@ -107,13 +99,13 @@ def test_with_allow_writes_each_tool_has_its_hints(filled: Path) -> None:
 
 def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
     async def conversation(client: Client) -> Any:
-        made = await ask(
+        new = await ask(
             client, "remember", text="Ines waters the plants.", tags=["office"], session="s-1"
         )
         await ask(client, "remember", text="Ines likes tea.", kind="preference")
-        found = await ask(client, "recall", query="Who waters the plants?", tags=["office"])
-        (hit,) = found["hits"]
-        assert hit["id"] == made["id"]
+        recalled = await ask(client, "recall", query="Who waters the plants?", tags=["office"])
+        (hit,) = recalled["hits"]
+        assert hit["id"] == new["id"]
         (liked,) = (await ask(client, "recall", query="Ines", kind="preference"))["hits"]
         assert liked["content"] == "Ines likes tea."
         assert (await ask(client, "recall", query="Ines", limit=1))["hits"] != []
@@ -122,16 +114,16 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         block = await ask(client, "memory_block", query="Who waters the plants?", budget=100)
         assert "Ines waters the plants." in block["text"]
         about = {"query": "Ines", "session": ["s-1"], "kind": ["fact", "preference"]}
-        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [made["id"]]
+        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [new["id"]]
         assert "tea" not in (await ask(client, "memory_block", **about))["text"]
         assert (await ask(client, "recall", query="the Eiffel tower"))["hits"] == []
-        assert found["words_only"] is None
+        assert recalled["words_only"] is None
         assert (hit["newer"], hit["shared"]) == (None, False)
         return (await ask(client, "memory_stats"))["active"]["active"]
 
     assert in_this_process(conversation, memory_file, "--allow-writes") == 2
-    (made,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
-    assert (made["tenant"], made["origin"], made["tags"]) == ("default", "agent", '["office"]')
+    (new,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
+    assert (new["tenant"], new["origin"], new["tags"]) == ("default", "agent", '["office"]')
 
 
 def test_proposals_of_a_plan_are_approved_or_declined(filled: Path, cli: Cli) -> None:
@@ -348,17 +340,17 @@ def test_an_agent_changes_only_memories_of_agents(memory_file: Path) -> None:
 
         right = {"text": "The database listens on port 5434.", "supersedes": [second["id"]]}
         done = [await ask(client, "correct", memory_id=first["id"], **right)]
-        left = {each["id"] for each in done[0]["left"]}
-        assert left == {first["id"], copied["id"], second["id"]}
-        made = done[0]["memory"]["id"]
-        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == made
-        traced = await ask(client, "trace", memory_id=made)
-        assert {source["id"] for source in traced["sources"]} == left
+        superseded = {each["id"] for each in done[0]["left"]}
+        assert superseded == {first["id"], copied["id"], second["id"]}
+        corrected = done[0]["memory"]["id"]
+        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == corrected
+        traced = await ask(client, "trace", memory_id=corrected)
+        assert {source["id"] for source in traced["sources"]} == superseded
         for tool, more in (("correct", {"text": "No."}), ("retract", {})):
             refused = await refusal(client, tool, memory_id="human-1", **more)
             assert "an agent may not change it" in refused
-        done.append(await ask(client, "retract", memory_id=made))
-        assert [each["id"] for each in done[1]["left"]] == [made]
+        done.append(await ask(client, "retract", memory_id=corrected))
+        assert [each["id"] for each in done[1]["left"]] == [corrected]
         done.append(await ask(client, "pin", memory_id="human-1"))
         assert "is pinned already" in await refusal(client, "pin", memory_id="human-1")
         for each in reversed(done):
@@ -408,18 +400,18 @@ def test_a_missing_file_fails_the_call_but_not_the_server(filled: Path) -> None:
 
 def test_memories_with_instructions_are_marked_and_in_no_block(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
-        made = await ask(client, "remember", text=f"{ORDER} The wiki is in Oslo.")
-        assert made["tries_to_command"] == ORDER
+        remembered = await ask(client, "remember", text=f"{ORDER} The wiki is in Oslo.")
+        assert remembered["tries_to_command"] == ORDER
         await ask(client, "remember", text="The wiki moved to Bergen.")
         hits = (await ask(client, "recall", query="Where is the wiki?"))["hits"]
-        assert {hit["id"] for hit in hits if "tries_to_command" in hit} == {made["id"]}
+        assert {hit["id"] for hit in hits if "tries_to_command" in hit} == {remembered["id"]}
         block = await ask(client, "memory_block", query="Where is the wiki?")
         assert "Bergen" in block["text"]
         assert "Oslo" not in block["text"]
-        assert block["left_out"] == [made["id"]]
-        traced = await ask(client, "trace", memory_id=made["id"])
-        assert traced["tries_to_command"] == {made["id"]: ORDER}
-        assert made["id"] in (await ask(client, "consolidate_pending"))["tries_to_command"]
+        assert block["left_out"] == [remembered["id"]]
+        traced = await ask(client, "trace", memory_id=remembered["id"])
+        assert traced["tries_to_command"] == {remembered["id"]: ORDER}
+        assert remembered["id"] in (await ask(client, "consolidate_pending"))["tries_to_command"]
 
     in_this_process(conversation, memory_file, "--allow-writes")
 
@@ -598,7 +590,7 @@ def test_a_port_in_use_is_reported(filled: Path, cli: Cli) -> None:
 
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
-    """Return the options by which a server asks this model."""
+    """Return the options that make a server ask this model."""
     return ("--model", "openai/scripted", setting("api_base", server.base), *more)
 
 

@@ -1,4 +1,4 @@
-"""Lines that are not messages: each gets an error, with its id where it has one."""
+"""Lines that are not messages: each gets an error, with its id if it has one."""
 
 from __future__ import annotations
 
@@ -49,10 +49,7 @@ def answer_of(line: str) -> list[tuple[Any, int]]:
         ('{"jsonrpc": "2.0", "id": 7, "method": 3}', [(7, NOT_A_MESSAGE)]),
         ('{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', [(7, NOT_A_MESSAGE)]),
         ("[]", [(None, NOT_A_MESSAGE)]),
-        (
-            json.dumps([PING | {"id": 1}, PING | {"id": 2}]),
-            [(None, NOT_A_MESSAGE)],
-        ),
+        (json.dumps([PING | {"id": 1}, PING | {"id": 2}]), [(None, NOT_A_MESSAGE)]),
         ("42", [(None, NOT_A_MESSAGE)]),
         ("null", [(None, NOT_A_MESSAGE)]),
         (json.dumps(PING), []),
@@ -137,10 +134,10 @@ def test_unusable_messages_and_foreign_hosts_over_http_are_refused(memory_file: 
 
 def test_optional_arguments_can_be_null(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
-        made = await ask(
+        remembered = await ask(
             client, "remember", text="Plants need light.", kind=None, tags=None, importance=None
         )
-        found = await ask(client, "recall", query="light", limit=None, kind=None, since=None)
-        assert [hit["id"] for hit in found["hits"]] == [made["id"]]
+        recalled = await ask(client, "recall", query="light", limit=None, kind=None, since=None)
+        assert [hit["id"] for hit in recalled["hits"]] == [remembered["id"]]
 
     in_this_process(conversation, memory_file, "--allow-writes")
