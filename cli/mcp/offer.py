@@ -1,22 +1,30 @@
-"""Which tools the MCP server offers, and how errors reach the agent: as sentences."""
+"""The MCP server: its tools, errors as sentences, and HTTP."""
 
 # Annotations are evaluated here: the resolver of `with_consent` is a closure.
 import functools
+import hmac
+import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec
 
+import anyio
 from anyio import to_thread
 from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field, ValidationError
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from slowwave.cli.terminal.exits import SHOWS_TRACEBACKS, describe_defect
 from slowwave.consolidation.agent import AgentMemory
@@ -27,7 +35,6 @@ from slowwave.store.errors import SlowwaveError, StoreError
 from .consolidation_tools import ConsolidationTools, ProposalId, reported_progress
 from .hints import sentences
 from .tools import Tools
-from .transports import checked_stdio
 
 Parameters = ParamSpec("Parameters")
 
@@ -44,6 +51,8 @@ IS_DATA = (
 _CONTEXT: ContextVar[Any] = ContextVar("_CONTEXT")
 # From this version on, a question travels in the answer of a tool.
 _WITHOUT_CHANNEL = "2026-07-28"
+# How long requests in progress may take after a signal to stop.
+_SHUTDOWN_S = 1
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -109,12 +118,6 @@ class Server(MCPServer):
 
     # The names of the tools that require --allow-writes, if it was not passed.
     withheld: frozenset[str] = frozenset()
-
-    async def run_stdio_async(self) -> None:
-        """Serve on stdin and stdout."""
-        server = self._lowlevel_server
-        async with checked_stdio() as (reads, writes):
-            await server.run(reads, writes, server.create_initialization_options())
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool; null is the default. Raises `ToolError` if there is none of that name."""
@@ -222,3 +225,71 @@ def _can_ask(context: Context) -> bool:
         return False
     asks_later = (context.protocol_version or "") >= _WITHOUT_CHANNEL
     return asks_later or context.session.can_send_request
+
+
+def require_token(app: ASGIApp, token: str) -> ASGIApp:
+    """Return an app that accepts only requests that carry the token."""
+    expected = f"Bearer {token}".encode()
+    refusal = PlainTextResponse(
+        "This server requires its token: Authorization: Bearer ...\n",
+        401,
+        {"WWW-Authenticate": "Bearer"},
+    )
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        is_allowed = scope["type"] == "lifespan"
+        if not is_allowed:
+            sent = Headers(scope=scope).get("authorization", "").encode()
+            # In constant time, wherever they differ.
+            is_allowed = hmac.compare_digest(sent, expected)
+        await (app if is_allowed else refusal)(scope, receive, send)
+
+    return checked
+
+
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen at an address while the block runs. Raises `StoreError` if it is not available."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot listen on {host}, port {port}: {error.strerror or error}.",
+            "If another program uses the port, --http 0 chooses a free one.",
+        ) from error
+    with listener:
+        yield listener
+
+
+def serve_http(server: MCPServer, listener: socket.socket, host: str, token: str | None) -> None:
+    """Serve until a signal ends it. Requests are independent of each other."""
+    app: ASGIApp = server.streamable_http_app(
+        stateless_http=True, json_response=True, transport_security=_security(host, token)
+    )
+    if token is not None:
+        app = require_token(app, token)
+    import uvicorn
+
+    # The server must not log to stdout.
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+    )
+    anyio.run(uvicorn.Server(config).serve, [listener])
+
+
+def _security(host: str, token: str | None) -> TransportSecuritySettings:
+    """Return the names that the server answers to: a web page can give loopback another name.
+
+    With a token, any name is accepted.
+    """
+    names = [f"[{host}]" if ":" in host else host, "127.0.0.1", "localhost", "[::1]"]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=token is None,
+        allowed_hosts=[f"{name}:*" for name in names],
+        allowed_origins=[f"http://{name}:*" for name in names],
+    )
