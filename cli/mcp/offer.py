@@ -1,6 +1,7 @@
 """The MCP server: its tools, errors as sentences, and HTTP."""
 
-# Annotations are evaluated here: the resolver of `with_consent` is a closure.
+from __future__ import annotations
+
 import functools
 import hmac
 import socket
@@ -11,17 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Any, ParamSpec
 
 import anyio
 from anyio import to_thread
-from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, Resolve
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -32,7 +31,7 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import SlowwaveError, StoreError
 
-from .consolidation_tools import ConsolidationTools, ProposalId, reported_progress
+from .consolidation_tools import ConsolidationTools, reported_progress
 from .hints import sentences
 from .tools import Tools
 
@@ -49,8 +48,6 @@ IS_DATA = (
 )
 # The context of the current tool call.
 _CONTEXT: ContextVar[Any] = ContextVar("_CONTEXT")
-# From this version on, a question travels in the answer of a tool.
-_WITHOUT_CHANNEL = "2026-07-28"
 # How long requests in progress may take after a signal to stop.
 _SHUTDOWN_S = 1
 _READS = ToolAnnotations(
@@ -85,7 +82,7 @@ def make_server(
         tools.remember: _writes(is_destructive=False, is_idempotent=False),
         tools.ingest: _writes(is_destructive=False, calls_model=calls_model),
         cycle.consolidate_run: _writes(calls_model=calls_model),
-        with_consent(memory, cycle): _writes(),
+        cycle.consolidate_apply: _writes(),
         cycle.consolidate_propose: _writes(is_destructive=False),
         cycle.consolidation_questions: _READS,
         cycle.consolidation_answer: _writes(),
@@ -176,55 +173,6 @@ def _with_readable_errors(
 
 def _refusal(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
-
-
-class Consent(BaseModel):
-    """The answer of a person."""
-
-    replace: bool = Field(description="Whether to replace them; undo restores them.")
-
-
-def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[..., dict[str, Any]]:
-    """Return consolidate_apply; the client asks a person before protected memories leave."""
-
-    def consent(context: Context, proposal_id: str) -> Consent | Elicit[Consent]:
-        leaving = protected_by(proposal_id) if _can_ask(context) else []
-        if not leaving:
-            return Consent(replace=True)
-        return Elicit(f"The agent replaces protected memories: {' | '.join(leaving)}", Consent)
-
-    def protected_by(proposal_id: str) -> list[str]:
-        try:
-            queue = [pending for pending in memory.waiting() if pending.id.startswith(proposal_id)]
-        except StoreError:
-            return []  # which applying it reports
-        return [
-            pending.memories[memory_id].content
-            for pending in queue
-            for memory_id in pending.proposal.leaving
-            if memory_id in pending.memories and pending.memories[memory_id].is_protected
-        ]
-
-    def consolidate_apply(
-        proposal_id: ProposalId,
-        answer: Annotated[ElicitationResult[Consent], Resolve(consent)],
-    ) -> dict[str, Any]:
-        if not isinstance(answer, AcceptedElicitation) or not answer.data.replace:
-            raise StoreError(
-                "A person declined to replace protected memories.", "Nothing was changed."
-            )
-        return cycle.consolidate_apply(proposal_id)
-
-    consolidate_apply.__doc__ = cycle.consolidate_apply.__doc__
-    return consolidate_apply
-
-
-def _can_ask(context: Context) -> bool:
-    capabilities = context.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
-        return False
-    asks_later = (context.protocol_version or "") >= _WITHOUT_CHANNEL
-    return asks_later or context.session.can_send_request
 
 
 def require_token(app: ASGIApp, token: str) -> ASGIApp:
