@@ -90,7 +90,7 @@ class ConsolidationTools:
                     for id_ in window.sources
                 ],
                 "similarity": window.similarity,
-                "tokens": window.tokens,
+                "tokens": window.prompt_tokens + window.answer_tokens,
             }
             for window in windows[:limit]
         ]
