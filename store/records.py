@@ -195,15 +195,11 @@ def to_row(memory: Memory) -> dict[str, Any]:
     }
 
 
-def from_row(row: dict[str, Any]) -> Memory:
-    """Return the memory of a row; computes a missing hash. Raises `DamagedRow` if invalid."""
-    return from_values(tuple(row[name] for name in COLUMNS))
-
-
 def from_values(values: tuple[Any, ...]) -> Memory:
-    """Return the memory of a row's values, in the order of `COLUMNS`.
+    """Return the memory of a row's values, in the order of `COLUMNS`; computes a missing hash.
 
-    A run reads 100,000 rows: their values are checked at once, and singly only to name a fault.
+    Raises `DamagedRow` if one is invalid. A run reads 100,000 rows: their values are checked at
+    once, and singly only to name a fault.
     """
     from .column_types import fit_columns, is_valid  # loads msgspec
 
@@ -249,14 +245,22 @@ def parse_time(text: object, name: str, owner: str) -> str:
         raise DamagedRow(f"{name} of {owner} is not a time") from None
 
 
-def parse_claims(text: object, name: str, owner: str) -> list[dict[str, Any]]:
+def parse_claims(text: object, name: str, owner: str) -> list[Claim]:
     """Parse the statements of a text. Raises `DamagedRow` if they are invalid."""
     claims = parse_list(text, name, owner)
     if not all(
         isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
         raise _unreadable(name, owner, "array of statements")
-    return claims
+    return [
+        Claim(
+            str(claim.get("text", "")),
+            tuple(map(str, claim.get("sources", ()))),
+            claim.get("written_by"),
+            claim.get("checked_by"),
+        )
+        for claim in claims
+    ]
 
 
 def read_json(text: object) -> Any:
