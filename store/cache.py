@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from .file import MemoryFile
 
-# How many rows to write in one transaction: a row can contain a thousand findings.
-_PORTION = 32
+# How many rows to write in one transaction.
+_PORTION = 1_000
 # The number of the part of `neighbours` that is the spanning forest.
 _FOREST = -1
 
