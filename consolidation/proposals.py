@@ -176,7 +176,6 @@ class Undecided:
     """Memories that a model would be shown in one window, if there were one."""
 
     sources: tuple[str, ...]
-    tenant: str
     # The mean similarity of the pairs that join them.
     similarity: float
     # The estimated tokens of the question and the answer.

@@ -70,7 +70,6 @@ def find_undecided(
         similarities, estimate = near.similarities, _estimate(shown)
         yield Undecided(
             sources=ids,
-            tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
             prompt_tokens=estimate.prompt,
             answer_tokens=estimate.answer,
