@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from .errors import DamagedRow
+from .errors import DamagedRow, StoreError
 
 Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
@@ -143,19 +143,22 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-def timestamp_of(text: str, time_of_day: time, option: str) -> str:
-    """Return a day or a time that a user wrote, in the format of the file.
+def timestamp_of(given: datetime | str | None, time_of_day: time, option: str) -> str | None:
+    """Return a day or a time that a user gave, in the format of the file; None stays None.
 
     time_of_day: what a day means, its start or its end. Without an offset it is UTC. Raises
-    ValueError with a sentence that names the option.
+    `StoreError`, which names the option.
     """
+    if given is None:
+        return None
+    text = given.isoformat() if isinstance(given, datetime) else given
     try:
         moment = datetime.fromisoformat(text)
         if len(text.strip()) <= len("2026-01-01"):
             moment = datetime.combine(moment.date(), time_of_day)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
+        raise StoreError(
             f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{text}'."
         ) from None
 
