@@ -141,9 +141,7 @@ class IdleMarks:
                     report = zlib.compress(encode(rest.plan), level=1)
                     cache_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
             if findings.whole:
-                added, outdated = findings.cache.sweep()
-                cache_findings(file, added)
-                delete_findings(file, outdated)
+                delete_findings(file, findings.cache.sweep())
 
 
 def _is_complete(view: TenantView, plan: Plan) -> bool:

@@ -216,7 +216,7 @@ def test_a_token_is_seven_letters_three_digits_or_a_sign() -> None:
 
 
 def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
-    return Undecided(ids, "default", similarity, 100, ((ids[0], ids[1], similarity),))
+    return Undecided(ids, similarity, 80, 20, ((ids[0], ids[1], similarity),))
 
 
 def test_a_report_estimates_what_a_model_would_cost(memory_file: Path) -> None:

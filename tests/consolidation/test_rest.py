@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 from weakref import ref
-from zlib import crc32
 
 import pytest
 from builders import made_once
@@ -33,9 +32,7 @@ from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 # What a newer or broken version may have kept: valid JSON in another form.
 FORMS = ("null", "[1]", '{"names": []}', "[[], true, [], [[]]]")
-BROKEN = " ".join(
-    f"WHEN {index} THEN '{crc32(form.encode()):08x}{form}'" for index, form in enumerate(FORMS)
-)
+BROKEN = " ".join(f"WHEN {at} THEN '{form}'" for at, form in enumerate(FORMS))
 
 
 @cache
@@ -260,7 +257,7 @@ def test_unsaved_findings_are_reported(
     [
         "UPDATE standing SET report = CAST(substr(report, 1, 40) || 'x' AS BLOB)",
         "UPDATE neighbours SET content = CAST(substr(content, 1, 40) || 'x' AS BLOB)",
-        "UPDATE memos SET value = replace(value, 'e', 'a')",
+        "UPDATE memos SET value = substr(value, 2)",
         f"UPDATE memos SET value = CASE length(value) % {len(FORMS)} {BROKEN} END",
         "DELETE FROM standing",
         "DELETE FROM neighbours",

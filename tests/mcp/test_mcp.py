@@ -14,8 +14,15 @@ import pytest
 from cli_calls import Cli, in_a_process
 from commands import setting
 from mcp import Client, MCPError
-from mcp_client import PATIENCE_S, ask, in_this_process, over_a_pipe, over_http, refusal, serving
-from mcp_types import ElicitResult
+from mcp_client import (
+    PATIENCE_S,
+    ask,
+    in_this_process,
+    over_a_pipe,
+    over_http,
+    refusal,
+    serving,
+)
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import TWINS, daily, execute, fill, picture, rows, unchanged
@@ -230,36 +237,25 @@ def test_pending_proposals_of_another_tenant_are_hidden(filled: Path, cli: Cli) 
     assert len(cli("review", filled, "--json").json["proposals"]) == 2
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("agrees", [True, False, None])
-def test_a_person_is_asked_about_protected_memories(
-    agrees: bool | None, mode: str, memory_file: Path, cli: Cli
+@pytest.mark.parametrize("is_included", [True, False])
+def test_protected_memories_are_superseded_only_if_the_night_included_them(
+    is_included: bool, filled: Path, cli: Cli
 ) -> None:
-    pinned = [memory | {"pinned": True} for memory in daily(TWINS, "twin")]
-    fill(memory_file, [*pinned, *daily(WIKI, "wiki")])
-    options = ("--include-protected", "--review", "always")
-    assert cli("maintain", memory_file, *options).code == 0
-    asked = []
-
-    async def person(context: Any, question: Any) -> ElicitResult:
-        asked.append(question.message)
-        if agrees is None:
-            return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content={"replace": agrees})
+    pin = "UPDATE memories SET pinned = 1 WHERE id LIKE 'twin-%'"
+    if is_included:
+        execute(filled, pin)
+    options = ["--include-protected"] if is_included else []
+    assert cli("maintain", filled, "--review", "always", *options).code == 0
+    execute(filled, pin)
 
     async def conversation(client: Client) -> None:
-        for proposal in (await ask(client, "consolidate_pending"))["proposals"]:
-            is_pinned = proposal["leaving"][0].startswith("twin")
-            if not is_pinned or agrees:
-                done = await ask(client, "consolidate_apply", proposal_id=proposal["id"])
-                assert done["proposals"][0]["state"] == "applied"
-            else:
-                message = await refusal(client, "consolidate_apply", proposal_id=proposal["id"])
-                assert message.startswith("A person declined")
+        (twins,) = (await ask(client, "consolidate_pending"))["proposals"]
+        done = await ask(client, "consolidate_apply", proposal_id=twins["id"])
+        (result,) = done["proposals"]
+        assert result["state"] == ("applied" if is_included else "stale")
+        assert is_included or "became protected since the plan was made" in result["why"]
 
-    in_this_process(conversation, memory_file, "--allow-writes", person=person, mode=mode)
-    assert len(asked) == 1
-    assert TWINS[0] in asked[0] or TWINS[1] in asked[0]
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_progress_of_surveys_and_runs_is_reported(filled: Path) -> None:
@@ -392,10 +388,7 @@ def test_a_missing_file_fails_the_call_but_not_the_server(filled: Path) -> None:
         away.rename(filled)
         assert (await ask(client, "recall", query="lock"))["hits"]
 
-    async def person(context: Any, question: Any) -> ElicitResult:
-        return ElicitResult(action="decline")
-
-    in_this_process(conversation, filled, "--allow-writes", person=person)
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_memories_with_instructions_are_marked_and_in_no_block(memory_file: Path) -> None:
