@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -42,45 +41,28 @@ def apply(
     *,
     output: ChangeOutput,
 ) -> None:
-    """Apply the proposals that are left in a plan, each if it passes all checks again.
+    """Apply the proposals that are left in a plan, each if a run would do exactly this now.
 
-    A proposal whose sources have changed is stale; one whose text cannot be checked is rejected.
+    Otherwise it is stale. What a model wrote is rejected.
     """
-    from slowwave.consolidation.running.approval import Approval, ReviewResult, find_declined
-    from slowwave.consolidation.running.plan_file import read_plan
+    from slowwave.consolidation.running.approval import Approval
+    from slowwave.consolidation.running.plan_file import apply_plan, read_plan
 
     output.refuse_changes(place)
-    # Only the command line can permit this; a plan cannot.
     planned = read_plan(plan)
-    wants_protected = any(entry.proposal.include_protected for entry in planned)
-    planned = [
-        replace(entry, proposal=replace(entry.proposal, include_protected=include_protected))
-        for entry in planned
-    ]
     now, model = datetime.now(UTC), SentenceEmbedder(embedder)
-
-    if wants_protected and not include_protected:
-        output.note(
-            "The plan was made with --include-protected. Pass that here, too: otherwise proposals "
-            "that change protected memories are stale."
-        )
     with shown_progress(output.quiet) as progress:
 
         def do(opened: MemoryFile) -> ReviewResult:
-            declined = [] if reconsider else list(find_declined(opened, planned))
-            ids = {result.proposal.id for result in declined}
-            rest = [entry for entry in planned if entry.proposal.id not in ids]
             approval = Approval(
                 file=opened,
                 embedder=model,
                 now=now,
                 way="plan",
                 progress=progress,
-                is_trusted=False,
                 interruption=signals_of_this_command(),
             )
-            decided = approval.apply(rest)
-            return ReviewResult(decided.run_id, (*decided.results, *declined))
+            return apply_plan(approval, planned, include_protected, reconsider)
 
         decided = place.change(do)
     raise typer.Exit(report_decided("apply", place, decided, output))

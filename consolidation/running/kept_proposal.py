@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec import Struct, ValidationError, convert
 
 from slowwave.consolidation.proposals import Draft, Operation, Proposal, Result
-from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
+from slowwave.store.kept_form import KEPT, find_row_fault
 from slowwave.store.records import Claim
 
 if TYPE_CHECKING:
@@ -37,17 +37,6 @@ def to_json(result: Result) -> dict[str, Any]:
         model, blob = result.vector
         content[VECTOR] = {"model": model, "blob": b64encode(blob).decode()}
     return content
-
-
-def from_json(content: object) -> Result:
-    """Return the pending proposal that `to_json` returned. Raises `ValueError` if it is not one.
-
-    An unreadable vector is dropped, and computed again.
-    """
-    fault = find_fault(content)
-    if fault is not None:
-        raise ValueError(fault)
-    return _convert(cast("dict[str, Any]", content))
 
 
 def kept_from_decision(decision: Decision) -> Result:
