@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from slowwave.cli.arguments.options import (
     per_call,
     worker_of,
 )
-from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
+from slowwave.cli.nights.chosen_proposals import apply_chosen
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, with_file
@@ -31,13 +31,19 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
 from slowwave.cli.views.review import (
-    describe_decision,
     pending_as_json,
     pending_details,
     report_decided,
 )
 from slowwave.cli.views.wiki import ChangeOutput, write_after_change
 from slowwave.consolidation.proposals import Operation
+from slowwave.consolidation.running.review_queue import (
+    Choice,
+    PendingProposal,
+    describe_decision,
+    find_pending,
+    read_queue,
+)
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
@@ -45,9 +51,6 @@ from slowwave.store.ledger import read_applied_approvals
 from slowwave.store.places import Place
 
 from .apply import apply
-
-if TYPE_CHECKING:
-    from slowwave.consolidation.running.review_queue import PendingProposal
 
 
 @dataclass(frozen=True)
@@ -183,8 +186,6 @@ def edit(
 
 
 def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
-    from slowwave.consolidation.running.review_queue import read_queue
-
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
             # A proposal that is named is shown even if it was decided.
@@ -250,7 +251,7 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
             "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        (pending,) = chosen_of(opened, choice)
+        (pending,) = find_pending(opened, choice)
     draft = pending.proposal.draft.text
     with_text(pending.result, draft, ())  # refuses a proposal that writes no text
     words = _edited(draft)

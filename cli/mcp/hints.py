@@ -18,7 +18,6 @@ WORDING = {
         "recall finds memories, and returns their ids."
     ),
     "'slowwave show FILE MEMORY --lineage'": "trace",
-    "List the pending proposals.": "consolidate_pending lists the proposals.",
     "list the pending proposals.": "consolidate_pending lists the proposals.",
     "see 'slowwave log FILE'.": "memory_stats shows the last run.",
     "List them with: slowwave log FILE": "memory_stats lists them.",

@@ -22,7 +22,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.approval import Approval, ReviewResult, record_alone
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
+from slowwave.consolidation.running.review_queue import Choice, PendingProposal, read_queue
 from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
@@ -48,7 +48,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, find_pending, find_planned
+from .proposing import OwnProposal, Proposer, find_own_pending, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -179,8 +179,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            queue = read_queue(file)
-        return [pending for pending in queue if pending.proposal.tenant == self._tenant]
+            return Choice(tenant=self._tenant).of(read_queue(file))
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to four characters.
@@ -189,10 +188,10 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         and `ConsolidationError`.
         """
         with self._locked() as file:
-            pending = find_pending(file, self._tenant, proposal_id)
+            pending = find_own_pending(file, self._tenant, proposal_id)
             if pending is not None:
-                results = [loaded.result for loaded in load_proposals(file, [pending])]
-                return Approval(file, self._embedder, self._clock(), "approve").apply(results)
+                approval = Approval(file, self._embedder, self._clock(), "approve")
+                return approval.apply([pending.result])
         # Planned first without writing: a night without the proposal would leave a run.
         planned = self._run(CycleOptions(), True, progress)
         approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
@@ -210,11 +209,11 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         the decision is returned. Raises `StoreError` if it is neither, and `ConsolidationError`.
         """
         with self._locked() as file:
-            pending = find_pending(file, self._tenant, proposal_id)
+            pending = find_own_pending(file, self._tenant, proposal_id)
             if pending is not None:
                 now = timestamp(self._clock())
                 with file.transaction():
-                    decide_pending(file, pending.key, "declined", now, reason)
+                    decide_pending(file, pending.id, "declined", now, reason)
                 return None
         planned = self._run(CycleOptions(), True, progress)
         result = find_planned(planned.results, proposal_id)

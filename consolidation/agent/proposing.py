@@ -22,17 +22,22 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result, Usage
 from slowwave.consolidation.running.apply import find_stale
 from slowwave.consolidation.running.approval import record_alone
-from slowwave.consolidation.running.review_queue import read_sources
+from slowwave.consolidation.running.review_queue import (
+    Choice,
+    PendingProposal,
+    find_pending,
+    read_sources,
+)
 from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import StoreError
+from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
+from slowwave.store.ledger import read_pending
 from slowwave.store.memories import count_memories, find_id
-from slowwave.store.prefixes import MIN_PREFIX, match_prefix
+from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
 
 _STALE_CHECK = "this answer belongs to a different question: the memories or the text have changed"
@@ -164,23 +169,16 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     return f"memory {memory_id} {why}"
 
 
-def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
-    """Return the decision of a tenant's pending proposal; None if there is none with this id.
+def find_own_pending(file: MemoryFile, tenant: str, proposal_id: str) -> PendingProposal | None:
+    """Return a tenant's pending proposal; None if it may only be planned.
 
-    Raises `StoreError` if a proposal with this id is no longer pending, and `Ambiguous`.
+    Raises `StoreError` if a decision was made on it, and `Ambiguous`.
     """
-    decisions = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
-    own_decisions = [decision for decision in decisions if decision.tenant == tenant]
-    pending = {decision.key: decision for decision in own_decisions if decision.state == "pending"}
-    if pending:
-        return pending[match_prefix(proposal_id, pending, "pending proposal")]
-    for decision in own_decisions:
-        if decision.state == "applied" or decision.state in REMEMBERED:
-            raise StoreError(
-                f"Proposal '{proposal_id}' is no longer pending: it is {decision.state}.",
-                "Nothing was changed. List the pending proposals.",
-            )
-    return None
+    try:
+        (pending,) = find_pending(file, Choice((proposal_id,), tenant=tenant))
+    except NotFound:
+        return None
+    return pending
 
 
 def find_planned(results: Sequence[Result], proposal_id: str) -> Result:

@@ -7,14 +7,37 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Proposal, Result
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, decide_pending, read_pending, read_reviewed
+from slowwave.store.ledger import (
+    Decision,
+    decide_pending,
+    read_latest_by_prefix,
+    read_pending,
+    read_reviewed,
+)
 from slowwave.store.memories import read_memories
+from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 from slowwave.store.records import Memory
 
 from .apply import find_stale
 from .kept_proposal import kept_from_decision
 from .run_in_file import Preflight
+
+_RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
+_NEXT_RUN = "The next run plans its memories again."
+_UNDO = "'slowwave undo FILE {id}' undoes it."
+# What was decided, and what can be done about it, by the state of the proposal.
+_DECIDED = {
+    "approved": ("was applied", _UNDO),
+    "applied": ("was applied", _UNDO),
+    "declined": ("was declined", _RECONSIDER),
+    "rejected": ("was rejected", _RECONSIDER),
+    "undone": ("was undone", _RECONSIDER),
+    "stale": ("was withdrawn", _NEXT_RUN),
+    "failed": ("failed", _NEXT_RUN),
+    "skipped": ("was skipped", _NEXT_RUN),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +64,29 @@ class PendingProposal:
         """Return it with a person's decision."""
         decision = replace(self.decision, state=state, why=why, decided_at=now)
         return replace(self, decision=decision)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of the pending proposals are chosen; by default, all."""
+
+    # Whole ids or unique prefixes.
+    ids: tuple[str, ...] = ()
+    operation: str | None = None
+    tenant: str | None = None
+
+    def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
+        """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
+        chosen = [
+            pending
+            for pending in queue
+            if self.operation in (None, pending.proposal.operation)
+            and self.tenant in (None, pending.proposal.tenant)
+        ]
+        known = {pending.id for pending in chosen}
+        hint = "'slowwave review FILE' lists all of them."
+        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
+        return [pending for pending in chosen if not wanted or pending.id in wanted]
 
 
 @dataclass(frozen=True)
@@ -86,6 +132,36 @@ def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposa
         reviewed = {decision.key: decision for decision in read_reviewed(opened)}
         decisions += [decision for key, decision in reviewed.items() if key not in pending_keys]
     return load_proposals(opened, decisions)
+
+
+def find_pending(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
+    """Return the chosen pending proposals, ordered as `read_queue` does.
+
+    Raises `NotFound` and `Ambiguous`, and `StoreError` if a decision was made on one of them, or if
+    nothing is pending.
+    """
+    queue = read_queue(opened)
+    for prefix in choice.ids:
+        if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
+            continue
+        decisions = read_latest_by_prefix(opened, prefix)
+        if len(decisions) == 1 and choice.tenant in (None, decisions[0].tenant):
+            raise StoreError(*describe_decision(decisions[0]))
+    chosen = choice.of(queue)
+    if not chosen:
+        raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")
+    return chosen
+
+
+def describe_decision(decision: Decision) -> tuple[str, str]:
+    """Describe the decision on a proposal and its date, and return a hint."""
+    decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
+    short = decision.key[:8]
+    # An applied decision records why it was queued.
+    is_done = decision.state in ("approved", "applied")
+    reason = f" ({decision.why})" if decision.why and not is_done else ""
+    decided = f"{decided} on {decision.decided_at[:10]}{reason}"
+    return f"Proposal {short} is no longer pending: it {decided}.", hint.format(id=short)
 
 
 def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:

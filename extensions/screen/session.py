@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
+from slowwave.cli.nights.chosen_proposals import apply_chosen, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import PendingProposal, read_queue
-from slowwave.store.errors import NotFound
+from slowwave.consolidation.running.review_queue import Choice, PendingProposal, read_queue
+from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Session:
         chosen = [self.queue[key] for key in keys]
         try:
             decided = apply_chosen(self.place, Choice(tuple(keys)), words, self.embedder)
-        except NotFound as error:
+        except StoreError as error:
             raise self._explain_missing(chosen, error) from None
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
         state: State = "applied" if words is None else "edited"
@@ -102,7 +102,7 @@ class Session:
         pending = self.queue[key]
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
-        except NotFound as error:
+        except StoreError as error:
             raise self._explain_missing([pending], error) from None
         self.decisions.append(UndoableDecision(pending, "declined", None))
         return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
@@ -147,11 +147,11 @@ class Session:
         )
         return f"{', '.join(parts)}."
 
-    def _explain_missing(self, chosen: Sequence[PendingProposal], error: NotFound) -> NotFound:
+    def _explain_missing(self, chosen: Sequence[PendingProposal], error: StoreError) -> StoreError:
         self._read_again()
         if len(chosen) > 1 or chosen[0].id in self.pending_ids:
             return error
-        return NotFound(f"{chosen[0].id[:8]} is no longer pending: it was decided elsewhere.")
+        return StoreError(f"{chosen[0].id[:8]} is no longer pending: it was decided elsewhere.")
 
     def _read_again(self) -> None:
         """Read again which proposals are pending, and the memories of these."""

@@ -198,7 +198,7 @@ def test_pending_proposals_are_decided(filled: Path, model: tuple[str, ...], cli
         assert (declined["state"], declined["run"]) == ("declined", None)
         for each, state in ((twins, "declined"), (joined, "applied")):
             message = await refusal(client, "consolidate_apply", proposal_id=each["id"])
-            assert f"is no longer pending: it is {state}." in message
+            assert f"is no longer pending: it was {state} on" in message
         assert (await ask(client, "consolidate_pending"))["surveyed"]
         await ask(client, "undo", run_or_proposal=joined["id"])
         again = await ask(client, "consolidate_pending")

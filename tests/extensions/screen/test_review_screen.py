@@ -21,7 +21,7 @@ from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pending_file, pictures
 
-from slowwave.cli.nights.chosen_proposals import Choice
+from slowwave.consolidation.running.review_queue import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.lock import maintenance_lock
