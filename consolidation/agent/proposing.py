@@ -22,18 +22,12 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result, Usage
 from slowwave.consolidation.running.apply import find_stale
 from slowwave.consolidation.running.approval import record_alone
-from slowwave.consolidation.running.review_queue import (
-    Choice,
-    PendingProposal,
-    find_pending,
-    read_sources,
-)
+from slowwave.consolidation.running.review_queue import read_sources
 from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
 from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import NotFound
 from slowwave.store.file import MemoryFile, open_reading
 from slowwave.store.ledger import read_pending
 from slowwave.store.memories import count_memories, find_id
@@ -167,18 +161,6 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"
-
-
-def find_own_pending(file: MemoryFile, tenant: str, proposal_id: str) -> PendingProposal | None:
-    """Return a tenant's pending proposal; None if it may only be planned.
-
-    Raises `StoreError` if a decision was made on it, and `Ambiguous`.
-    """
-    try:
-        (pending,) = find_pending(file, Choice((proposal_id,), tenant=tenant))
-    except NotFound:
-        return None
-    return pending
 
 
 def find_planned(results: Sequence[Result], proposal_id: str) -> Result:

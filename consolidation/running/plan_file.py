@@ -120,11 +120,10 @@ def apply_plan(
 def _plan_again(
     approval: Approval, plan: Sequence[PlannedEntry], include_protected: bool
 ) -> Sequence[Proposal]:
-    """Return the proposals of a run without a model that have the ids of a plan."""
+    """Return the proposals of a run without a model for the tenants of a plan."""
     options = CycleOptions(
         tenants=tuple(sorted({entry.proposal.tenant for entry in plan})),
         include_protected=include_protected,
-        approved=frozenset(entry.proposal.id for entry in plan),
         # Pending ones, too.
         reconsider=True,
     )
