@@ -1,7 +1,8 @@
-"""The pending proposals that a person chooses, and their approval or decline."""
+"""The proposals that a person chooses, and their approval or decline."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,10 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.review_queue import Choice, PendingProposal, find_pending
 from slowwave.consolidation.runtime.interruption import Interruption
 from slowwave.store.ledger import decide_pending
-from slowwave.store.memories import read_memories
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.approval import ReviewResult
+    from slowwave.consolidation.running.approval import Approval, ReviewResult
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.file import MemoryFile
     from slowwave.store.places import Place
@@ -34,37 +34,37 @@ def decline(place: Place, choice: Choice, reason: str | None) -> list[PendingPro
     return [pending.decided("declined", why, now) for pending in place.change(do)]
 
 
-def apply_chosen(
+def approve(
     place: Place,
-    choice: Choice,
-    words: str | None,
+    way: str,
+    apply: Callable[[Approval], ReviewResult],
     embedder: Embedder,
     progress: Progress | None = None,
     interruption: Interruption | None = None,
 ) -> ReviewResult:
-    """Apply the chosen proposals as one run, unchanged or in a person's words.
+    """Apply proposals as one run.
 
-    words: None applies them unchanged. Raises `StoreError`.
+    way: as in `Approval`. apply: chooses the proposals, and has the approval apply them. Raises
+    `StoreError`.
     """
-    from slowwave.consolidation.running.approval import Approval, with_text
+    from slowwave.consolidation.running.approval import Approval
 
-    now = datetime.now(UTC)
+    now, progress = datetime.now(UTC), progress or Progress()
+    interruption = interruption or Interruption()
+    return place.change(
+        lambda file: apply(Approval(file, embedder, now, way, progress, interruption))
+    )
 
-    def do(memory_file: MemoryFile) -> ReviewResult:
-        approved = [pending.result for pending in find_pending(memory_file, choice)]
-        if words is not None:
-            approved = [
-                with_text(item, words, list(read_memories(memory_file, item.proposal.sources)))
-                for item in approved
-            ]
-        approval = Approval(
-            file=memory_file,
-            embedder=embedder,
-            now=now,
-            way="approve" if words is None else "edit",
-            progress=progress or Progress(),
-            interruption=interruption or Interruption(),
-        )
-        return approval.apply(approved)
 
-    return place.change(do)
+def apply_chosen(choice: Choice, words: str | None, approval: Approval) -> ReviewResult:
+    """Apply the chosen pending proposals, unchanged if words is None, or in a person's words."""
+    from slowwave.consolidation.running.approval import with_text
+
+    return approval.apply(
+        [
+            pending.result
+            if words is None
+            else with_text(pending.result, words, list(pending.memories.values()))
+            for pending in find_pending(approval.file, choice)
+        ]
+    )

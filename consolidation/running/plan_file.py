@@ -88,7 +88,7 @@ def read_plan(path: Path) -> list[PlannedEntry]:
 
 
 def apply_plan(
-    approval: Approval, plan: Sequence[PlannedEntry], include_protected: bool, reconsider: bool
+    plan: Sequence[PlannedEntry], include_protected: bool, reconsider: bool, approval: Approval
 ) -> ReviewResult:
     """Apply the entries that a run without a model would do exactly like that now.
 
