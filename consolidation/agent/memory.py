@@ -184,7 +184,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            return Choice(tenant=self._tenant).of(read_queue(file))
+            return read_queue(file, [self._tenant])
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to four characters.
@@ -288,7 +288,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
     ) -> tuple[Result, Outcome | None]:
         """Return a pending proposal, or a planned one with the outcome of its dry run."""
         try:
-            (pending,) = find_pending(file, Choice((proposal_id,), tenant=self._tenant))
+            (pending,) = find_pending(file, Choice((proposal_id,)), [self._tenant])
         except NotFound:
             planned = self._run(CycleOptions(), True, progress)
             return find_planned(planned.results, proposal_id), planned

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -73,15 +73,11 @@ class Choice:
     # Whole ids or unique prefixes.
     ids: tuple[str, ...] = ()
     operation: str | None = None
-    tenant: str | None = None
 
     def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
         """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
         chosen = [
-            pending
-            for pending in queue
-            if self.operation in (None, pending.proposal.operation)
-            and self.tenant in (None, pending.proposal.tenant)
+            pending for pending in queue if self.operation in (None, pending.proposal.operation)
         ]
         known = {pending.id for pending in chosen}
         hint = "'slowwave review FILE' lists all of them."
@@ -120,32 +116,47 @@ def withdraw_outdated(
     return earlier
 
 
-def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposal]:
+def read_queue(
+    opened: MemoryFile, tenants: Collection[str] = (), decided: bool = False
+) -> list[PendingProposal]:
     """Return the pending proposals in the order in which they can be applied.
 
-    Damaged proposals are included, as stale: they can be declined. decided: include proposals that
-    a person has decided about. Raises `StoreError`.
+    Damaged proposals are included, as stale: they can be declined. tenants: whose; () means all.
+    decided: include proposals that a person has decided about. Raises `StoreError`.
     """
-    decisions = read_pending(opened)
-    if decided:
-        pending_keys = {decision.key for decision in decisions}
-        reviewed = {decision.key: decision for decision in read_reviewed(opened)}
-        decisions += [decision for key, decision in reviewed.items() if key not in pending_keys]
-    return load_proposals(opened, decisions)
+    decisions = {decision.key: decision for decision in read_reviewed(opened)} if decided else {}
+    decisions |= {decision.key: decision for decision in read_pending(opened)}
+    kept = [
+        (decision, kept_from_decision(decision))
+        for decision in decisions.values()
+        if not tenants or decision.tenant in tenants
+    ]
+    memory_by_id = read_sources(opened, (result for _, result in kept))
+    queue = []
+    for decision, result in kept:
+        sources = result.proposal.sources
+        memories = {
+            memory_id: memory_by_id[memory_id] for memory_id in sources if memory_id in memory_by_id
+        }
+        stale = find_stale(result, memories) if decision.state == "pending" else None
+        queue.append(PendingProposal(decision, result, memories, stale))
+    return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.result.place))
 
 
-def find_pending(opened: MemoryFile, choice: Choice) -> list[PendingProposal]:
-    """Return the chosen pending proposals, ordered as `read_queue` does.
+def find_pending(
+    opened: MemoryFile, choice: Choice, tenants: Collection[str] = ()
+) -> list[PendingProposal]:
+    """Return the chosen pending proposals. tenants: as in `read_queue`.
 
     Raises `NotFound` and `Ambiguous`, and `StoreError` if a decision was made on one of them, or if
     nothing is pending.
     """
-    queue = read_queue(opened)
+    queue = read_queue(opened, tenants)
     for prefix in choice.ids:
         if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
             continue
         decisions = read_latest_by_prefix(opened, prefix)
-        if len(decisions) == 1 and choice.tenant in (None, decisions[0].tenant):
+        if len(decisions) == 1 and (not tenants or decisions[0].tenant in tenants):
             raise StoreError(*describe_decision(decisions[0]))
     chosen = choice.of(queue)
     if not chosen:
@@ -164,21 +175,6 @@ def describe_decision(decision: Decision) -> tuple[str, str]:
     return f"Proposal {short} is no longer pending: it {decided}.", hint.format(id=short)
 
 
-def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:
-    """Return the proposals of these decisions in the order in which they can be applied."""
-    loaded = [(decision, kept_from_decision(decision)) for decision in decisions]
-    memory_by_id = read_sources(opened, (result for _, result in loaded))
-    queue = []
-    for decision, result in loaded:
-        sources = result.proposal.sources
-        memories = {
-            memory_id: memory_by_id[memory_id] for memory_id in sources if memory_id in memory_by_id
-        }
-        stale = find_stale(result, memories) if decision.state == "pending" else None
-        queue.append(PendingProposal(decision, result, memories, stale))
-    return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.result.place))
-
-
 def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:
     """Return the memories of these proposals that still exist, by id."""
     ids = {memory_id for result in proposals for memory_id in result.proposal.sources}
@@ -187,9 +183,6 @@ def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Mem
 
 def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
     """Return the pending proposals of these tenants, sorted into applicable and outdated."""
-    decisions = read_pending(file)
-    proposals = load_proposals(
-        file, (decision for decision in decisions if not tenants or decision.tenant in tenants)
-    )
+    proposals = read_queue(file, tenants)
     outdated = tuple(pending for pending in proposals if pending.stale is not None)
     return EarlierProposals(len(proposals) - len(outdated), outdated)
