@@ -304,10 +304,7 @@ class Savings:
 
 @dataclass(frozen=True)
 class Result:
-    """A proposal and its state, from the check of its draft to the report of the run.
-
-    Pending ones are kept in the ledger, and planned ones in plan files.
-    """
+    """A proposal and its state, from the check of its draft to the report of the run."""
 
     proposal: Proposal
     # `planned` once the draft was checked and may be applied.

@@ -17,6 +17,9 @@ WORDING = {
         "recall finds memories, and returns their ids."
     ),
     "'slowwave show FILE MEMORY --lineage'": "trace",
+    "list the pending proposals.": "consolidate_pending lists the proposals.",
+    "see 'slowwave log FILE'.": "memory_stats shows the last run.",
+    "List them with: slowwave log FILE": "memory_stats lists them.",
 }
 _SENTENCE_END = re.compile(r"(?<=\.) +(?=[A-Z'])")
 _COMMAND = re.compile(r"\bslowwave [a-z]|(?<![\w-])--[a-z]")

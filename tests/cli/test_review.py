@@ -651,24 +651,38 @@ def test_a_run_withdraws_nothing_of_other_tenants(waiting: Path, cli: Cli) -> No
 
 # ---- what is damaged ----
 
-# A proposal, a path in its stored JSON, and the new value.
+# A proposal, a path in its stored JSON or a column of the ledger, and the new value.
 DAMAGES = {
     "no object": (UPDATE, "$.kept.proposal", "5"),
     "another form": (UPDATE, "$.kept.proposal.entities", "5"),
-    "another id": (UPDATE, "$.kept.proposal.id", f'"{"a" * 32}"'),
     "another text": (UPDATE, "$.kept.proposal.draft.claims[0].text", '"Boats sink."'),
-    "a merge with nothing that stays": (MERGE, "$.kept.proposal.survivor", "null"),
-    "what stays is no source": (UPDATE, "$.kept.proposal.survivor", '"nobody"'),
+    "a merge with nothing that stays": (MERGE, "survivor", "NULL"),
+    "what stays is no source": (UPDATE, "survivor", "'nobody'"),
     "what stays leaves, too": (MERGE, "$.kept.proposal.leaving[0]", '"smoke-02"'),
-    "other sources": (UPDATE, "$.kept.proposal.sources", '["smoke-01", "smoke-02"]'),
+    "other sources": (UPDATE, "sources", """'["smoke-01", "smoke-02"]'"""),
+    "no sources": (UPDATE, "sources", "'[]'"),
     "a claim of no source": (SYNTHESIS, "$.kept.proposal.draft.claims[0].sources", "[1]"),
     "a count below nothing": (UPDATE, "$.kept.usage.calls", "-1"),
 }
 
 
 def damage(path: Path, proposal: str, where: str, value: str) -> None:
-    change = f"json_set(numbers, '{where}', json('{value}'))"
-    execute(path, f"UPDATE proposals SET numbers = {change} WHERE key LIKE '{proposal}%'")
+    in_json = f"numbers = json_set(numbers, '{where}', json('{value}'))"
+    change = in_json if where.startswith("$") else f"{where} = {value}"
+    execute(path, f"UPDATE proposals SET {change} WHERE key LIKE '{proposal}%'")
+
+
+def test_the_columns_of_a_pending_proposal_count_instead_of_their_copies(
+    waiting: Path, cli: Cli
+) -> None:
+    before = queue(cli, waiting)
+    for name in ("id", "operation", "tenant", "survivor", "reason"):
+        damage(waiting, "", f"$.kept.proposal.{name}", '"nobody"')
+    damage(waiting, "", "$.kept.proposal.sources", "[]")
+    assert queue(cli, waiting) == before
+    assert cli("check", waiting).code == 0
+    assert cli("review", "approve", waiting, "--all").code == 0
+    assert set(states(waiting).values()) == {"applied"}
 
 
 @pytest.mark.parametrize(("proposal", "where", "value"), DAMAGES.values(), ids=DAMAGES.keys())

@@ -257,8 +257,8 @@ def test_proposals_of_a_plan_are_applied_or_declined(memory: AgentMemory, tmp_pa
         memory.add("A new one, of which a night would compute the vector.")
         runs = rows(tmp_path / "memory.db", "SELECT id FROM runs")
         for gone, why in (
-            (first.id[:8], "is no longer pending: it is applied"),
-            (second.id, "is no longer pending: it is declined"),
+            (first.id[:8], "is no longer pending: it was applied on"),
+            (second.id, "is no longer pending: it was declined on"),
             ("0" * 8, "There is no proposal '00000000'"),
             ("none", "no proposal"),
         ):

@@ -18,7 +18,7 @@ from pathlib import Path
 from textual.events import Paste
 from textual.widgets import Input
 
-from slowwave.cli.nights.chosen_proposals import Choice
+from slowwave.consolidation.running.review_queue import Choice
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.extensions.screen.screen import ReviewScreen
 from slowwave.extensions.screen.session import Session

@@ -21,7 +21,7 @@ from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pending_file, pictures
 
-from slowwave.cli.nights.chosen_proposals import Choice
+from slowwave.consolidation.running.review_queue import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.lock import maintenance_lock
@@ -233,8 +233,9 @@ def test_stale_screens_catch_up(keys: list[str], pending: Path, embedder: Senten
     drive(pending, embedder, ["a", "n", "a"])
     with unchanged(picture, pending):
         shown = drive(pending, embedder, [*keys, "a"], session=session)
-        assert "It was decided by another program." in shown.notes
-        assert f"{MERGE} is no longer pending: it was decided elsewhere." in shown.notes
+        assert "It was decided by another program." in shown.said
+        decided = f"Proposal {MERGE} is no longer pending: it was applied on "
+        assert any(item.startswith(decided) for item in shown.said)
         assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
         assert session.summary() == "1 proposal pending."
 
