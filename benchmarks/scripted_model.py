@@ -28,7 +28,7 @@ class ScriptedModel:
     """A running server and, after its end, its statistics."""
 
     def __init__(self, stdin: IO[str], stdout: IO[str]) -> None:
-        """Wait until it is ready."""
+        """Wait until the server is ready."""
         self._stdin, self._stdout = stdin, stdout
         self.base: str = self._read()
         # The start and end of each request, as of time.monotonic.

@@ -77,7 +77,6 @@ class _EndedEarly(Exception):
     """The night ended before its plan was executed, after something was written."""
 
     def __init__(self, outcome: Outcome) -> None:
-        """Take the outcome so far."""
         super().__init__()
         self.outcome = outcome
 

@@ -26,8 +26,6 @@ class CycleOptions:
     tenants: tuple[str, ...] = ()
     only: frozenset[Operation] = frozenset(OPERATIONS)
     include_protected: bool = False
-    # The ids of the only proposals that are applied; None applies all.
-    approved: frozenset[str] | None = None
     # Which proposals are queued for review.
     review: Review = "never"
     # Propose again what was rejected, declined or undone before.

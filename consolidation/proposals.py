@@ -176,11 +176,11 @@ class Undecided:
     """Memories that a model would be shown in one window, if there were one."""
 
     sources: tuple[str, ...]
-    tenant: str
     # The mean similarity of the pairs that join them.
     similarity: float
-    # The estimated tokens of writing and checking.
-    tokens: int
+    # The estimated tokens of the question and the answer.
+    prompt_tokens: int
+    answer_tokens: int
     # The nearest pairs, with their similarity.
     examples: tuple[tuple[str, str, float], ...]
 
@@ -304,10 +304,7 @@ class Savings:
 
 @dataclass(frozen=True)
 class Result:
-    """A proposal and its state, from the check of its draft to the report of the run.
-
-    Pending ones are kept in the ledger, and planned ones in plan files.
-    """
+    """A proposal and its state, from the check of its draft to the report of the run."""
 
     proposal: Proposal
     # `planned` once the draft was checked and may be applied.

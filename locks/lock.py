@@ -75,8 +75,8 @@ def main(uv: str) -> None:
     for extra, names in extras.items():
         of_extra = [block for block in without_cuda if name_of(block) in names]
         write(f"{extra}.txt", f"What slowwave[{extra}] adds to base.txt.", of_extra)
-    known = set(map(name_of, blocks))
-    ray = [line for line in resolved(uv, *project, "--extra=ray") if name_of(line) not in known]
+    pinned = set(map(name_of, blocks))
+    ray = [line for line in resolved(uv, *project, "--extra=ray") if name_of(line) not in pinned]
     write("ray.txt", "What slowwave[ray] adds to all others.", ray)
     version = torch.split()[0]
     hashes = "".join(f" \\\n    --hash=sha256:{digest}" for digest in CPU_BUILDS)

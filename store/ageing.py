@@ -10,6 +10,7 @@ from .errors import StoreError
 from .file import MemoryFile
 from .journal import Journal
 from .memories import RAW_EXPERIENCE, read_memory
+from .purge import UNDER_REVIEW
 from .records import UNDATED, Memory, Status, json_text
 from .shared_tenant import SHARED_TENANT, has_log
 
@@ -19,8 +20,6 @@ PHASE = "phase"
 Phase = Literal["expire", "limit"]
 # The status of a memory after each phase.
 STATUS_AFTER: dict[Phase, Status] = {"expire": "expired", "limit": "archived"}
-# How many memories change in one transaction, so that agents do not wait.
-PORTION = 200
 
 
 def _seconds(column: str) -> str:
@@ -44,14 +43,10 @@ _HAS_DEPENDENTS = (
     "OR EXISTS (SELECT 1 FROM synthesized_from e JOIN memories r ON r.id = e.derived_id "
     "WHERE e.source_id = m.id AND e.operation = 'extract' AND r.status = 'active')"
 )
-_UNDER_REVIEW = (
-    "m.id IN (SELECT value FROM proposals, json_each(sources) WHERE state = 'pending' "
-    "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL)"
-)
 _AGES = (
     "SELECT id, tenant, kind, layer, importance, "
     "origin = 'human' OR pinned OR layer = 'core', "
-    f"{_HAS_DEPENDENTS}, {_UNDER_REVIEW}, {_seconds('m.expires_at')}, {_STATED}, "
+    f"{_HAS_DEPENDENTS}, m.id IN ({UNDER_REVIEW}), {_seconds('m.expires_at')}, {_STATED}, "
     f"max({_STATED}, coalesce({_seconds('m.accessed_at')}, 0)), access_count "
     "FROM memories m WHERE status = 'active'"
 )

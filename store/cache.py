@@ -6,18 +6,14 @@ to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import TypeVar
+from collections.abc import Sequence
 
 from .file import MemoryFile
 
-# How many rows to write in one transaction: a row can contain a thousand findings.
-_PORTION = 32
+# How many rows to write in one transaction.
+_PORTION = 1_000
 # The number of the part of `neighbours` that is the spanning forest.
 _FOREST = -1
-
-T = TypeVar("T")
 
 
 def read_findings(file: MemoryFile) -> list[tuple[str, bytes, str]]:
@@ -25,28 +21,23 @@ def read_findings(file: MemoryFile) -> list[tuple[str, bytes, str]]:
     return file.conn.execute("SELECT kind, key, value FROM memos").fetchall()
 
 
-def cache_findings(file: MemoryFile, memos: Iterable[tuple[str, bytes, str]]) -> None:
+def cache_findings(file: MemoryFile, memos: Sequence[tuple[str, bytes, str]]) -> None:
     """Store findings as (kind, key, value), in short transactions."""
-    for part in _portions(memos):
+    for start in range(0, len(memos), _PORTION):
         with file.transaction():
             file.conn.executemany(
                 "INSERT INTO memos (kind, key, value) VALUES (?, ?, ?) "
                 "ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value",
-                part,
+                memos[start : start + _PORTION],
             )
 
 
-def delete_findings(file: MemoryFile, keys: Iterable[tuple[str, bytes]]) -> None:
+def delete_findings(file: MemoryFile, keys: Sequence[tuple[str, bytes]]) -> None:
     """Delete findings by (kind, key), in short transactions."""
-    for part in _portions(keys):
+    for start in range(0, len(keys), _PORTION):
+        part = keys[start : start + _PORTION]
         with file.transaction():
             file.conn.executemany("DELETE FROM memos WHERE kind = ? AND key = ?", part)
-
-
-def _portions(items: Iterable[T]) -> Iterator[list[T]]:
-    remaining = iter(items)
-    while part := list(islice(remaining, _PORTION)):
-        yield part
 
 
 def read_forest(file: MemoryFile, tenant: str, basis: str) -> bytes:

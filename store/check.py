@@ -15,17 +15,10 @@ from .errors import SAVE_HINT, DamagedRow, UnusableFile
 from .extension_points import extension_tables
 from .file import MemoryFile, schema_version
 from .journal_form import read_entry
-from .kept_form import find_row_fault
+from .kept_form import find_fault
 from .ledger import read_pending, to_run
 from .memories import SELECT
-from .records import (
-    Memory,
-    content_hash,
-    from_row,
-    parse_claims,
-    parse_list,
-    parse_object,
-)
+from .records import Memory, content_hash, from_values, parse_claims, parse_list, parse_object
 from .schema_of_file import expected_parts, schema_parts
 from .vectors import is_sound, length_of
 
@@ -222,7 +215,7 @@ def _values(file: MemoryFile) -> Iterator[Problem]:
             except DamagedRow as error:
                 yield Problem("unreadable", error.fault)
 
-    yield from faults(file.rows(SELECT), from_row)
+    yield from faults(file.tuples(SELECT), from_values)
     for table, column, parse in _JSON:
         rows = file.tuples(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL")
         yield from faults((row[0] for row in rows), parse, column, f"a row of {table}")
@@ -262,7 +255,7 @@ def _extensions(file: MemoryFile) -> Iterator[Problem]:
 def _pending(file: MemoryFile) -> Iterator[Problem]:
     """Check the form of pending proposals."""
     for decision in read_pending(file):
-        if (fault := find_row_fault(decision)) is not None:
+        if (fault := find_fault(decision)) is not None:
             detail = f"pending proposal {decision.key} is invalid: {fault}"
             yield Problem("damaged proposal", detail)
 

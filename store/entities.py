@@ -103,9 +103,9 @@ def read_entities(file: MemoryFile, tenant: str) -> dict[str, list[str]]:
 
 def read_memory_entities(file: MemoryFile, memory_id: str) -> list[tuple[str, bool]]:
     """Return (name, whether it was supplied with the memory) of a memory, sorted."""
-    rows = file.rows(
-        "SELECT name, m.run_id IS NULL AS given FROM memory_entities m "
+    rows = file.tuples(
+        "SELECT name, m.run_id IS NULL FROM memory_entities m "
         "JOIN entities ON id = entity_id WHERE memory_id = ? ORDER BY name",
         [memory_id],
     )
-    return [(row["name"], bool(row["given"])) for row in rows]
+    return [(name, bool(is_given)) for name, is_given in rows]

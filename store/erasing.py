@@ -53,7 +53,7 @@ class Eraser:
     def __init__(
         self, parts: Iterable[str], wholes: Iterable[str] = (), spared: Iterable[str] = ()
     ) -> None:
-        """Take the texts.
+        """Fold the texts.
 
         parts: erased wherever they are, in each spelling that `fold` makes equal. wholes: erased
         where they are a whole value. spared: values to keep, such as the ids of memories.

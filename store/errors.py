@@ -19,7 +19,6 @@ class SlowwaveError(Exception):
     """The request failed; nothing was changed. `hint` tells the user what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        """Set the message and the hint, which are shown separately."""
         super().__init__(message)
         self.message = message
         self.hint = hint
@@ -37,7 +36,7 @@ class DamagedRow(UnusableFile):
     """A row of the file has a value that no program may write; `translate_errors` adds the path."""
 
     def __init__(self, fault: str, hint: str = SAVE_HINT) -> None:
-        """Set what is wrong, without a full stop."""
+        """fault: what is wrong, without a full stop."""
         super().__init__(f"The file is damaged: {fault}.", hint)
         self.fault = fault
 
@@ -66,7 +65,6 @@ class ChangedSince(StoreError):
     """Rows have changed since a run, so that it cannot be undone; `obstacles` lists the changes."""
 
     def __init__(self, message: str, hint: str, obstacles: tuple[Obstacle, ...]) -> None:
-        """Set the message, the hint and the obstacles."""
         super().__init__(message, hint)
         self.obstacles = obstacles
 

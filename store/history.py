@@ -100,7 +100,7 @@ class History:
     """Imports the history of a file, in the same transaction as its memories."""
 
     def __init__(self, file: MemoryFile) -> None:
-        """Set the file, to which nothing has been added in this transaction yet."""
+        """file: one to which nothing has been added in this transaction yet."""
         self._file = file
         self._can_take = not _has_rows(file, "runs") and not _has_rows(file, "memories")
         self._emptied: set[str] = set()

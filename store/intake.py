@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .file import MemoryFile
 from .journal import Journal
 from .records import json_text, parse_list, parse_object
-from .rows import current_row
+from .rows import add_rows, current_row, set_columns
 
 _READ = "read_messages"
 _BEHIND = "memory_messages"
@@ -142,11 +142,8 @@ def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:
 def write_part(file: MemoryFile, part: PartRow) -> None:
     """Insert or replace a part, as agents write memories: outside of any run."""
     row = _columns(part) | {"run_id": ""}
-    file.conn.execute(
-        f"INSERT INTO {_QUEUED} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
-        "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
-        list(row.values()),
-    )
+    if not set_columns(file, _QUEUED, [{"id": part.id}], {"content": row["content"]}):
+        add_rows(file, _QUEUED, [row])
 
 
 def _columns(part: PartRow) -> dict[str, Any]:

@@ -181,7 +181,7 @@ def read_claims(file: MemoryFile, memory_id: str) -> list[Claim]:
         before = {claim.text: claim for claim in claims if claim.written_by is not None}
         claims = [
             before.get(claim.text, claim) if claim.written_by is None else claim
-            for claim in _parse_claims(text, f"memory {memory_id}")
+            for claim in parse_claims(text, "the claims", f"memory {memory_id}")
         ]
     return claims
 
@@ -195,19 +195,10 @@ def read_run_claims(file: MemoryFile, run_id: str) -> dict[str, list[Claim]]:
         "SELECT proposal, claims FROM derivations WHERE run_id = ? AND operation <> 'merge'",
         [run_id],
     )
-    return {proposal: _parse_claims(claims, f"proposal {proposal}") for proposal, claims in rows}
-
-
-def _parse_claims(text: object, where: str) -> list[Claim]:
-    return [
-        Claim(
-            str(claim.get("text", "")),
-            tuple(map(str, claim.get("sources", ()))),
-            claim.get("written_by"),
-            claim.get("checked_by"),
-        )
-        for claim in parse_claims(text, "the claims", where)
-    ]
+    return {
+        proposal: parse_claims(claims, "the claims", f"proposal {proposal}")
+        for proposal, claims in rows
+    }
 
 
 def find_memory_or_source(

@@ -19,21 +19,16 @@ from .records import (
     ROW,
     SUBJECT,
     Memory,
-    from_row,
     from_values,
     in_utc,
     json_text,
     to_row,
 )
-from .rows import json_field
+from .rows import add_rows, json_field
 from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
-_INSERT = (
-    f"INSERT INTO memories ({', '.join(COLUMNS)}) "
-    f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
-)
 # The key in the metadata of a memory that is the trace of a task, kept only for audits.
 RAW_EXPERIENCE = "raw_experience"
 NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
@@ -68,8 +63,8 @@ class LongMemory:
 
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
-    """Insert memories, streaming, in the caller's transaction."""
-    file.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
+    """Insert memories in the caller's transaction."""
+    add_rows(file, "memories", list(map(to_row, memories)))
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
@@ -78,7 +73,7 @@ def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> 
     tenant: only memories of this tenant; None means all. Raises `NotFound` or `Ambiguous`.
     """
     found_id = find_id(file, memory_id, tenant)
-    return next(from_row(row) for row in file.rows(f"{SELECT} WHERE id = ?", [found_id]))
+    return from_values(next(file.tuples(f"{SELECT} WHERE id = ?", [found_id])))
 
 
 def find_id(file: MemoryFile, prefix: str, tenant: str | None = None) -> str:
@@ -132,11 +127,11 @@ def list_memories(
     where = f"WHERE {' AND '.join(chosen)}" if chosen else ""
     file.conn.create_function("in_utc", 1, in_utc, deterministic=True)
     count = file.value(f"SELECT count(*) FROM memories {where}", [*chosen.values()])
-    rows = file.rows(
+    rows = file.tuples(
         f"{_SELECT_CUT} {where} ORDER BY observed_at DESC, id DESC LIMIT ?",
         [*chosen.values(), limit],
     )
-    return int(count), [from_row(row) for row in rows]
+    return int(count), list(map(from_values, rows))
 
 
 def count_by_status(file: MemoryFile, chosen: Sequence[str]) -> dict[str, dict[str, int]]:

@@ -70,9 +70,30 @@ def _create_schema(conn: sqlite3.Connection) -> None:
         conn.execute(statement)
 
 
+# An agent's new text of a superseded memory is not in its successor: the memory is active again.
+_REWRITTEN = """
+DROP TRIGGER memories_content_changed;
+CREATE TRIGGER memories_content_changed AFTER UPDATE OF content ON memories
+WHEN new.content IS NOT old.content AND new.content_hash IS old.content_hash
+BEGIN
+    UPDATE memories SET
+        content_hash = NULL,
+        status = iif(status = 'superseded', 'active', status),
+        superseded_by = iif(status = 'superseded', NULL, superseded_by),
+        superseded_at = iif(status = 'superseded', NULL, superseded_at)
+    WHERE id = new.id;
+END;
+"""
+
+
+def _replace_trigger(conn: sqlite3.Connection) -> None:
+    run_script(conn, _REWRITTEN)
+
+
 # By name, oldest first.
 STEPS: Mapping[str, Callable[[sqlite3.Connection], None]] = {
     f"version_{OLDEST_VERSION}": _create_schema,
     # Some files of version 10 lack parts of an extension that others have.
     "version_11": complete_tables,
+    "version_12": _replace_trigger,
 }

@@ -23,7 +23,7 @@ from .witnesses import store_witnesses
 
 # How many days superseded memories stay, and runs can be undone completely.
 KEPT_DAYS = 30
-# How many memories are deleted in one transaction, so that agents do not wait.
+# How many memories are retired or deleted in one transaction, so that agents do not wait.
 PORTION = 200
 # The key in the options of a run that is a purge.
 OPTION = "purge"
@@ -45,9 +45,10 @@ _SUPERSEDED = (
     f"OR NOT ({_TEXT_IS_KEPT}) AS needed_by_lineage FROM memories m "
     "WHERE status = 'superseded' AND superseded_at IS NOT NULL"
 )
-_UNDER_REVIEW = (
-    "SELECT value AS id FROM proposals, json_each(sources) WHERE state = 'pending' "
-    "UNION SELECT survivor FROM proposals WHERE state = 'pending'"
+# The SQL of the memories that pending proposals refer to.
+UNDER_REVIEW = (
+    "SELECT value FROM proposals, json_each(sources) WHERE state = 'pending' "
+    "UNION SELECT survivor FROM proposals WHERE state = 'pending' AND survivor IS NOT NULL"
 )
 # Undo restores vectors and scans only for existing memories: they do not need any.
 _UNDOABLE = (
@@ -90,7 +91,7 @@ def read_needed(file: MemoryFile, now: datetime) -> dict[str, str]:
     Valid while the caller holds the maintenance lock.
     """
     undoable = file.column(_UNDOABLE, [timestamp(now - timedelta(days=KEPT_DAYS))])
-    reviewed = file.column(_UNDER_REVIEW)
+    reviewed = file.column(UNDER_REVIEW)
     return dict.fromkeys(undoable, "undo") | dict.fromkeys(reviewed, "review")
 
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
-from .errors import DamagedRow
+from .errors import DamagedRow, StoreError
 
 Kind = Literal["fact", "preference", "instruction", "context"]
 Layer = Literal["ephemeral", "working", "stable", "core"]
@@ -143,19 +143,22 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-def timestamp_of(text: str, time_of_day: time, option: str) -> str:
-    """Return a day or a time that a user wrote, in the format of the file.
+def timestamp_of(given: datetime | str | None, time_of_day: time, option: str) -> str | None:
+    """Return a day or a time that a user gave, in the format of the file; None stays None.
 
     time_of_day: what a day means, its start or its end. Without an offset it is UTC. Raises
-    ValueError with a sentence that names the option.
+    `StoreError`, which names the option.
     """
+    if given is None:
+        return None
+    text = given.isoformat() if isinstance(given, datetime) else given
     try:
         moment = datetime.fromisoformat(text)
         if len(text.strip()) <= len("2026-01-01"):
             moment = datetime.combine(moment.date(), time_of_day)
         return timestamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(
+        raise StoreError(
             f"{option} takes a day or a time (2026-03-31, 2026-03-31T18:00+02:00), not '{text}'."
         ) from None
 
@@ -195,15 +198,11 @@ def to_row(memory: Memory) -> dict[str, Any]:
     }
 
 
-def from_row(row: dict[str, Any]) -> Memory:
-    """Return the memory of a row; computes a missing hash. Raises `DamagedRow` if invalid."""
-    return from_values(tuple(row[name] for name in COLUMNS))
-
-
 def from_values(values: tuple[Any, ...]) -> Memory:
-    """Return the memory of a row's values, in the order of `COLUMNS`.
+    """Return the memory of a row's values, in the order of `COLUMNS`; computes a missing hash.
 
-    A run reads 100,000 rows: their values are checked at once, and singly only to name a fault.
+    Raises `DamagedRow` if one is invalid. A run reads 100,000 rows: their values are checked at
+    once, and singly only to name a fault.
     """
     from .column_types import fit_columns, is_valid  # loads msgspec
 
@@ -249,14 +248,22 @@ def parse_time(text: object, name: str, owner: str) -> str:
         raise DamagedRow(f"{name} of {owner} is not a time") from None
 
 
-def parse_claims(text: object, name: str, owner: str) -> list[dict[str, Any]]:
+def parse_claims(text: object, name: str, owner: str) -> list[Claim]:
     """Parse the statements of a text. Raises `DamagedRow` if they are invalid."""
     claims = parse_list(text, name, owner)
     if not all(
         isinstance(claim, dict) and isinstance(claim.get("sources", []), list) for claim in claims
     ):
         raise _unreadable(name, owner, "array of statements")
-    return claims
+    return [
+        Claim(
+            str(claim.get("text", "")),
+            tuple(map(str, claim.get("sources", ()))),
+            claim.get("written_by"),
+            claim.get("checked_by"),
+        )
+        for claim in claims
+    ]
 
 
 def read_json(text: object) -> Any:

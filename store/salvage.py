@@ -91,7 +91,7 @@ class _View:
     """The rows that SQLite can read."""
 
     def __init__(self, conn: sqlite3.Connection, size: int) -> None:
-        """Set the connection and the size of the file in bytes."""
+        """size: of the file, in bytes."""
         self._conn = conn
         self._max_rows = size // _MIN_ROW_BYTES + 1_000
 

@@ -127,8 +127,7 @@ def read_memory_vectors(file: MemoryFile, memory_id: str) -> list[tuple[str, str
 
 def read_dimensions(file: MemoryFile) -> dict[str, int]:
     """Return the number of dimensions of each model's vectors in a file."""
-    rows = file.rows("SELECT model, max(dimensions) AS d FROM embeddings GROUP BY model")
-    return {row["model"]: row["d"] for row in rows}
+    return dict(file.tuples("SELECT model, max(dimensions) FROM embeddings GROUP BY model"))
 
 
 def read_vectors_by_id(

@@ -48,7 +48,7 @@ SAMPLES = {
 
 
 def recorded(name: str, path: Path) -> Path:
-    """Put the recorded memories of a format at a path."""
+    """Copy the recorded memories of a format to a path."""
     source = FORMATS / RECORDED[name]
     if source.suffix == ".sql":
         with closing(sqlite3.connect(path)) as db:
@@ -61,7 +61,7 @@ def recorded(name: str, path: Path) -> Path:
 
 
 def make_program(folder: Path) -> None:
-    """Put slowwave into a folder, with hooks that show something on a slow machine, too."""
+    """Write a program slowwave to a folder, whose hooks have time enough on a slow machine."""
     program = folder / "slowwave"
     code = (
         "import slowwave.extensions.formats.hook as hook; hook._MAX_SECONDS = 600; "
@@ -97,7 +97,7 @@ def consolidate(cli: Cli, name: str, path: Path, *more: str) -> str:
 
 
 def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
-    """Return at which of N steps to kill: a late one, in `make test-long` some twenty more.
+    """Return the steps at which to kill: a late one, in `make test-long` some twenty more.
 
     The last ones write the other file; the night before them is killed in tests/reliability.
     """
@@ -107,10 +107,10 @@ def chosen_steps(steps: int, rounds: Callable[[int, int], int]) -> list[int]:
     return [*range(steps, late, -1), *range(late, 0, -max(1, late // 12))]
 
 
-def killed(at: int, command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command that is killed at a step; at step 0 it prints how many there are."""
+def killed(step: int, command: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run a command that is killed at a step; at step 0 it prints their number."""
     return subprocess.run(
-        [sys.executable, str(KILLING), str(at), *command],
+        [sys.executable, str(KILLING), str(step), *command],
         capture_output=True,
         text=True,
         check=False,
@@ -122,12 +122,12 @@ def make_file(name: str, folder: Path, texts: tuple[str, ...]) -> Path:
     folder.mkdir()
     rows = [
         {
-            "id": f"m{at}",
+            "id": f"m{index}",
             "content": text,
-            "session": f"s{at}",
-            "observed_at": f"2026-02-{at + _FIRST_DAY:02d}T09:00:00+00:00",
+            "session": f"s{index}",
+            "observed_at": f"2026-02-{index + _FIRST_DAY:02d}T09:00:00+00:00",
         }
-        for at, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
     return WRITERS[name](folder, rows)
 

@@ -28,23 +28,23 @@ _RESULT = """
 def from_recording(path: Path) -> Answerer:
     """Return an agent that gives the recorded answers, regardless of the model and the keys."""
     lines = map(json.loads, path.read_text("utf-8").splitlines())
-    known = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
-    return lambda messages: known[json.dumps(messages)]
+    recorded = {json.dumps(line["messages"]): str(line["answer"]) for line in lines}
+    return lambda messages: recorded[json.dumps(messages)]
 
 
 def honestly(messages: Messages) -> str:
-    """Answer as an honest model does."""
+    """Return the answer of an honest model."""
     return json.dumps(honest(Asked({}, {"messages": messages})))
 
 
 def joined_once_by(messages: Messages) -> str:
-    """Answer like the model of the fixture `scripted`."""
+    """Return the answer of the model of the fixture `scripted`."""
     asked = Asked({}, {"messages": messages})
     return json.dumps(approval(asked) if asked.drafts else joined_once(asked))
 
 
 def lines_of(answers: Mapping[str, str]) -> str:
-    """Return answers as the lines that `slowwave answer` reads."""
+    """Return answers as lines for `slowwave answer`."""
     lines = (json.dumps({"id": key, "answer": text}) for key, text in answers.items())
     return "".join(f"{line}\n" for line in lines)
 

@@ -1,4 +1,4 @@
-"""A real browser for tests: Chromium without a window, spoken to through a pipe."""
+"""A real browser for tests: headless Chromium, controlled through a pipe."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ _COMPLAINTS = {
 
 
 class Browser:
-    """One page in a browser, and what the browser said of it."""
+    """A page in a browser, and the events that the browser reported."""
 
-    def __init__(self, to: int, of: int) -> None:
+    def __init__(self, to: int, reading_end: int) -> None:
         self._to = to
-        self._of = of
+        self._of = reading_end
         self._number = 0
         self._session: str | None = None
         self._rest = b""
@@ -65,7 +65,7 @@ class Browser:
             self.call(f"{domain}.enable")
 
     def call(self, method: str, **params: Any) -> Any:
-        """Do something, and give what comes of it."""
+        """Call a method of the browser, and return its result."""
         self._number += 1
         asked: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if self._session is not None:
@@ -78,7 +78,7 @@ class Browser:
                 return message["result"]
 
     def open(self, path: Path, width: int, height: int = 900) -> None:
-        """Show a file at a width in pixels, and wait for it."""
+        """Load a file at a width in pixels, and wait for it."""
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Page.navigate", url=path.as_uri())
@@ -88,9 +88,9 @@ class Browser:
             pass
 
     def value(self, expression: str) -> Any:
-        """Return what an expression comes to on the page."""
-        found = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
-        return found["result"].get("value")
+        """Return the value of an expression on the page."""
+        reply = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        return reply["result"].get("value")
 
     def _next(self) -> Any:
         while b"\0" not in self._rest:
@@ -108,10 +108,10 @@ class Browser:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Browser]:
-    """Provide a browser with a profile of its own; it ends with the block."""
+    """Provide a browser with its own profile while the block runs."""
     assert CHROMIUM is not None
     theirs_in, to = os.pipe()
-    of, theirs_out = os.pipe()
+    output_end, theirs_out = os.pipe()
     command = [CHROMIUM, *_OPTIONS, f"--user-data-dir={profile}"]
     with subprocess.Popen(
         [sys.executable, "-c", _WITH_PIPES, str(theirs_in), str(theirs_out), *command],
@@ -122,8 +122,8 @@ def browser(profile: Path) -> Iterator[Browser]:
         os.close(theirs_in)
         os.close(theirs_out)
         try:
-            yield Browser(to, of)
+            yield Browser(to, output_end)
         finally:
             process.kill()
             os.close(to)
-            os.close(of)
+            os.close(output_end)

@@ -71,12 +71,12 @@ def copy_of(path: Path, to: Path) -> Path:
     return to
 
 
-def copied(made: str) -> Any:
-    """Return a fixture that provides a copy of the file that another fixture, `made`, provides."""
+def copied(fixture: str) -> Any:
+    """Return a fixture that provides a copy of the file that another, `fixture`, provides."""
 
     @pytest.fixture
     def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-        return copy_of(request.getfixturevalue(made), tmp_path / "memory.db")
+        return copy_of(request.getfixturevalue(fixture), tmp_path / "memory.db")
 
     return copy
 
@@ -86,32 +86,32 @@ def made_once(make: Callable[..., None]) -> Any:
 
     `make` takes the file, and the fixtures that its other parameters name.
     """
-    made: list[Path] = []
-    _, *others = signature(make).parameters
+    paths: list[Path] = []
+    _, *names = signature(make).parameters
 
     @pytest.fixture
     def copy(
         request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
     ) -> Path:
-        if not made:
+        if not paths:
             path = tmp_path_factory.mktemp("made") / "memory.db"
             create_file(path)
-            make(path, *map(request.getfixturevalue, others))
-            made.append(path)
-        return copy_of(made[0], tmp_path / "memory.db")
+            make(path, *map(request.getfixturevalue, names))
+            paths.append(path)
+        return copy_of(paths[0], tmp_path / "memory.db")
 
     return copy
 
 
 @contextmanager
 def changing(path: Path) -> Iterator[MemoryFile]:
-    """Open for writing, in one transaction."""
+    """Open a file for writing, in one transaction."""
     with open_writing(path) as file, file.transaction():
         yield file
 
 
 def a_run(path: Path, run_id: str = "run-1", now: datetime = NOW) -> str:
-    """Let a run begin."""
+    """Begin a run."""
     with open_writing(path) as file:
         begin_run(file, run_id, timestamp(now), "0", {})
     return run_id
@@ -208,13 +208,13 @@ def older_file(folder: Path) -> Path:
 
 
 def with_steps(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[Any], None]) -> None:
-    """Make this slowwave a newer one, with further migrations."""
+    """Add migrations, as a newer slowwave has."""
     more = {step.__name__: step for step in steps}
     monkeypatch.setattr(schema_of_file, "STEPS", {**schema_of_file.STEPS, **more})
 
 
 def whole(path: Path) -> bool:
-    """Fail with what a check of a file finds; else return True."""
+    """Fail with the problems of a file; without any, return True."""
     with open_reading(path) as file:
         problems = check_file(file).problems
     # pytest explains no assertion outside of tests.

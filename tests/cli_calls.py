@@ -23,14 +23,14 @@ class Ended:
         return json.loads(self.out)
 
     def ends(self, code: int, *errors: str) -> Ended:
-        """Check the exit code and what stderr has, and return itself."""
+        """Check the exit code and stderr, and return itself."""
         assert self.code == code, self.err or self.out
         assert all(words in self.err for words in errors), self.err
         assert "Traceback" in errors or "Traceback" not in self.err, self.err
         return self
 
     def says(self, *words: str) -> Ended:
-        """Check what stdout has, and return itself."""
+        """Check stdout, and return itself."""
         assert all(word in self.out for word in words), self.out
         return self
 

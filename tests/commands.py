@@ -44,7 +44,7 @@ def split(arguments: Iterable[object]) -> tuple[list[str], dict[str, str]]:
 
 @contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
-    """Have variables set while the block runs."""
+    """Set variables of the environment while the block runs."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:

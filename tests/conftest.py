@@ -1,4 +1,4 @@
-"""What every test may ask for."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not even import what `make test-fast` leaves out."""
+    """Skip the import of what `make test-fast` leaves out."""
     is_left_out = config.getoption("markexpr") == "fast" and _SLOW_MODULES.search(
         collection_path.as_posix()
     )
@@ -80,12 +80,12 @@ _THRESHOLDS = gc.get_threshold()
 
 
 def pytest_collection_finish() -> None:
-    """Look for garbage as often as Python does by itself: tests measure what is held."""
+    """Restore Python's own thresholds of garbage collection, since tests measure memory."""
     gc.set_threshold(*_THRESHOLDS)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Name the markers."""
+    """Register the markers."""
     config.addinivalue_line("markers", "fast: needs no other process and no extension")
     config.addinivalue_line("markers", "slow: takes seconds, and is left out of make test-fast")
     if config.getoption("markexpr") == "fast":
@@ -94,21 +94,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def rounds(request: pytest.FixtureRequest) -> Callable[[int, int], int]:
-    """Provide how often to try something: the first number in `make test`, else the second."""
+    """Provide a number of tries: the first in `make test`, the second in `make test-long`."""
     long = bool(request.config.getoption("--long"))
     return lambda few, many: many if long else few
 
 
 @pytest.fixture
 def long_only(request: pytest.FixtureRequest) -> None:
-    """Leave a test to `make test-long`."""
+    """Skip a test unless `make test-long` runs it."""
     if not request.config.getoption("--long"):
         pytest.skip("in make test-long")
 
 
 @pytest.fixture(autouse=True, scope="session")
 def _no_settings_of_the_machine() -> Iterator[None]:
-    """Keep the options and keys of the developer out of the tests, and of what they share."""
+    """Remove the developer's options and keys from the environment of tests and shared fixtures."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if name.startswith(("SLOWWAVE_", "OPENAI_", "MISTRAL_")):
@@ -153,7 +153,7 @@ def memory_file(empty_file: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def vectors() -> dict[str, list[float]]:
-    """Provide the vectors of texts, by text, which agents bring along: computed once."""
+    """Provide vectors by text, for imports: computed once."""
     return {}
 
 
@@ -164,8 +164,8 @@ def agent(
     vectors: dict[str, list[float]],
 ) -> Iterator[Agent]:
     """Provide an agent whose model is served on loopback."""
-    with an_agent(memory_file, embedder, vectors) as made:
-        yield made
+    with an_agent(memory_file, embedder, vectors) as created:
+        yield created
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def scripted() -> Iterator[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def smoke_model() -> Iterator[None]:
-    """Let each command ask a model that knows the nine memories of the README."""
+    """Set a model that knows the nine memories of the README for each command."""
     with every_night_asks(answering(write_smoke, approval)):
         yield
 

@@ -61,7 +61,7 @@ def contents(path: Path, status: str = "active") -> list[str]:
 
 
 def is_about_a_conversation(asked: Asked) -> bool:
-    """Return whether a question is about a conversation and not about a night."""
+    """Whether a question is about a conversation and not about a night."""
     return "You choose" in str(asked.messages[0]["content"])
 
 
@@ -81,12 +81,12 @@ def repeating(asked: Asked) -> Reply:
     if asked.drafts:
         return says(approval(asked))
     lines = (line for line in asked._lines("conversation") if not line.startswith("earlier"))
-    said = (json.loads(line[line.index("{") :]) for line in lines)
-    return batch(*(stated(each["user"], each["user"]) for each in said if "user" in each))
+    messages = (json.loads(line[line.index("{") :]) for line in lines)
+    return batch(*(stated(each["user"], each["user"]) for each in messages if "user" in each))
 
 
 def let_wait(cli: Cli, path: Path, *conversations: Path, options: tuple[object, ...] = ()) -> None:
-    """Ingest with a model that may not be called: what was to be read waits."""
+    """Ingest with a model that may not be called, so that the conversation is queued."""
     with model_server() as nobody:
         ended = cli(
             "ingest", path, *conversations, *asking(nobody), setting("max_calls", 0), *options

@@ -1,4 +1,4 @@
-"""How much work is done, counted in calls, and how often hypothesis tries."""
+"""Counts of calls, and how many examples hypothesis tries."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def examples(count: int) -> int:
     return min(count, settings().max_examples)
 
 
-def calls(work: Callable[[], object], of: str = "") -> int:
+def calls(work: Callable[[], object], module: str = "") -> int:
     """Count the calls of functions, or of those that are defined in one file."""
     count = 0
 
     def note(frame: FrameType, event: str, _: object) -> None:
         nonlocal count
-        count += event in ("call", "c_call") and frame.f_code.co_filename.endswith(of)
+        count += event in ("call", "c_call") and frame.f_code.co_filename.endswith(module)
 
     sys.setprofile(note)
     try:
@@ -43,8 +43,8 @@ def work_of(work: Callable[[], object], **functions: Callable[..., Any]) -> Coun
 
     def note(frame: FrameType, event: str, called: Any) -> None:
         if event == "call" and frame.f_code in names:
-            given = next(iter(frame.f_locals.values()))
-            counts[names[frame.f_code]] += len(given) if isinstance(given, list) else 1
+            argument = next(iter(frame.f_locals.values()))
+            counts[names[frame.f_code]] += len(argument) if isinstance(argument, list) else 1
         elif event == "c_call" and called.__name__ in ("execute", "executemany"):
             counts["statements"] += 1
 

@@ -77,9 +77,9 @@ class Anthropic(OpenAi):
         ]
         tools = [tool["input_schema"] for tool in body.get("tools", [])]
         shape = body.get("output_format", {}).get("schema") or (tools[0] if tools else None)
-        kept = {name: body[name] for name in ("model", "max_tokens", "temperature") if name in body}
+        used = {name: body[name] for name in ("model", "max_tokens", "temperature") if name in body}
         messages = [{"role": "system", "content": system}, *turns]
-        return {**kept, "messages": messages, **_formed(shape), "tools": tools}
+        return {**used, "messages": messages, **_formed(shape), "tools": tools}
 
     def said(self, body: Body) -> Body:
         (choice,) = body["choices"]
@@ -124,12 +124,12 @@ class Gemini(OpenAi):
             {"role": "assistant" if each["role"] == "model" else "user", "content": _text(each)}
             for each in (first, *rest)
         ]
-        found = re.search(r"/models/([^:]+):", path)
-        kept = {"max_tokens": how.get("max_output_tokens"), "temperature": how.get("temperature")}
+        match = re.search(r"/models/([^:]+):", path)
+        used = {"max_tokens": how.get("max_output_tokens"), "temperature": how.get("temperature")}
         return {
-            "model": found.group(1) if found else "",
+            "model": match.group(1) if match else "",
             "messages": [{"role": "system", "content": _text(instruction)}, *turns],
-            **{name: value for name, value in kept.items() if value is not None},
+            **{name: value for name, value in used.items() if value is not None},
             **_formed(how.get("response_json_schema") or how.get("response_schema")),
         }
 
@@ -161,13 +161,13 @@ class Ollama(OpenAi):
         turns = [
             {"role": role.lower(), "content": text} for role, text in _TURN.findall(body["prompt"])
         ]
-        options = body.get("options", {})
+        used = body.get("options", {})
         return {
             "model": body["model"],
             "messages": turns,
-            "max_tokens": options.get("num_predict"),
-            "num_ctx": options.get("num_ctx"),
-            **({"temperature": options["temperature"]} if "temperature" in options else {}),
+            "max_tokens": used.get("num_predict"),
+            "num_ctx": used.get("num_ctx"),
+            **({"temperature": used["temperature"]} if "temperature" in used else {}),
             **_formed(body.get("format")),
         }
 
@@ -225,7 +225,7 @@ def _text(content: Body) -> str:
 
 
 def _formed(shape: Any) -> Body:
-    """Return the form of answer that is asked for, as OpenAI spells it."""
+    """Return the requested form of the answer, as OpenAI spells it."""
     if not isinstance(shape, dict):
         return {}
     return {"response_format": {"type": "json_schema", "json_schema": {"schema": shape}}}

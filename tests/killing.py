@@ -1,4 +1,4 @@
-"""A command that is killed at the n-th moment at which something of it reaches the disk.
+"""A command that is killed at its n-th write to the disk.
 
 python killing.py N COMMAND...: each commit of SQLite and each file put in place counts twice,
 before and after it. Prints the count of those there were if it was not killed.
@@ -37,7 +37,7 @@ def around(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Watched:
-    """A transaction whose commit is one of those moments."""
+    """A transaction whose commit is such a write."""
 
     def __init__(self, inside: Any) -> None:
         self._inside = inside

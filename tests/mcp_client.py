@@ -15,7 +15,6 @@ import httpx2
 import pytest
 from commands import environment, split
 from mcp import Client, StdioServerParameters
-from mcp.client.session import ElicitationFnT
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.stdio import stdio_server
 from places import TESTS
@@ -31,7 +30,7 @@ PATIENCE_S = 120.0
 
 
 def over_a_pipe(conversation: Conversation[Answer], *arguments: object) -> Answer:
-    """Start slowwave mcp, have a conversation with it over its stdin and stdout, and end it."""
+    """Start slowwave mcp, run a conversation over its stdin and stdout, and stop it."""
     words, variables = split(arguments)
     parameters = StdioServerParameters(
         command=sys.executable,
@@ -46,22 +45,16 @@ def over_a_pipe(conversation: Conversation[Answer], *arguments: object) -> Answe
     return anyio.run(connected)
 
 
-def in_this_process(
-    conversation: Conversation[Answer],
-    *arguments: object,
-    person: ElicitationFnT | None = None,
-    mode: str = "auto",
-) -> Answer:
+def in_this_process(conversation: Conversation[Answer], *arguments: object) -> Answer:
     """Have the same conversation with slowwave mcp in this process, which saves its imports.
 
-    The client talks from a thread, over pipes. person: answers what the client asks. mode: the
-    revision of the protocol.
+    The client talks from a thread, over pipes.
     """
     (asked, asks), (answered, answers) = os.pipe(), os.pipe()
 
     async def connected() -> Answer:
         pipes = _between_pipes(answered, asks)
-        async with Client(pipes, elicitation_callback=person, mode=mode) as client:
+        async with Client(pipes) as client:
             return await conversation(client)
 
     with ThreadPoolExecutor(1) as pool:
@@ -96,7 +89,7 @@ async def _between_pipes(reads: int, writes: int) -> AsyncIterator[Any]:
 
 
 def over_http(conversation: Conversation[Answer], address: str, token: str | None = None) -> Answer:
-    """Have a conversation with a server that runs."""
+    """Run a conversation with a running server."""
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
 
     async def connected() -> Answer:

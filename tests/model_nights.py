@@ -130,7 +130,7 @@ class Agent:
         limits: UsageLimits | None = None,
         timeout_s: float = 20.0,
     ) -> ModelWriter:
-        """Return a writer that asks the server, and waits next to nothing before another try."""
+        """Return a writer that asks the server and hardly waits between tries."""
         endpoint = Endpoint(model, self.server.base, timeout_s, first_wait_s=0.001)
         return ModelWriter(endpoint, concurrency, limits, checker=self.checker)
 
@@ -182,7 +182,7 @@ def a_pair() -> list[dict[str, Any]]:
 
 
 def a_rule() -> list[dict[str, Any]]:
-    """Return wordings of a demand, one of which names a person: one extraction."""
+    """Return wordings of a demand, of which one names a person: one extraction."""
     return daily(_RULE, "rule")
 
 
@@ -226,13 +226,13 @@ def _day(number: int) -> str:
 Grouping = Callable[[list[Shown]], dict[str, Any]]
 
 
-def writing(*made: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
-    """Answer each question to write with these groups; a check honestly, or as `checker` does."""
-    return answering(lambda asked: groups(*(make(asked.memories) for make in made)), checker)
+def writing(*makers: Grouping, checker: Callable[[Asked], Answer] | None = None) -> Responder:
+    """Return a responder that writes these groups, and checks honestly or like `checker`."""
+    return answering(lambda asked: groups(*(make(asked.memories) for make in makers)), checker)
 
 
 def joining(text: str) -> Responder:
-    """Join all memories that are shown in these words, and approve of it."""
+    """Return a responder that joins all memories in these words, and approves of it."""
     return writing(lambda shown: group("merge", shown, text), checker=approval)
 
 
@@ -331,13 +331,13 @@ def write_smoke(asked: Asked) -> Answer:
     """Join the memories about invoices, and update those about a backup to the newest."""
     invoices = [memory for memory in asked.memories if "invoices" in memory.text]
     backups = [memory for memory in asked.memories if "backup" in memory.text]
-    made = []
+    written = []
     if len(invoices) > 1:
-        made.append(group("synthesize", invoices, _INVOICES))
+        written.append(group("synthesize", invoices, _INVOICES))
     if len(backups) > 1:
         newest = max(backups, key=lambda memory: memory.noted).text
-        made.append(group("update", backups, newest.replace(" now", "")))
-    return groups(*made)
+        written.append(group("update", backups, newest.replace(" now", "")))
+    return groups(*written)
 
 
 @contextmanager
@@ -350,7 +350,7 @@ def every_night_asks(responder: Responder) -> Iterator[ModelServer]:
 
 
 def smoke_id(operation: Operation, *numbers: int) -> str:
-    """Return how the id begins of what the model makes of these of the nine memories."""
+    """Return the short id of the memory that the model makes from these of the nine."""
     lines = map(json.loads, SMOKE.read_text("utf-8").splitlines())
     texts = {memory["id"]: memory["content"] for memory in lines}
     hashes = tuple(content_hash(texts[f"smoke-{number:02d}"]) for number in numbers)

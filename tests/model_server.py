@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from dialects import OpenAi, dialect_of
+from http_servers import JSON, Handler, serving
 
 # More than any test asks for: a loop that does not end must not fill the memory.
 MAX_REQUESTS = 200
-MAX_BYTES = 1_000_000
 # The maximum time that a silent answer keeps a thread, and that a connection is idle.
 MAX_SECONDS = 60.0
 _LOADING = threading.Lock()
@@ -44,17 +44,17 @@ Answer = dict[str, Any]
 
 
 class Shown(NamedTuple):
-    """A memory as a model is shown it. made: whether an earlier consolidation made it."""
+    """A memory as a model sees it. is_derived: whether a consolidation wrote it."""
 
     id: str
     noted: str
     text: str
-    made: bool = False
+    is_derived: bool = False
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One request, as it came."""
+    """A request as it was received."""
 
     headers: Mapping[str, str]
     body: Mapping[str, Any]
@@ -71,12 +71,12 @@ class Asked:
 
     @property
     def faulty(self) -> list[dict[str, Any]]:
-        """The groups of an earlier answer to be written once more, with their faults."""
+        """The groups of an earlier answer that must be rewritten, with their faults."""
         return self._groups if self._lines("memories") else []
 
     @property
     def drafts(self) -> list[dict[str, Any]]:
-        """The groups to be checked; none where memories are shown."""
+        """The groups that must be checked; none where memories are shown."""
         return [] if self._lines("memories") else self._groups
 
     @property
@@ -85,7 +85,7 @@ class Asked:
 
     @property
     def kind(self) -> str:
-        """What is asked for: write, repair or check."""
+        """The kind of question: write, repair or check."""
         return "check" if self.drafts else "repair" if self.faulty else "write"
 
     def _lines(self, name: str) -> list[str]:
@@ -96,30 +96,30 @@ class Asked:
 
     @property
     def prompt_tokens(self) -> int:
-        """What it takes: messages and what they are wrapped in, and the schema as it was sent."""
+        """The tokens of the messages with their roles, and of the schema as it was sent."""
         shape = self.body.get("response_format")
         return count_messages(self.messages) + (count(compact(shape)) if shape else 0)
 
     @property
     def texts(self) -> str:
-        """All that the memories say."""
+        """The texts of the memories."""
         return "\n".join(memory.text for memory in self.memories)
 
     @property
     def repair(self) -> str | None:
-        """What is said to be wrong with an earlier answer; None in a first question."""
+        """The faults of an earlier answer; None in a first question."""
         return self.messages[-1]["content"] if len(self.messages) > 2 else None
 
     @property
     def form(self) -> str | None:
-        """The form of structured output that is asked for."""
+        """The requested form of structured output."""
         form: str | None = self.body.get("response_format", {}).get("type")
         return form
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back: a body, or nothing at all."""
+    """A response: a body, or nothing at all."""
 
     body: Mapping[str, Any] | str
     status: int = 200
@@ -162,14 +162,14 @@ def group(
 ) -> dict[str, Any]:
     """Return a group of an answer; left_out: of which memory, which words, and why."""
     ids = [_id(memory) for memory in memories]
-    omitted = [{"id": _id(of), "words": words, "why": why} for of, words, why in left_out]
+    omitted = [{"id": _id(key), "words": words, "why": why} for key, words, why in left_out]
     return {"operation": operation, "ids": ids, "text": text, "left_out": omitted}
 
 
-def groups(*made: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
+def groups(*members: dict[str, Any], conflicts: Sequence[Sequence[Shown | str]] = ()) -> Answer:
     """Return an answer of a writer."""
     return {
-        "groups": list(made),
+        "groups": list(members),
         "conflicts": [[_id(memory_id) for memory_id in ids] for ids in conflicts],
     }
 
@@ -180,7 +180,7 @@ def approval(asked: Asked) -> Answer:
 
 
 def disapproval(asked: Asked) -> Answer:
-    """Object to the whole text of every draft."""
+    """Reject the whole text of every draft."""
     return {"groups": [verdict(draft, [draft["text"]]) for draft in asked.drafts]}
 
 
@@ -196,7 +196,7 @@ def verdict(
     return {
         "n": draft["n"],
         "unsupported": [{"words": words, "why": "added"} for words in unsupported],
-        "lost": [{"id": of, "words": words, "why": "missed"} for of, words in lost],
+        "lost": [{"id": memory_id, "words": words, "why": "missed"} for memory_id, words in lost],
         "wrong_join": [{"ids": list(wrong_join), "why": "strangers"}] if wrong_join else [],
         "confirms": list(everyone if confirms is None else confirms),
     }
@@ -250,13 +250,13 @@ def refuses(status: int, message: str = "no", **headers: str) -> Reply:
 
 def in_turn(*replies: Reply, then: Responder | None = None) -> Responder:
     """Return these replies in turn, then those of another responder, else the last one."""
-    left = list(replies)
+    remaining = list(replies)
     lock = threading.Lock()
 
     def respond(asked: Asked) -> Reply:
         with lock:
-            if left:
-                return left.pop(0)
+            if remaining:
+                return remaining.pop(0)
         return replies[-1] if then is None else then(asked)
 
     return respond
@@ -282,11 +282,11 @@ def answering(
 def write(asked: Asked) -> Answer:
     """Return a true answer: memories that share most of their words are about one fact."""
     demands = _demands(asked.memories)
-    left = [memory for memory in asked.memories if memory not in demands]
-    found = [_joined(members) for members in _alike(left)]
+    observed = [memory for memory in asked.memories if memory not in demands]
+    joined = [_joined(members) for members in _alike(observed)]
     if demands:
-        found.append(group("extract", demands, min((each.text for each in demands), key=len)))
-    return groups(*(made for made in found if made is not None))
+        joined.append(group("extract", demands, min((each.text for each in demands), key=len)))
+    return groups(*(written for written in joined if written is not None))
 
 
 def check(asked: Asked) -> Answer:
@@ -326,8 +326,8 @@ def _demands(memories: Sequence[Shown]) -> list[Shown]:
 
 
 def _joined(members: Sequence[Shown]) -> dict[str, Any] | None:
-    """Return a group with its longest text and what the others add, None if it is not shorter."""
-    fullest = max(members, key=lambda memory: (memory.made, len(memory.text)))
+    """Return a group of its longest text and the additions of the rest; None if not shorter."""
+    fullest = max(members, key=lambda memory: (memory.is_derived, len(memory.text)))
     text = fullest.text
     for memory in members:
         if not _says(text, memory.text):
@@ -353,11 +353,11 @@ def _behind_common(text: str, second: str) -> str:
 
 def _alike(memories: Sequence[Shown]) -> Iterator[list[Shown]]:
     """Yield the memories that share most of their words, each in one group at most."""
-    left = list(memories)
-    while left:
-        first = left.pop(0)
-        near = [memory for memory in left if _are_alike(first, memory)]
-        left = [memory for memory in left if memory not in near]
+    remaining = list(memories)
+    while remaining:
+        first = remaining.pop(0)
+        near = [memory for memory in remaining if _are_alike(first, memory)]
+        remaining = [memory for memory in remaining if memory not in near]
         if near:
             yield [first, *near]
 
@@ -391,7 +391,7 @@ def _values(text: str) -> frozenset[str]:
 
 
 class ModelServer:
-    """A running server: where it is, and what it was asked."""
+    """A running server: its address, and its requests."""
 
     def __init__(self, port: int, responder: Responder, most_requests: int) -> None:
         self.most_requests = most_requests
@@ -410,13 +410,13 @@ class ModelServer:
         self._under_way = 0
 
     def forget(self) -> None:
-        """Count from here on."""
+        """Forget the requests so far."""
         self.asked.clear()
         self.taken.clear()
         self.peak = 0
 
     def reply(self, asked: Asked) -> Reply:
-        """Decide what is sent back."""
+        """Return the reply to a request."""
         with self._lock:
             if len(self.asked) >= self.most_requests:
                 return refuses(400, "more requests than any test asks for")
@@ -451,17 +451,13 @@ class ModelServer:
 def model_server(
     responder: Responder = oracle, most_requests: int = MAX_REQUESTS
 ) -> Iterator[ModelServer]:
-    """Run a server on a free port, in threads, as long as the block lasts."""
+    """Run a server on a free port, in threads, while the block runs."""
     http = _Http(responder, most_requests)
-    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield http.model
-    finally:
-        http.model.closing.set()
-        http.shutdown()
-        thread.join()
-        http.server_close()
+    with serving(http):
+        try:
+            yield http.model
+        finally:
+            http.model.closing.set()
     for defect in http.model.defects:
         raise defect
 
@@ -477,13 +473,13 @@ class _Http(ThreadingHTTPServer):
         self.model = ModelServer(self.server_port, responder, most_requests)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: _Http
     timeout = MAX_SECONDS
 
     def do_POST(self) -> None:
         model = self.server.model
-        body = json.loads(self.rfile.read(min(int(self.headers["content-length"]), MAX_BYTES)))
+        body = json.loads(self.read_body())
         headers = {name.lower(): value for name, value in self.headers.items()}
         dialect = dialect_of(self.path)
         asked = dialect.asked(self.path, body)
@@ -493,21 +489,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif not reply.hangs_up:
             # The client may have given up.
             with suppress(ConnectionError):
-                self._send(_in(dialect, reply, asked["model"]))
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-    def _send(self, reply: Reply) -> None:
-        text = reply.body if isinstance(reply.body, str) else json.dumps(reply.body)
-        sent = text.encode()
-        self.send_response(reply.status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(sent)))
-        for name, value in reply.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(sent)
+                body = _in(dialect, reply, asked["model"]).body
+                text = body if isinstance(body, str) else json.dumps(body)
+                self.send(text, reply.status, {**JSON, **reply.headers})
 
 
 def _in(dialect: OpenAi, reply: Reply, model: str) -> Reply:
@@ -546,7 +530,7 @@ def _serve_slowly(seconds: float, most_requests: int) -> None:
 
 
 def _cacheable(writing: Sequence[Asked]) -> float:
-    """Return the share of the second question's tokens with which the first one begins, too."""
+    """Return which share of the second question's tokens is a prefix of the first."""
     if len(writing) < 2:
         return 0.0
     first, second = (

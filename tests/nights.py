@@ -1,4 +1,4 @@
-"""Whole nights for tests: memories in, a run, and looks into the file with plain SQL."""
+"""Whole nights for tests: import, run, and read the file with plain SQL."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def more_of_it() -> list[str]:
 
 
 def each_adding_something() -> list[str]:
-    """Return texts of one thing that only a model writes down as one memory."""
+    """Return texts of one thing that only a model joins into one memory."""
     return list(_ONE_THING[5:7])
 
 
@@ -107,12 +107,12 @@ def dispute(path: Path, earlier: str, later: str) -> None:
 
 @dataclass
 class SlowEmbedder:
-    """The real one, but something happens while a model writes, or before its draft is embedded."""
+    """The real model, with a callback while a model writes or before its draft is embedded."""
 
     embedder: SentenceEmbedder
     meanwhile: Callable[[], None]
     # The first call is for what the memories lack, the second for a text whose vector is known.
-    at: int = 2
+    call: int = 2
     calls: int = 0
 
     @property
@@ -121,13 +121,13 @@ class SlowEmbedder:
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls += 1
-        if self.calls == self.at:
+        if self.calls == self.call:
             self.meanwhile()
         return self.embedder.encode(texts)
 
 
 class CountingEmbedder:
-    """The real one, which keeps each request, and fails after a number of texts."""
+    """The real model, which records each request, and fails after a number of texts."""
 
     def __init__(self, embedder: SentenceEmbedder, fails_after: int | None = None) -> None:
         self._embedder = embedder
@@ -148,7 +148,7 @@ class CountingEmbedder:
 
 @dataclass
 class NoEmbedder:
-    """An embedder that must not be asked, since all vectors are known."""
+    """An embedder that must not be called, since all vectors are stored."""
 
     name: str
 
@@ -197,7 +197,7 @@ def execute(path: Path, sql: str, *values: object) -> None:
 
 
 def age_runs(path: Path) -> None:
-    """Date all runs and supersessions back to 2020, so that a purge deletes."""
+    """Backdate all runs and supersessions to 2020, so that a purge deletes."""
     execute(path, "UPDATE runs SET started_at = '2020-01-01T00:00:00.000+00:00'")
     execute(
         path,
@@ -218,7 +218,7 @@ def picture(path: Path, tables: Sequence[str] = AGENTS_TABLES) -> dict[str, list
 
 @contextmanager
 def unchanged(read: Callable[..., object], *arguments: object) -> Iterator[None]:
-    """Check that the block changes nothing that is read so."""
+    """Check that the block does not change what a function reads."""
     before = read(*arguments)
     yield
     # Two files of megabytes are not to be printed.
@@ -247,5 +247,5 @@ def states(path: Path) -> dict[str, str]:
 
 def active(path: Path) -> list[str]:
     """Return the texts of the active memories, sorted."""
-    found = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
-    return [row["content"] for row in found]
+    memories = rows(path, "SELECT content FROM memories WHERE status = 'active' ORDER BY content")
+    return [row["content"] for row in memories]

@@ -1,4 +1,4 @@
-"""Where the project lies, and what tests read of it."""
+"""Paths of the project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the pages that the program writes, between their comments, and the examples.
+"""Generated parts of pages, between their comments, and their examples.
 
 python tests/readme.py [NAME...]      write them again
 """
@@ -65,9 +65,9 @@ ANSWERS = ROOT / "fixtures" / "retold.answers.jsonl"
 
 def block(text: str, name: str) -> str:
     """Return the part between the comments of this name."""
-    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
-    assert found is not None, f"no part is named {name}"
-    return found.group(1)
+    match = re.search(rf"<!-- {name} -->\n(.*?)<!-- /{name} -->", text, re.DOTALL)
+    assert match is not None, f"no part is named {name}"
+    return match.group(1)
 
 
 def example(name: str) -> str:
@@ -87,7 +87,7 @@ def before() -> str:
 
 
 def after() -> str:
-    """Return what a night with the recorded answers makes of the memories that the README shows."""
+    """Return the memories of the README after a night with the recorded answers."""
     with tempfile.TemporaryDirectory() as folder:
         path, answers = Path(folder) / "memory.db", Path(folder) / "answers.jsonl"
         shutil.copy(ANSWERS, answers)
@@ -141,14 +141,14 @@ def exits() -> str:
 def every_command() -> dict[str, TyperCommand]:
     """Return each command by its words, those of groups too."""
     top: Any = get_command(app)
-    found: dict[str, TyperCommand] = {}
+    by_words: dict[str, TyperCommand] = {}
     for name in top.list_commands(None):
         command = top.get_command(None, name)
         within = getattr(command, "commands", None)
-        found |= (
-            {f"{name} {item}": of for item, of in within.items()} if within else {name: command}
+        by_words |= (
+            {f"{name} {item}": sub for item, sub in within.items()} if within else {name: command}
         )
-    return found
+    return by_words
 
 
 def keys() -> str:
@@ -218,7 +218,7 @@ PARTS = {
 
 
 def main(names: list[str]) -> None:
-    """Write the parts of these names, or all of them, again."""
+    """Rewrite the parts of these names, or all parts."""
     for name in names or PARTS:
         page, make = PARTS[name]
         written = page.read_text("utf-8")

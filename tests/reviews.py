@@ -18,9 +18,9 @@ IN_ONE = (
 
 
 def states(path: Path) -> dict[str, str]:
-    """Return the state of each proposal by how its id begins."""
-    found = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
-    return {row["key"][:8]: row["state"] for row in found}
+    """Return the state of each proposal by its short id."""
+    proposals = rows(path, "SELECT key, state FROM proposals ORDER BY run_id")
+    return {row["key"][:8]: row["state"] for row in proposals}
 
 
 def reviewed_night(cli: Cli, path: Path, review: str = "always", *more: object) -> Ended:

@@ -28,7 +28,7 @@ def vectors_in(path: Path, table: str = "memory_embeddings") -> dict[int, bytes]
 
 
 def check_search_tables(path: Path) -> None:
-    """Check that the package's indexes are whole and have what its rows have."""
+    """Check that the package's indexes are intact and match its rows."""
     with with_extension(path) as db:
         db.execute(
             "INSERT INTO memory_content_fts(memory_content_fts, rank) VALUES('integrity-check', 1)"

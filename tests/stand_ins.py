@@ -28,28 +28,28 @@ COST_USD = 0.002
 
 @dataclass(frozen=True)
 class StandIns:
-    """Programs on the PATH, and what they were started with."""
+    """Programs on the PATH, and the arguments of their calls."""
 
     folder: Path
     home: Path
 
     def play(self, mode: str, **more: object) -> None:
-        """Tell them what to do from now on."""
+        """Choose what both programs do from now on."""
         (self.folder / "mode").write_text(json.dumps({"mode": mode, **more}))
 
     @property
     def started(self) -> list[dict[str, Any]]:
-        """What each was started with."""
+        """The arguments of each call."""
         log = self.folder / "log"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
     def running(self) -> list[int]:
-        """Return which of them, and of what they started, still run."""
+        """Return the processes of the programs that still run."""
         pids = [int(each.name) for each in (self.folder / "pids").iterdir()]
         return [pid for pid in pids if _is_running(pid)]
 
     def wait_until_none_runs(self) -> None:
-        """Wait a moment for those that were killed."""
+        """Wait until all killed processes have ended."""
         until = time.monotonic() + 5
         while self.running() and time.monotonic() < until:
             time.sleep(0.02)
@@ -63,8 +63,8 @@ def _is_running(pid: int) -> bool:
 
 @contextmanager
 def stand_ins(folder: Path) -> Iterator[StandIns]:
-    """Put both on the PATH, with a home that has instructions, hooks and logins."""
-    made = StandIns(folder, folder / "home")
+    """Provide both on the PATH, with a home that has instructions, hooks and logins."""
+    programs = StandIns(folder, folder / "home")
     (folder / "pids").mkdir(parents=True)
     (folder / "bin").mkdir()
     for name in ("claude", "codex"):
@@ -74,18 +74,18 @@ def stand_ins(folder: Path) -> Iterator[StandIns]:
             f"import stand_ins\nstand_ins.run_{name}()\n"
         )
         script.chmod(0o755)
-        (made.home / f".{name}").mkdir(parents=True)
-    (made.home / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "token-of-the-user"}')
-    (made.home / ".codex" / "AGENTS.md").write_text("Answer in rhyme.")
+        (programs.home / f".{name}").mkdir(parents=True)
+    (programs.home / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "token-of-the-user"}')
+    (programs.home / ".codex" / "AGENTS.md").write_text("Answer in rhyme.")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
-        patch.setenv("HOME", str(made.home))
+        patch.setenv("HOME", str(programs.home))
         patch.setenv("STAND_INS", str(folder))
         patch.setenv("CLAUDECODE", "1")
         for name in ("CODEX_HOME", "CODEX_API_KEY", "CLAUDE_CONFIG_DIR"):
             patch.delenv(name, raising=False)
-        made.play("honest")
-        yield made
+        programs.play("honest")
+        yield programs
 
 
 class _Options(argparse.ArgumentParser):
@@ -97,7 +97,7 @@ class _Options(argparse.ArgumentParser):
 
 
 def _begin(read: str) -> dict[str, Any]:
-    """Note what the program was started with, and return what it is to do."""
+    """Record what the program was started with, and return what it must do."""
     folder = Path(os.environ["STAND_INS"])
     _note_process(os.getpid())
     home = os.environ.get("CODEX_HOME")
@@ -141,7 +141,7 @@ def _answer(text: str) -> dict[str, Any]:
 
 
 def run_claude() -> None:
-    """Stand in for `claude -p`."""
+    """Answer like `claude -p`."""
     options = _Options(add_help=False)
     for flag in ("-p", "--safe-mode", "--strict-mcp-config", "--no-session-persistence"):
         options.add_argument(flag, action="store_true", required=True)
@@ -185,7 +185,7 @@ def run_claude() -> None:
 
 
 def run_codex() -> None:
-    """Stand in for `codex exec`."""
+    """Answer like `codex exec`."""
     options = _Options(add_help=False)
     options.add_argument("command", choices=["exec"])
     options.add_argument("prompt", choices=["-"])

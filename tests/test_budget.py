@@ -1,4 +1,4 @@
-"""Numbers that only fall: of what judges texts, and of what a person reads in a help screen."""
+"""Numbers that may only fall: of the code that judges texts, and of help screens."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def listed_words() -> int:
 
 
 def _is_pattern(value: ast.expr) -> bool:
-    """Whether it is a pattern, a template or a mere name, and no list."""
+    """Whether a value is a pattern, a template or a name, and not a list."""
     if isinstance(value, ast.Constant | ast.JoinedStr):
         return True
     return isinstance(value, ast.Call) and ast.unparse(value.func) in ("re.compile", "Decoder")
@@ -126,11 +126,11 @@ def imported_names(name: str, path: Path) -> Iterator[str]:
 
 
 def modules_with_one_importer() -> int:
-    known = modules_below(*CORE)
+    paths = modules_below(*CORE)
     importers = Counter(
         imported
         for name, path in modules_below(*CORE, "extensions").items()
-        for imported in set(imported_names(name, path)) & known.keys()
+        for imported in set(imported_names(name, path)) & paths.keys()
     )
     return sum(count == 1 for count in importers.values())
 

@@ -1,4 +1,4 @@
-"""Texts as readings, sources and drafts: what the tests of judging and writing are made of."""
+"""Texts as readings, sources and drafts, for tests of judging and writing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SOMEWHERE = np.array([1.0, 0.0], dtype=np.float32)
 
 def sources(*texts: str) -> list[Source]:
     """Return texts as sources m1, m2 ..., said on the first, second ... of March 2026."""
-    days = (datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=at) for at in range(len(texts)))
+    days = (datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(days=n) for n in range(len(texts)))
     return [
         Source(f"m{number}", text, day.isoformat(), _SOMEWHERE)
         for number, (text, day) in enumerate(zip(texts, days, strict=True), start=1)

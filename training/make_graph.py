@@ -122,7 +122,7 @@ def pooled(graph: Graph, values: str) -> None:
     graph.add("LpNormalization", mean, axis=1, p=2, output="vectors")
 
 
-def made(weights: Path) -> ModelProto:
+def make_graph(weights: Path) -> ModelProto:
     """Return the graph of the packaged model. All tokens are of the first kind."""
     graph = Graph(weights)
     kinds = graph.weight("embeddings.token_type_embeddings.weight")
@@ -154,5 +154,5 @@ def model(
 
 
 if __name__ == "__main__":
-    graph = made(Path(get_model_path()) / WEIGHTS)
+    graph = make_graph(Path(get_model_path()) / WEIGHTS)
     Path(sys.argv[1]).write_bytes(graph.SerializeToString(deterministic=True))

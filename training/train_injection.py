@@ -73,10 +73,10 @@ def trained(orders: Texts, rest: Texts) -> NDArray[np.float16]:
     labels = np.repeat([1, 0], [len(orders), len(parts)])
     counts = np.array([weight for _, weight in (*orders, *parts)])
     # The first round only uses texts of a single sentence: which one it is is known.
-    known = np.append(np.diff(starts) == 1, np.ones(len(parts), dtype=bool))
+    is_single = np.append(np.diff(starts) == 1, np.ones(len(parts), dtype=bool))
     model = LogisticRegression(C=FREEDOM, tol=TOLERANCE, max_iter=300, warm_start=True)
     for number in range(ROUNDS):
-        learned = counts if number else counts * known
+        learned = counts if number else counts * is_single
         model.fit(vstack([candidates[picked], matrix]), labels, sample_weight=learned)
         odds = model.decision_function(candidates)
         picked = np.array([start + odds[start:end].argmax() for start, end in pairwise(starts)])
@@ -85,10 +85,10 @@ def trained(orders: Texts, rest: Texts) -> NDArray[np.float16]:
 
 def rows(texts: Sequence[str]) -> csr_matrix:
     """Return a row for each text, shape (texts, BUCKETS)."""
-    found = [hashes(text) for text in texts]
-    ends = np.cumsum([0, *map(len, found)])
-    values = np.concatenate([np.full(len(of), max(1, len(of)) ** -0.5) for of in found])
-    return csr_matrix((values, np.concatenate(found), ends), shape=(len(texts), BUCKETS))
+    features = [hashes(text) for text in texts]
+    ends = np.cumsum([0, *map(len, features)])
+    values = np.concatenate([np.full(len(of), max(1, len(of)) ** -0.5) for of in features])
+    return csr_matrix((values, np.concatenate(features), ends), shape=(len(texts), BUCKETS))
 
 
 def harmless() -> Texts:
@@ -112,15 +112,15 @@ def wordings(name: str) -> Texts:
     parts: dict[str, list[str]] = json.loads((TEXTS / "parts.json").read_text("utf-8"))
     texts: Texts = []
     for text in read_lines(TEXTS / name):
-        made = dict.fromkeys(_chosen(text, parts, chance) for _ in range(WORDINGS))
-        texts += [(wording, WORDING if len(made) > 1 else WRITTEN) for wording in made]
+        chosen = dict.fromkeys(_chosen(text, parts, chance) for _ in range(WORDINGS))
+        texts += [(wording, WORDING if len(chosen) > 1 else WRITTEN) for wording in chosen]
     return texts
 
 
 def _chosen(text: str, parts: dict[str, list[str]], chance: random.Random) -> str:
-    while found := CHOICE.search(text):
-        made = chance.choice(parts.get(found[1]) or found[1].split("|"))
-        text = text[: found.start()] + made + text[found.end() :]
+    while match := CHOICE.search(text):
+        choice = chance.choice(parts.get(match[1]) or match[1].split("|"))
+        text = text[: match.start()] + choice + text[match.end() :]
     return text[:1].upper() + text[1:]
 
 
@@ -152,15 +152,18 @@ def check() -> None:
     odds: tuple[list[float], list[float]] = [], []
     for fold in range(FOLDS):
         weights = trained(
-            [*written("orders"), *(text for at, text in enumerate(orders) if at % FOLDS != fold)],
-            [*plain, *(text for at, text in enumerate(rest) if at % FOLDS != fold)],
+            [
+                *written("orders"),
+                *(text for index, text in enumerate(orders) if index % FOLDS != fold),
+            ],
+            [*plain, *(text for index, text in enumerate(rest) if index % FOLDS != fold)],
         ).astype(np.float32)
-        for found, texts in zip(odds, (orders, rest), strict=True):
+        for shares, texts in zip(odds, (orders, rest), strict=True):
             for text, _ in texts[fold::FOLDS]:
-                found.append(float((rows(units(text)) @ weights[:-1]).max() + weights[-1]))
+                shares.append(float((rows(units(text)) @ weights[:-1]).max() + weights[-1]))
     for least in np.arange(-3.0, 3.0, 0.25):
-        found, alarms = (np.mean(np.array(of) > least) for of in odds)
-        sys.stdout.write(f"from {least:5.2f}: {found:6.1%} found, {alarms:6.1%} false alarms\n")
+        shares, alarms = (np.mean(np.array(of) > least) for of in odds)
+        sys.stdout.write(f"from {least:5.2f}: {shares:6.1%} found, {alarms:6.1%} false alarms\n")
 
 
 if __name__ == "__main__":

@@ -195,7 +195,6 @@ class Lineage:
     """Which memories were derived from, or superseded, which others."""
 
     def __init__(self, after: Sequence[Stored], edges: Sequence[Edge]) -> None:
-        """Index the rows."""
         self.rows = {row.id: row for row in after}
         self._sources: dict[str, set[str]] = defaultdict(set)
         for edge in edges:

@@ -154,7 +154,7 @@ def source_of_files(path: Path, gold: Path) -> Source:
     )
 
 
-def gold_of_night(known: Night) -> Json:
+def gold_of_night(planted: Night) -> Json:
     """Return what is known about a night in the form of a gold file.
 
     The keys of a fact are details, too. Every memory of a rule restates it: the night does not mark
@@ -162,7 +162,7 @@ def gold_of_night(known: Night) -> Json:
     it another value. All statements of two twin facts stay apart.
     """
     ids: dict[str, list[str]] = {}
-    for memory in known.memories:
+    for memory in planted.memories:
         ids.setdefault(memory.group, []).append(memory.id)
     return {
         "facts": [
@@ -170,34 +170,34 @@ def gold_of_night(known: Night) -> Json:
                 "ids": ids[fact["id"]],
                 "details": [[detail] for detail in [*fact["keys"], *fact.get("details", [])]],
             }
-            for fact in known.facts
+            for fact in planted.facts
         ],
         "rules": [
             {"ids": ids[rule["id"]], "restates": ids[rule["id"]], "cases": []}
-            for rule in known.rules
+            for rule in planted.rules
         ],
         # The night lists the old value before the new result.
-        "updates": [{"ids": ids[update["id"]]} for update in known.updates],
-        "apart": [*_nears(known, ids), *_twins(known, ids)],
-        "contradictions": list(_nears(known, ids, _VALUE_DIFFERENCES)),
+        "updates": [{"ids": ids[update["id"]]} for update in planted.updates],
+        "apart": [*_nears(planted, ids), *_twins(planted, ids)],
+        "contradictions": list(_nears(planted, ids, _VALUE_DIFFERENCES)),
         "two_values": [],
-        "single": [memory.id for memory in known.memories if memory.role in _SINGLE_ROLES],
+        "single": [memory.id for memory in planted.memories if memory.role in _SINGLE_ROLES],
     }
 
 
 def _nears(
-    known: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
+    planted: Night, ids: Mapping[str, Sequence[str]], differing: set[str] | None = None
 ) -> Iterator[list[str]]:
     """Yield each near miss with each statement of its fact. differing: only these differences."""
-    near_ids = {memory.text: memory.id for memory in known.memories if memory.role == "near"}
-    for near in known.nears:
+    near_ids = {memory.text: memory.id for memory in planted.memories if memory.role == "near"}
+    for near in planted.nears:
         if differing is None or near["differs"] in differing:
             yield from ([memory, near_ids[near["text"]]] for memory in ids[near["of"]])
 
 
-def _twins(known: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
+def _twins(planted: Night, ids: Mapping[str, Sequence[str]]) -> Iterator[list[str]]:
     """Yield each statement of a fact with each one of its twin, once."""
-    for fact in known.facts:
+    for fact in planted.facts:
         if fact["id"] < fact.get("twin", ""):
             yield from map(list, product(ids[fact["id"]], ids[fact["twin"]]))
 

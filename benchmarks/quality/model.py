@@ -99,7 +99,9 @@ def _judge(labelled: Sequence[dict[str, Any]], checker: str) -> Dialogue[JudgedQ
     readings: list[tuple[str, ...] | None] = [None] * len(drafts)
     try:
         objections = yield from check_drafts(checker, drafts, bill)
-        readings = [(*found.reasons, *(why for _, why in found.lost)) for found in objections]
+        readings = [
+            (*objection.reasons, *(why for _, why in objection.lost)) for objection in objections
+        ]
     except Unanswered as error:
         why = str(error)
     judged = (

@@ -20,7 +20,6 @@ class Baselines:
     """Plain searches of a file without superseded memories."""
 
     def __init__(self, index: RecallIndex) -> None:
-        """Use the vectors and words of slowwave's own search."""
         self._index = index
         self._tenants = np.array([memory.tenant for memory in index.memories])
 

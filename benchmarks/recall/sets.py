@@ -148,7 +148,7 @@ def longmemeval_questions(
     For a changed value, the latest memories are the evidence, and earlier ones are stale.
     """
     days = {memory["id"]: memory["observed_at"] for memory in memories}
-    found = []
+    answerable = []
     for row in questions:
         evidence = row["evidence_ids"]
         latest = max(days[memory_id] for memory_id in evidence)
@@ -158,7 +158,7 @@ def longmemeval_questions(
             if row["type"] == "knowledge-update" and days[memory_id] < latest
         ]
         if not row["abstention"]:
-            found.append(
+            answerable.append(
                 RecallQuestion(
                     id=row["id"],
                     question=row["question"],
@@ -167,7 +167,7 @@ def longmemeval_questions(
                     type=row["type"],
                 )
             )
-    return found
+    return answerable
 
 
 def updates_of(rows: Iterable[Json]) -> QuestionSet:

@@ -120,8 +120,8 @@ def million(folder: Path, rounds: int) -> Iterator[str]:
     path = folder / "vectors.npy"
     step("make vectors", path, 1_000_000)
     clustered = step("cluster", path)
-    pairs, found = clustered["pairs"], 100 * clustered["found"]
-    yield f"{_format([clustered])}; {pairs:,} pairs, {found:.2f}% of all"
+    pairs, share = clustered["pairs"], 100 * clustered["found"]
+    yield f"{_format([clustered])}; {pairs:,} pairs, {share:.2f}% of all"
 
 
 PARTS: Mapping[str, Callable[[Path, int], Iterator[str]]] = {

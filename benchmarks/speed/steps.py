@@ -29,12 +29,12 @@ def make(folder: Path, count: str) -> Json:
     from .data import make_memories
 
     size = int(count)
-    made = make_memories(size + max(1, round(_NEW_SHARE * size)))
+    memories = make_memories(size + max(1, round(_NEW_SHARE * size)))
     folder.mkdir(parents=True, exist_ok=True)
     for name, part in (("memories", slice(size)), ("later", slice(size, None))):
-        (folder / f"{name}.jsonl").write_text("\n".join(made.lines[part]) + "\n", "utf-8")
-        (folder / f"{name}.ids.json").write_text(json.dumps(made.ids[part]), "utf-8")
-        np.save(folder / f"{name}.npy", made.vectors[part])
+        (folder / f"{name}.jsonl").write_text("\n".join(memories.lines[part]) + "\n", "utf-8")
+        (folder / f"{name}.ids.json").write_text(json.dumps(memories.ids[part]), "utf-8")
+        np.save(folder / f"{name}.npy", memories.vectors[part])
     return {}
 
 
@@ -42,10 +42,10 @@ def with_vectors(folder: Path, target: str) -> Json:
     """Write the memories of a folder with their vectors into one file."""
     from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 
-    made = np.load(folder / "memories.npy").round(6)
+    loaded = np.load(folder / "memories.npy").round(6)
     lines = (folder / "memories.jsonl").read_text("utf-8").splitlines()
     with Path(target).open("w", encoding="utf-8") as file:
-        for line, vector in zip(lines, made.tolist(), strict=True):
+        for line, vector in zip(lines, loaded.tolist(), strict=True):
             own = {"embedding_model": SentenceEmbedder().name, "embedding": vector}
             file.write(json.dumps(json.loads(line) | own) + "\n")
     return {}
@@ -71,12 +71,12 @@ def vectors(file: Path, name: str) -> Json:
     from slowwave.store.vectors import store_vectors, to_blob
 
     ids = json.loads((file.parent / f"{name}.ids.json").read_text("utf-8"))
-    made = np.load(file.parent / f"{name}.npy", mmap_mode="r")
+    loaded = np.load(file.parent / f"{name}.npy", mmap_mode="r")
     with open_writing(file) as opened, opened.transaction():
         hashes = {row["id"]: row["content_hash"] for row in opened.rows(_HASHES)}
         rows = (
             (memory_id, hashes[memory_id], to_blob(vector))
-            for memory_id, vector in zip(ids, made, strict=True)
+            for memory_id, vector in zip(ids, loaded, strict=True)
         )
         store_vectors(opened, SentenceEmbedder().name, rows, run_id=None)
     return {}
@@ -104,8 +104,8 @@ def recall(file: Path, _: str) -> Json:
 
     embedder, now = SentenceEmbedder(), timestamp(datetime.now(UTC))
     texts = _texts(ROOT / "fixtures" / "recall" / "questions-assistant.jsonl", "question")[:50]
-    known = _KnownTexts(embedder.name, dict(zip(texts, embedder.encode(texts), strict=True)))
-    index = RecallIndex(read_recallable_of(file, (), embedder.name), known)
+    known_texts = _KnownTexts(embedder.name, dict(zip(texts, embedder.encode(texts), strict=True)))
+    index = RecallIndex(read_recallable_of(file, (), embedder.name), known_texts)
     search(index, SearchQuery(texts[0]), now)  # fills the caches
     times = []
     for text in texts:
@@ -141,15 +141,15 @@ def cluster(path: Path, _: str) -> Json:
     from slowwave.consolidation.clustering.neighbours import similar_pairs
     from slowwave.consolidation.thresholds import NEAR_SIMILARITY
 
-    made = np.load(path, mmap_mode="r")
-    near = similar_pairs(made, NEAR_SIMILARITY)
-    count = len(made)
+    matrix = np.load(path, mmap_mode="r")
+    near = similar_pairs(matrix, NEAR_SIMILARITY)
+    count = len(matrix)
     groups = find_clusters(near, 1.0 - NEAR_SIMILARITY, [1] * count, count)
     sample = np.sort(np.random.default_rng(3).choice(count, min(count, _MAX_SAMPLE), replace=False))
-    exact = similar_pairs(made, NEAR_SIMILARITY, fresh=sample)
+    exact = similar_pairs(matrix, NEAR_SIMILARITY, fresh=sample)
     keys, wanted = (pairs.left.astype(np.int64) * count + pairs.right for pairs in (near, exact))
-    found = float(np.isin(wanted, keys).mean())
-    return {"pairs": len(near), "clusters": len(groups), "found": found}
+    share = float(np.isin(wanted, keys).mean())
+    return {"pairs": len(near), "clusters": len(groups), "found": share}
 
 
 def _texts(path: Path, key: str = "content") -> list[str]:

@@ -11,6 +11,7 @@ from typing import get_args
 import typer
 
 from slowwave.consolidation.ageing.retention import Retention, Rule
+from slowwave.store.errors import StoreError
 from slowwave.store.records import LAYERS, Kind, timestamp_of
 
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
@@ -32,9 +33,9 @@ def duration_of(text: str | None) -> timedelta | None:
 def moment_of(text: str | None, option: str, time_of_day: time) -> str | None:
     """Return a time, or a day at a time of day, in the form of the file. Raises wrong usage."""
     try:
-        return None if text is None else timestamp_of(text, time_of_day, option)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        return timestamp_of(text, time_of_day, option)
+    except StoreError as error:
+        raise typer.BadParameter(error.message) from None
 
 
 def retention_of(rules: Sequence[str]) -> Retention:

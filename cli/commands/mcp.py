@@ -137,7 +137,7 @@ def _serve(
     if http is None:
         server.run("stdio")
         return
-    from slowwave.cli.mcp.transports import listening, serve_http
+    from slowwave.cli.mcp.offer import listening, serve_http
 
     with listening(host, http) as listener:
         port = listener.getsockname()[1]

@@ -7,8 +7,9 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,11 +18,13 @@ import typer
 from slowwave.cli.arguments.configured import VerbGroup, group_of
 from slowwave.cli.arguments.options import (
     EmbedderOption,
+    IncludeProtectedOption,
     OutputOptions,
     per_call,
     worker_of,
 )
-from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
+from slowwave.cli.nights.chosen_proposals import apply_chosen
+from slowwave.cli.nights.chosen_proposals import approve as approve_at
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean, with_file
@@ -31,23 +34,27 @@ from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
 from slowwave.cli.views.review import (
-    describe_decision,
     pending_as_json,
     pending_details,
     report_decided,
 )
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.proposals import Operation
+from slowwave.consolidation.running.review_queue import (
+    Choice,
+    PendingProposal,
+    describe_decision,
+    find_pending,
+    read_queue,
+)
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.ledger import read_applied_approvals
 from slowwave.store.places import Place
 
-from .apply import apply
-
 if TYPE_CHECKING:
-    from slowwave.consolidation.running.review_queue import PendingProposal
+    from slowwave.consolidation.running.approval import Approval, ReviewResult
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,8 @@ def approve(
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.explicit_choice()
     output.refuse_changes(place)
-    raise typer.Exit(_apply_chosen(place, choice, None, embedder, output))
+    decided = _approve(place, "approve", partial(apply_chosen, choice, None), embedder, output)
+    raise typer.Exit(report_decided("review", place, decided, output, action="approve"))
 
 
 def decline(
@@ -174,16 +182,45 @@ def edit(
     words = text if text is not None else _words_of_an_editor(place, choice, output)
     code: int = Code.FAILED
     try:
-        code = _apply_chosen(place, choice, words, embedder, output)
+        decided = _approve(place, "edit", partial(apply_chosen, choice, words), embedder, output)
+        code = report_decided("review", place, decided, output, action="edit")
     finally:
         if text is None and code != Code.DONE:
             output.note("The text from the editor:", *words.splitlines())
     raise typer.Exit(code)
 
 
-def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
-    from slowwave.consolidation.running.review_queue import read_queue
+def apply(
+    place: Place,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="A plan of 'maintain --dry-run --plan-out', from which you may delete proposals.",
+        ),
+    ],
+    include_protected: IncludeProtectedOption = False,
+    reconsider: Annotated[
+        bool, typer.Option("--reconsider", help="Also apply proposals that were declined since.")
+    ] = False,
+    embedder: EmbedderOption = DEFAULT_MODEL,
+    *,
+    output: ChangeOutput,
+) -> None:
+    """Apply the proposals that are left in a plan, each if a run would do exactly this now.
 
+    Otherwise it is stale. What a model wrote is rejected.
+    """
+    from slowwave.consolidation.running.plan_file import apply_plan, read_plan
+
+    output.refuse_changes(place)
+    entries = read_plan(plan)
+    apply_entries = partial(apply_plan, entries, include_protected, reconsider)
+    decided = _approve(place, "plan", apply_entries, embedder, output)
+    raise typer.Exit(report_decided("apply", place, decided, output))
+
+
+def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     with place.reading() as memory_file:
         with open_reading(memory_file) as opened:
             # A proposal that is named is shown even if it was decided.
@@ -227,18 +264,17 @@ def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
         )
 
 
-def _apply_chosen(
+def _approve(
     place: Place,
-    choice: Choice,
-    words: str | None,
+    way: str,
+    apply: Callable[[Approval], ReviewResult],
     embedder: str,
     output: ChangeOutput,
-) -> int:
+) -> ReviewResult:
+    """Apply proposals as one run. way, apply: as in `approve`."""
     with shown_progress(output.quiet) as progress:
         model, signals = SentenceEmbedder(embedder), signals_of_this_command()
-        decided = apply_chosen(place, choice, words, model, progress, signals)
-    action = "approve" if words is None else "edit"
-    return report_decided("review", place, decided, output, action=action)
+        return approve_at(place, way, apply, model, progress, signals)
 
 
 def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
@@ -249,7 +285,7 @@ def _words_of_an_editor(place: Place, choice: Choice, output: Output) -> str:
             "Specify the new text with --text: there is no terminal to open an editor in."
         )
     with place.reading() as memory_file, open_reading(memory_file) as opened:
-        (pending,) = chosen_of(opened, choice)
+        (pending,) = find_pending(opened, choice)
     draft = pending.proposal.draft.text
     with_text(pending.result, draft, ())  # refuses a proposal that writes no text
     words = _edited(draft)

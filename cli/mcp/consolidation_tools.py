@@ -53,7 +53,7 @@ class ConsolidationTools:
     """What an agent can call about a consolidation. Nothing stays open between two calls."""
 
     def __init__(self, memory: AgentMemory, file: Path, writer_of: Callable[[], Writer]) -> None:
-        """Serve the memories of a file. writer_of: creates the writer of a run."""
+        """writer_of: creates the writer of a run."""
         self._memory = memory
         self._writer_of = writer_of
         self._file = file
@@ -90,7 +90,7 @@ class ConsolidationTools:
                     for id_ in window.sources
                 ],
                 "similarity": window.similarity,
-                "tokens": window.tokens,
+                "tokens": window.prompt_tokens + window.answer_tokens,
             }
             for window in windows[:limit]
         ]
@@ -120,8 +120,8 @@ class ConsolidationTools:
     def consolidate_apply(self, proposal_id: ProposalId) -> dict[str, Any]:
         """Apply one proposal of consolidate_pending.
 
-        It is stale if its memories have changed since. Before protected memories are replaced, a
-        client that can ask a person does so.
+        It is stale if its memories have changed since. It only supersedes protected memories if the
+        night that made it included them.
         """
         decided = self._memory.apply(proposal_id, PROGRESS.get())
         proposals = list(map(view_result, decided.results))

@@ -7,18 +7,16 @@ import re
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError
 
-# What the hints of the command line say, and what they say to an agent.
+# What only commands do for a person, and tools for an agent.
 WORDING = {
     "'slowwave log FILE' lists the runs, 'slowwave log FILE RUN' the proposals of a run.": (
         "memory_stats shows the last run with its proposals."
     ),
-    "; 'slowwave undo FILE' undoes the whole run.": ".",
     "'slowwave log FILE' lists them.": "memory_stats shows the last run with its proposals.",
     "'slowwave list FILE --status any' lists them.": (
         "recall finds memories, and returns their ids."
     ),
     "'slowwave show FILE MEMORY --lineage'": "trace",
-    "List the pending proposals.": "consolidate_pending lists the proposals.",
     "list the pending proposals.": "consolidate_pending lists the proposals.",
     "see 'slowwave log FILE'.": "memory_stats shows the last run.",
     "List them with: slowwave log FILE": "memory_stats lists them.",

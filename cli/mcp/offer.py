@@ -1,22 +1,29 @@
-"""Which tools the MCP server offers, and how errors reach the agent: as sentences."""
+"""The MCP server: its tools, errors as sentences, and HTTP."""
 
-# Annotations are evaluated here: the resolver of `with_consent` is a closure.
+from __future__ import annotations
+
 import functools
+import hmac
+import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ParamSpec
+from typing import Any, ParamSpec
 
+import anyio
 from anyio import to_thread
-from mcp.server.elicitation import AcceptedElicitation, ElicitationResult
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from slowwave.cli.terminal.exits import SHOWS_TRACEBACKS, describe_defect
 from slowwave.consolidation.agent import AgentMemory
@@ -24,10 +31,9 @@ from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.errors import SlowwaveError, StoreError
 
-from .consolidation_tools import ConsolidationTools, ProposalId, reported_progress
+from .consolidation_tools import ConsolidationTools, reported_progress
 from .hints import sentences
 from .tools import Tools
-from .transports import checked_stdio
 
 Parameters = ParamSpec("Parameters")
 
@@ -42,8 +48,8 @@ IS_DATA = (
 )
 # The context of the current tool call.
 _CONTEXT: ContextVar[Any] = ContextVar("_CONTEXT")
-# From this version on, a question travels in the answer of a tool.
-_WITHOUT_CHANNEL = "2026-07-28"
+# How long requests in progress may take after a signal to stop.
+_SHUTDOWN_S = 1
 _READS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
@@ -76,7 +82,7 @@ def make_server(
         tools.remember: _writes(is_destructive=False, is_idempotent=False),
         tools.ingest: _writes(is_destructive=False, calls_model=calls_model),
         cycle.consolidate_run: _writes(calls_model=calls_model),
-        with_consent(memory, cycle): _writes(),
+        cycle.consolidate_apply: _writes(),
         cycle.consolidate_propose: _writes(is_destructive=False),
         cycle.consolidation_questions: _READS,
         cycle.consolidation_answer: _writes(),
@@ -109,12 +115,6 @@ class Server(MCPServer):
 
     # The names of the tools that require --allow-writes, if it was not passed.
     withheld: frozenset[str] = frozenset()
-
-    async def run_stdio_async(self) -> None:
-        """Serve on stdin and stdout."""
-        server = self._lowlevel_server
-        async with checked_stdio() as (reads, writes):
-            await server.run(reads, writes, server.create_initialization_options())
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         """Call a tool; null is the default. Raises `ToolError` if there is none of that name."""
@@ -175,50 +175,69 @@ def _refusal(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
 
 
-class Consent(BaseModel):
-    """The answer of a person."""
+def require_token(app: ASGIApp, token: str) -> ASGIApp:
+    """Return an app that accepts only requests that carry the token."""
+    expected = f"Bearer {token}".encode()
+    refusal = PlainTextResponse(
+        "This server requires its token: Authorization: Bearer ...\n",
+        401,
+        {"WWW-Authenticate": "Bearer"},
+    )
 
-    replace: bool = Field(description="Whether to replace them; undo restores them.")
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        is_allowed = scope["type"] == "lifespan"
+        if not is_allowed:
+            sent = Headers(scope=scope).get("authorization", "").encode()
+            # In constant time, wherever they differ.
+            is_allowed = hmac.compare_digest(sent, expected)
+        await (app if is_allowed else refusal)(scope, receive, send)
 
-
-def with_consent(memory: AgentMemory, cycle: ConsolidationTools) -> Callable[..., dict[str, Any]]:
-    """Return consolidate_apply; the client asks a person before protected memories leave."""
-
-    def consent(context: Context, proposal_id: str) -> Consent | Elicit[Consent]:
-        leaving = protected_by(proposal_id) if _can_ask(context) else []
-        if not leaving:
-            return Consent(replace=True)
-        return Elicit(f"The agent replaces protected memories: {' | '.join(leaving)}", Consent)
-
-    def protected_by(proposal_id: str) -> list[str]:
-        try:
-            queue = [pending for pending in memory.waiting() if pending.id.startswith(proposal_id)]
-        except StoreError:
-            return []  # which applying it reports
-        return [
-            pending.memories[memory_id].content
-            for pending in queue
-            for memory_id in pending.proposal.leaving
-            if memory_id in pending.memories and pending.memories[memory_id].is_protected
-        ]
-
-    def consolidate_apply(
-        proposal_id: ProposalId,
-        answer: Annotated[ElicitationResult[Consent], Resolve(consent)],
-    ) -> dict[str, Any]:
-        if not isinstance(answer, AcceptedElicitation) or not answer.data.replace:
-            raise StoreError(
-                "A person declined to replace protected memories.", "Nothing was changed."
-            )
-        return cycle.consolidate_apply(proposal_id)
-
-    consolidate_apply.__doc__ = cycle.consolidate_apply.__doc__
-    return consolidate_apply
+    return checked
 
 
-def _can_ask(context: Context) -> bool:
-    capabilities = context.client_capabilities
-    if capabilities is None or capabilities.elicitation is None:
-        return False
-    asks_later = (context.protocol_version or "") >= _WITHOUT_CHANNEL
-    return asks_later or context.session.can_send_request
+@contextmanager
+def listening(host: str, port: int) -> Iterator[socket.socket]:
+    """Listen at an address while the block runs. Raises `StoreError` if it is not available."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listener = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise StoreError(
+            f"Cannot listen on {host}, port {port}: {error.strerror or error}.",
+            "If another program uses the port, --http 0 chooses a free one.",
+        ) from error
+    with listener:
+        yield listener
+
+
+def serve_http(server: MCPServer, listener: socket.socket, host: str, token: str | None) -> None:
+    """Serve until a signal ends it. Requests are independent of each other."""
+    app: ASGIApp = server.streamable_http_app(
+        stateless_http=True, json_response=True, transport_security=_security(host, token)
+    )
+    if token is not None:
+        app = require_token(app, token)
+    import uvicorn
+
+    # The server must not log to stdout.
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        ws="none",
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+    )
+    anyio.run(uvicorn.Server(config).serve, [listener])
+
+
+def _security(host: str, token: str | None) -> TransportSecuritySettings:
+    """Return the names that the server answers to: a web page can give loopback another name.
+
+    With a token, any name is accepted.
+    """
+    names = [f"[{host}]" if ":" in host else host, "127.0.0.1", "localhost", "[::1]"]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=token is None,
+        allowed_hosts=[f"{name}:*" for name in names],
+        allowed_origins=[f"http://{name}:*" for name in names],
+    )

@@ -53,7 +53,7 @@ class Tools:
     """What an agent can call. Nothing stays open between two calls."""
 
     def __init__(self, memory: AgentMemory, writer_of: Callable[[], Writer]) -> None:
-        """Serve the memories of a file. writer_of: creates the writer of a reading."""
+        """writer_of: creates the writer of a reading."""
         self._memory = memory
         self._writer_of = writer_of
 

@@ -35,7 +35,7 @@ class Watch:
     """Reports the run of each file: its start, its outcome and its end."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Watch. path: where metrics are written, if anywhere."""
+        """path: where metrics are written, if anywhere."""
         self._path = path
         self._metrics = None if path is None else _Metrics()
         self._started = 0.0
@@ -97,7 +97,6 @@ class _Metrics:
     """The last run of each file that a command works on, as gauges."""
 
     def __init__(self) -> None:
-        """Start without any."""
         from prometheus_client import CollectorRegistry
 
         self.registry = CollectorRegistry()

@@ -84,14 +84,14 @@ def _up_to(limit: int | None, lines: Sequence[str], noun: str) -> list[str]:
 
 def undecided_as_json(undecided: Sequence[Undecided]) -> dict[str, Any]:
     """Return what a model would be asked, what that would take, and the nearest pairs."""
-    from slowwave.consolidation.planning.estimates import FOLLOW_UPS, split_estimate
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
-    sizes = [split_estimate(group.tokens, len(group.sources)) for group in undecided]
     pairs = sorted(
         (pair for group in undecided for pair in group.examples),
         key=lambda pair: (-pair[2], pair),
     )
-    read, written = sum(size.prompt for size in sizes), sum(size.answer for size in sizes)
+    read = sum(group.prompt_tokens for group in undecided)
+    written = sum(group.answer_tokens for group in undecided)
     return {
         "groups": len(undecided),
         "memories": len(ids_in(group.sources for group in undecided)),

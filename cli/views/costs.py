@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from slowwave.cli.terminal.wording import counted
 
 if TYPE_CHECKING:
     from slowwave.consolidation.model.samples import SampleAnswer, WindowPrice
+    from slowwave.consolidation.proposals import Undecided, Window
     from slowwave.consolidation.running.outcome import Outcome
     from slowwave.consolidation.writing.writer import Writer
 
@@ -34,22 +36,18 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
 
     Without a model, the prices are those of examples.
     """
-    from slowwave.consolidation.planning.estimates import FOLLOW_UPS, Estimate, split_estimate
-
-    sizes = [
-        Estimate(asked.window.prompt_tokens, asked.window.answer_tokens)
-        for asked in outcome.asked
-        if asked.state == "planned"
+    windows: Sequence[Window | Undecided] = [
+        asked.window for asked in outcome.asked if asked.state == "planned"
     ]
     if writer.model is None:
-        groups = outcome.plan.undecided
-        sizes = [split_estimate(group.tokens, len(group.sources)) for group in groups]
-    if not sizes:
+        windows = outcome.plan.undecided
+    if not windows:
         return None
     from slowwave.consolidation.model.known_models import EXAMPLES, price_of
+    from slowwave.consolidation.planning.estimates import FOLLOW_UPS
 
-    prompt = sum(size.prompt for size in sizes)
-    answer = sum(size.answer for size in sizes)
+    prompt = sum(window.prompt_tokens for window in windows)
+    answer = sum(window.answer_tokens for window in windows)
     prices: dict[str, float | None] = {}
     for name in EXAMPLES if writer.model is None else (writer.model,):
         written = price_of(name, prompt, answer)
@@ -57,9 +55,9 @@ def estimate_cost(outcome: Outcome, writer: Writer, concurrency: int) -> CostEst
         prices[name] = None
         if written is not None and checked is not None:
             prices[name] = round(written + (FOLLOW_UPS - 1) * checked, 6)
-    at_once = min(concurrency, len(sizes))
+    at_once = min(concurrency, len(windows))
     return CostEstimate(
-        windows=len(sizes),
+        windows=len(windows),
         prompt_tokens=round(FOLLOW_UPS * prompt),
         answer_tokens=round(FOLLOW_UPS * answer),
         seconds=round(FOLLOW_UPS * answer / _TOKENS_A_SECOND / at_once),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from slowwave.cli.terminal.output import clean
 from slowwave.cli.terminal.wording import time_of
@@ -15,6 +15,7 @@ from slowwave.store.kept_form import KEPT
 from .memory import MemoryView, authors_of, dated, missing, sort_by_time, view_memories
 
 if TYPE_CHECKING:
+    from slowwave.consolidation.proposals import State
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.changes import TextChange
     from slowwave.store.ledger import Decision
@@ -133,7 +134,7 @@ def view_result(result: Result, memories: Mapping[str, MemoryView] | None = None
     """Return the view of a proposal that a run planned or decided about."""
     proposal = result.proposal
     memories = memories or {}
-    is_open = result.state in ("planned", "applied", "pending")
+    is_open = result.state in (*_EFFECTIVE, "pending")
     return ProposalView(
         proposal=proposal,
         state=result.state,
@@ -170,27 +171,24 @@ def view_decision(
     changes, claims: of the proposal in this run. applied: the decision that applied it, if a
     person approved it.
     """
-    kept_proposal, state = kept_from_decision(decision), decision.state
-    proposal, final = kept_proposal.proposal, applied or decision
-    before = {change.memory: change.before for change in changes if change.before is not None}
-    leaving: Collection[str] = {change.memory for change in changes if change.after is None}
-    why = _why_queued(decision, applied)
-    if state in ("pending", "approved"):
-        # This run changed nothing; the one that applies it does.
-        leaving, claims = proposal.leaving, claims or proposal.draft.claims
-        before = _unchanged_survivor(proposal, state, memories)
-        why = kept_proposal.fault if kept_proposal.fault and state == "pending" else why
-    return ProposalView(
-        proposal=proposal,
-        state=state,
-        why=why,
-        leaving=leaving,
-        draft=final.draft or proposal.draft.text or None,
-        claims=() if is_reworded(decision, applied) else claims,
-        memories=memories,
+    kept, final, state = kept_from_decision(decision), applied or decision, decision.state
+    # Another run makes the changes of these.
+    is_kept = state in ("pending", "approved")
+    result = replace(
+        kept,
+        state=cast("State", state),
+        why=kept.fault if kept.fault and state == "pending" else _why_queued(decision, applied),
         derived=final.derived,
         worth=_worth_of(decision, changes, memories) if state == "applied" and changes else None,
-        before=before,
+    )
+    view = view_result(result, memories)
+    return replace(
+        view,
+        leaving={change.memory for change in changes if change.after is None} or view.leaving,
+        draft=final.draft or view.draft or None,
+        claims=() if is_reworded(decision, applied) else claims or (view.claims if is_kept else ()),
+        before={change.memory: change.before for change in changes if change.before is not None}
+        or view.before,
         is_applied=final.state == "applied",
     )
 

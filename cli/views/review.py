@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean, with_file
-from slowwave.cli.terminal.wording import counted, day_of
+from slowwave.cli.terminal.wording import counted
 
 from .memory import MemoryView, sort_by_time
 from .proposal import is_reworded, proposal_as_json, sources_as_json, view_pending, view_result
@@ -21,33 +21,6 @@ if TYPE_CHECKING:
     from slowwave.consolidation.running.review_queue import PendingProposal
     from slowwave.store.ledger import Decision
     from slowwave.store.places import Place
-
-_RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
-_NEXT_RUN = "The next run plans its memories again."
-_UNDO = "'slowwave undo FILE {id}' undoes it."
-# What was decided, and what can be done about it, by the state of the proposal.
-_DECIDED = {
-    "approved": ("was applied", _UNDO),
-    "applied": ("was applied", _UNDO),
-    "declined": ("was declined", _RECONSIDER),
-    "rejected": ("was rejected", _RECONSIDER),
-    "undone": ("was undone", _RECONSIDER),
-    "stale": ("was withdrawn", _NEXT_RUN),
-    "failed": ("failed", _NEXT_RUN),
-    "skipped": ("was skipped", _NEXT_RUN),
-}
-
-
-def describe_decision(decision: Decision) -> tuple[str, str]:
-    """Describe the decision on a proposal and its date, and return a hint."""
-    decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
-    short = decision.key[:8]
-    # An applied decision records why it was queued.
-    is_done = decision.state in ("approved", "applied")
-    reason = f" ({decision.why})" if decision.why and not is_done else ""
-    decided = f"{decided} on {day_of(decision.decided_at)}{reason}"
-    sentence = f"Proposal {short} is no longer pending: it {decided}."
-    return sentence, hint.format(id=short)
 
 
 def pending_as_json(pending: PendingProposal) -> dict[str, Any]:

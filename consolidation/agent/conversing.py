@@ -49,7 +49,7 @@ class AgentConversation:
         options: IngestOptions,
         writer_of: Callable[[], Writer],
     ) -> None:
-        """Take the name, and after how many turns it is read. Raises `StoreError`."""
+        """every: after how many turns it is read. Raises `StoreError`."""
         if not name.strip():
             raise StoreError("The name of a conversation must not be blank.")
         if every < 1:

@@ -22,15 +22,20 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.proposals import Result
 from slowwave.consolidation.running.approval import Approval, ReviewResult, record_alone
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.running.review_queue import PendingProposal, load_proposals, read_queue
+from slowwave.consolidation.running.review_queue import (
+    Choice,
+    PendingProposal,
+    find_pending,
+    read_queue,
+)
 from slowwave.consolidation.running.run_in_file import NightInputs
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
-from slowwave.store.errors import InvalidLine, StoreError
+from slowwave.store.errors import InvalidLine, NotFound, StoreError
 from slowwave.store.exchange import memory_from_text
 from slowwave.store.feedback import Feedback, record_feedback, undo_derived
-from slowwave.store.file import create_file, open_reading, open_writing
+from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.intake import has_conversations
 from slowwave.store.ledger import Decision, Run, decide_pending, read_decisions, read_last_run
 from slowwave.store.lineage import Trace, read_trace
@@ -48,7 +53,7 @@ from slowwave.store.undo.undoable import find_undoable
 
 from .conversing import ConversingMemory
 from .correcting import Correcting
-from .proposing import OwnProposal, Proposer, find_pending, find_planned
+from .proposing import OwnProposal, Proposer, find_planned
 from .recalling import RecallingMemory, refuse_unknown
 from .rounds import AgentRound, GivenAnswers, OpenQuestions
 
@@ -79,7 +84,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         embedder: Embedder | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take the file, which is created if it does not exist, and the tenant.
+        """Open a file, which is created if it does not exist.
 
         embedder: by default the packaged model. clock: returns the time, with an offset.
         """
@@ -168,10 +173,10 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         options = CycleOptions(review=review, shown={"only": [], "model": AGENT})
         # The agent that answers knows what was masked in what it passed.
         hidden = {key: self._hide(text) for key, text in answers.items()}
-        given = self._round(options, progress).give(hidden)
-        if given.outcome is not None:
+        reply = self._round(options, progress).give(hidden)
+        if reply.outcome is not None:
             self._caching = CachingEmbedder(self._embedder)
-        return given
+        return reply
 
     def waiting(self) -> list[PendingProposal]:
         """Return the pending proposals in the order in which they can be applied.
@@ -179,8 +184,7 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         Raises `StoreError`.
         """
         with open_reading(self._path) as file:
-            queue = read_queue(file)
-        return [pending for pending in queue if pending.proposal.tenant == self._tenant]
+            return read_queue(file, [self._tenant])
 
     def apply(self, proposal_id: str, progress: Progress | None = None) -> ReviewResult:
         """Apply one proposal; its id may be shortened to four characters.
@@ -189,17 +193,8 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         and `ConsolidationError`.
         """
         with self._locked() as file:
-            pending = find_pending(file, self._tenant, proposal_id)
-            if pending is not None:
-                results = [loaded.result for loaded in load_proposals(file, [pending])]
-                return Approval(file, self._embedder, self._clock(), "approve").apply(results)
-        # Planned first without writing: a night without the proposal would leave a run.
-        planned = self._run(CycleOptions(), True, progress)
-        approved = frozenset([find_planned(planned.results, proposal_id).proposal.id])
-        outcome = self._run(CycleOptions(approved=approved), False, progress)
-        # Raises if a memory changed since, so that the new plan does not contain it.
-        find_planned(outcome.results, proposal_id)
-        return ReviewResult(outcome.run_id, outcome.results)
+            result, _ = self._find_proposal(file, proposal_id, progress)
+            return Approval(file, self._embedder, self._clock(), "approve").apply([result])
 
     def decline(
         self, proposal_id: str, reason: str, progress: Progress | None = None
@@ -210,18 +205,14 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
         the decision is returned. Raises `StoreError` if it is neither, and `ConsolidationError`.
         """
         with self._locked() as file:
-            pending = find_pending(file, self._tenant, proposal_id)
-            if pending is not None:
+            result, planned = self._find_proposal(file, proposal_id, progress)
+            if planned is not None:
+                declined, digest = Result(result.proposal, "declined", reason), planned.plan.digest
+                return record_alone(file, declined, planned.before, self._clock(), plan=digest)
+            with file.transaction():
                 now = timestamp(self._clock())
-                with file.transaction():
-                    decide_pending(file, pending.key, "declined", now, reason)
-                return None
-        planned = self._run(CycleOptions(), True, progress)
-        result = find_planned(planned.results, proposal_id)
-        declined = Result(result.proposal, "declined", reason)
-        with self._locked() as file:
-            digest = planned.plan.digest
-            return record_alone(file, declined, planned.before, self._clock(), plan=digest)
+                decide_pending(file, result.proposal.id, "declined", now, reason)
+        return None
 
     def propose(
         self,
@@ -291,6 +282,17 @@ class AgentMemory(RecallingMemory, ConversingMemory, Correcting):
             counts = count_memories(file, [self._tenant], count_tokens)
             by_status = count_by_status(file, [self._tenant])
             return Stats(counts, by_status, (run, own_decisions) if run else None)
+
+    def _find_proposal(
+        self, file: MemoryFile, proposal_id: str, progress: Progress | None
+    ) -> tuple[Result, Outcome | None]:
+        """Return a pending proposal, or a planned one with the outcome of its dry run."""
+        try:
+            (pending,) = find_pending(file, Choice((proposal_id,)), [self._tenant])
+        except NotFound:
+            planned = self._run(CycleOptions(), True, progress)
+            return find_planned(planned.results, proposal_id), planned
+        return pending.result, None
 
     def _run(
         self,

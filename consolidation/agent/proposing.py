@@ -28,11 +28,10 @@ from slowwave.consolidation.snapshot.tenant_view import TenantView
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
-from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading
-from slowwave.store.ledger import REMEMBERED, Decision, read_latest_by_prefix, read_pending
+from slowwave.store.ledger import read_pending
 from slowwave.store.memories import count_memories, find_id
-from slowwave.store.prefixes import MIN_PREFIX, match_prefix
+from slowwave.store.prefixes import match_prefix
 from slowwave.store.records import timestamp
 
 _STALE_CHECK = "this answer belongs to a different question: the memories or the text have changed"
@@ -162,25 +161,6 @@ def _why_unfit(view: TenantView, memory_id: str) -> str:
     else:
         why = "is not an active working memory, or repeats another one"
     return f"memory {memory_id} {why}"
-
-
-def find_pending(file: MemoryFile, tenant: str, proposal_id: str) -> Decision | None:
-    """Return the decision of a tenant's pending proposal; None if there is none with this id.
-
-    Raises `StoreError` if a proposal with this id is no longer pending, and `Ambiguous`.
-    """
-    decisions = read_latest_by_prefix(file, proposal_id) if len(proposal_id) >= MIN_PREFIX else []
-    own_decisions = [decision for decision in decisions if decision.tenant == tenant]
-    pending = {decision.key: decision for decision in own_decisions if decision.state == "pending"}
-    if pending:
-        return pending[match_prefix(proposal_id, pending, "pending proposal")]
-    for decision in own_decisions:
-        if decision.state == "applied" or decision.state in REMEMBERED:
-            raise StoreError(
-                f"Proposal '{proposal_id}' is no longer pending: it is {decision.state}.",
-                "Nothing was changed. List the pending proposals.",
-            )
-    return None
 
 
 def find_planned(results: Sequence[Result], proposal_id: str) -> Result:

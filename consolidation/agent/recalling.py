@@ -136,10 +136,10 @@ class RecallingMemory(TenantFile):
             layers,
             tuple(tags),
             _texts(options.get("session")),
-            _timestamp("since", options.get("since"), time.min),
-            _timestamp("until", options.get("until"), time.max),
+            timestamp_of(options.get("since"), time.min, "since"),
+            timestamp_of(options.get("until"), time.max, "until"),
         )
-        as_of = _timestamp("as_of", options.get("as_of"), time.max)
+        as_of = timestamp_of(options.get("as_of"), time.max, "as_of")
         diverse = options.get("diverse", False)
         return SearchQuery(query, limit, memory_filter, as_of, recency, diverse, min_relevance)
 
@@ -163,15 +163,6 @@ class RecallingMemory(TenantFile):
 
 def _texts(texts: str | Sequence[str] | None) -> tuple[str, ...]:
     return (texts,) if isinstance(texts, str) else tuple(texts or ())
-
-
-def _timestamp(option: str, moment: datetime | str | None, time_of_day: time) -> str | None:
-    """Return a bound as the file stores it. Raises `StoreError` for what is not a time."""
-    text = moment.isoformat() if isinstance(moment, datetime) else moment
-    try:
-        return None if text is None else timestamp_of(text, time_of_day, option)
-    except ValueError as error:
-        raise StoreError(str(error)) from None
 
 
 def refuse_unknown(what: str, name: str, available: Sequence[str]) -> None:

@@ -148,10 +148,10 @@ class AgentRound:
             open_questions = self.questions()
         unused = [key for key in answers if key not in kept and key not in writer.faults]
         with open_any_version(self.path) as file:
-            known = [key for key in unused if read_answer(file, key) is not None]
-        stale = [key for key in unused if key not in known]
+            answered = [key for key in unused if read_answer(file, key) is not None]
+        stale = [key for key in unused if key not in answered]
         outcome, reading = None, None
-        is_complete = not open_questions.questions and bool(kept or known or not answers)
+        is_complete = not open_questions.questions and bool(kept or answered or not answers)
         if is_complete and open_questions.about_conversations:
             with self._locking(), maintenance_lock(self.path):
                 preflight = Preflight(self.path, self.options.keep_backups, self.now)
@@ -165,7 +165,7 @@ class AgentRound:
                 open_questions = self.questions()
         return GivenAnswers(
             kept=tuple(key for key in answers if key in kept),
-            known=tuple(known),
+            known=tuple(answered),
             stale=tuple(stale),
             faults=writer.faults,
             left=open_questions,

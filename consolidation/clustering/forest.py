@@ -107,7 +107,6 @@ class StoredForest:
     """The forest that an earlier night kept."""
 
     def __init__(self, content: bytes = b"") -> None:
-        """Take what the file has."""
         self._content = content
         self._new: bytes | None = None
         # Whether the last forest was made from the kept one.
@@ -226,7 +225,9 @@ def _unpack(content: bytes, width: float) -> _KnownTexts:
         if int.from_bytes(whole[_COUNT_BYTES:start], "little") <= round(width / STEP):
             end = start + _SIGN_BYTES * int.from_bytes(whole[:_COUNT_BYTES], "little")
             planes = np.frombuffer(whole, np.uint8, offset=end).reshape(_PAIR_BYTES, -1)
-            signs = (whole[at : at + _SIGN_BYTES] for at in range(start, end, _SIGN_BYTES))
+            signs = (
+                whole[offset : offset + _SIGN_BYTES] for offset in range(start, end, _SIGN_BYTES)
+            )
             numbers = {sign: number for number, sign in enumerate(signs)}
     left, right, steps = (
         np.ascontiguousarray(planes[rows].T).view(kind).ravel()

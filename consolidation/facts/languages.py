@@ -33,10 +33,10 @@ class Day(NamedTuple):
     month: int
     day: int
 
-    def is_day(self, known: Day) -> bool:
+    def is_day(self, day: Day) -> bool:
         """Whether both may be the same day."""
-        years = {self.year, known.year} - {None}
-        return (self.month, self.day) == (known.month, known.day) and len(years) < 2
+        years = {self.year, day.year} - {None}
+        return (self.month, self.day) == (day.month, day.day) and len(years) < 2
 
     def is_near(self, observed: date) -> bool:
         """Whether it is within a month of the day of an observation."""
@@ -75,8 +75,8 @@ def is_english(text: str) -> bool:
     import simplemma
 
     words = [word for word in re.findall(r"[^\W\d_]+", text) if word.islower()]
-    known = sum(simplemma.is_known(word, "en") for word in words)
-    return known >= KNOWN_WORDS * len(words)
+    english = sum(simplemma.is_known(word, "en") for word in words)
+    return english >= KNOWN_WORDS * len(words)
 
 
 def observed_on(observed_at: str) -> date | None:

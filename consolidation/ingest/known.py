@@ -47,7 +47,7 @@ class KnownMemories:
         embedder: Embedder,
         progress: Progress,
     ) -> None:
-        """Take the memories and their kept vectors. Raises `EmbedderError`."""
+        """Embed memories without kept vectors. Raises `EmbedderError`."""
         self.computed: list[Kept] = []
         self._embedder = embedder
         vectors = TextVectors(memories, kept_vectors)

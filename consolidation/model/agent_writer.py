@@ -32,7 +32,7 @@ class AgentWriter(Writer):
     key = AGENTS.key
 
     def __init__(self, texts_by_id: Mapping[str, str] | None = None) -> None:
-        """Take answers by the ids of their questions; kept answers come before them."""
+        """texts_by_id: answers by the ids of their questions; kept answers take precedence."""
         self._given = texts_by_id or {}
         # The questions without an answer, each once.
         self.open: list[Question[Any]] = []

@@ -37,7 +37,7 @@ class Dispatcher:
         meter: UsageMeter,
         max_calls: int,
     ) -> None:
-        """Take what asks, and the maximum number of calls in flight.
+        """max_calls: the maximum number of calls in flight.
 
         model_of: returns the model that a question is for; None if a recording answers.
         """

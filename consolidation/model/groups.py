@@ -49,7 +49,6 @@ class WindowGroups:
     """Makes proposals of the groups of one window."""
 
     def __init__(self, job: Job, models: Models) -> None:
-        """Take the window with its sources."""
         self._window = window = job.window
         self._source = {source.id: source for source in job.sources}
         self._hash = dict(zip(window.memories, window.content_hashes, strict=True))

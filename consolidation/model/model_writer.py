@@ -40,7 +40,7 @@ class ModelWriter(Writer):
         checker: Model | Literal["same", "none"] = "same",
         owner: BudgetOwner | None = None,
     ) -> None:
-        """Take the model, the maximum number of concurrent calls, and the usage limits.
+        """concurrency: the maximum number of concurrent calls.
 
         recordings: where answers are recorded to, or replayed from. checker: the model that checks
         the drafts; with "none" only a program does. owner: grants a shared budget.

@@ -121,7 +121,7 @@ class Recorder:
     """Appends prompts to a file, each as a whole line. Safe across threads and processes."""
 
     def __init__(self, path: Path, written: Mapping[str, str | None]) -> None:
-        """Take the path of the file, and what it contains: answers by the keys of prompts."""
+        """written: the answers in the file by the keys of their prompts."""
         self.path = path
         # Why writing stopped.
         self.error: OSError | None = None

@@ -31,6 +31,5 @@ class UnreadableAnswer(Unanswered):
     """An answer does not have the requested form."""
 
     def __init__(self, why: str, text: str) -> None:
-        """Take why, and the answer."""
         super().__init__(why)
         self.text = text

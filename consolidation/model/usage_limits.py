@@ -85,7 +85,7 @@ class Call:
     outcome: Answer | BaseException
 
     def __init__(self, meter: UsageMeter, question: Question[Any], max_tokens: int) -> None:
-        """Take the question, and the token limit of the answer."""
+        """max_tokens: the limit of the answer."""
         self.meter = meter
         self.question = question
         self.estimate = question.estimate

@@ -69,7 +69,6 @@ class WindowDialogue:
     """The questions about a window, and their results."""
 
     def __init__(self, job: Job, models: Models) -> None:
-        """Take the window with its sources."""
         self._job = job
         self._window = job.window
         self._groups = WindowGroups(job, models)

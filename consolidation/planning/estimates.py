@@ -67,15 +67,6 @@ def estimate_texts(texts: Sequence[str], has_notes: bool) -> Estimate:
     return Estimate(TOKENS_OF_WRITING + shown, answer + _TOKENS_AROUND_AN_ANSWER)
 
 
-def split_estimate(tokens: int, memories: int) -> Estimate:
-    """Split the estimated total of a window into question and answer."""
-    fixed = TOKENS_OF_WRITING + _TOKENS_AROUND_AN_ANSWER
-    texts = tokens - fixed - (TOKENS_A_MEMORY + _TOKENS_AN_ID) * memories
-    answer = ANSWERED_SHARE * max(0, texts) / (1 + ANSWERED_SHARE)
-    answered = round(answer) + _TOKENS_AN_ID * memories + _TOKENS_AROUND_AN_ANSWER
-    return Estimate(tokens - answered, answered)
-
-
 def estimate_repair(sources: Sequence[Source], groups: Sequence[Mapping[str, Any]]) -> Estimate:
     """Estimate a call about groups of an earlier answer, each with its text and faults."""
     first = estimate_window(sources)

@@ -67,12 +67,12 @@ def find_undecided(
     for shown, near in _find_near_new(view, options, shown_memories(view, leaving))[0]:
         ids = tuple(memory.id for memory in shown)
         nearest = np.argsort(-near.steps.astype(np.int32), kind="stable")[:_MAX_EXAMPLES]
-        similarities = near.similarities
+        similarities, estimate = near.similarities, _estimate(shown)
         yield Undecided(
             sources=ids,
-            tenant=view.tenant,
             similarity=round(float(similarities.mean()), 4) if len(near) else 0.0,
-            tokens=_estimate(shown).total,
+            prompt_tokens=estimate.prompt,
+            answer_tokens=estimate.answer,
             examples=tuple(
                 (ids[near.left[pair]], ids[near.right[pair]], round(float(similarities[pair]), 4))
                 for pair in nearest.tolist()

@@ -14,7 +14,7 @@ class SearchedMemories:
     """The memories of a file, each checked when it is looked at: a search shows ten of 100,000."""
 
     def __init__(self, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Take rows as `read_recallable` returns them."""
+        """rows: as `read_recallable` returns them."""
         self._rows = rows
         self._checked: dict[int, Memory] = {}
 

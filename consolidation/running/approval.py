@@ -1,8 +1,8 @@
-"""Check, apply, decline and edit pending proposals, and those of a plan file."""
+"""Check, apply, decline and edit proposals that a person decides about."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -16,21 +16,17 @@ from slowwave.consolidation.proposals import (
     Result,
     Source,
     Usage,
-    method_key,
-    proposal_id,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.text.injection import commands
 from slowwave.consolidation.text.token_count import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.entities import read_entities
 from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile
-from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending, read_latest
+from slowwave.store.ledger import DECIDED, Decision, decide_pending, make_pending
 from slowwave.store.memories import Counts, count_memories
 from slowwave.store.records import MAX_CHARACTERS, Claim, Memory, new_id, timestamp
-from slowwave.store.shared_tenant import SHARED_TENANT
 from slowwave.store.undo.undo import undo_proposal_within
 from slowwave.store.vectors import from_blob, is_sound, read_vectors_by_id, to_blob
 
@@ -59,8 +55,6 @@ class Approval:
     # How the person decided, recorded with the run.
     way: str
     progress: Progress = field(default_factory=Progress)
-    # Whether the memory file itself kept the proposals, after its night checked them.
-    is_trusted: bool = True
     interruption: Interruption = field(default_factory=Interruption)
 
     def apply(self, proposals: Sequence[Result]) -> ReviewResult:
@@ -144,6 +138,8 @@ class Approval:
 
         Sources and drafts whose vectors are kept are not embedded again.
         """
+        from slowwave.consolidation.writing.draft_check import find_faults
+
         memories = read_sources(self.file, proposals)
         checked = [
             replace(result, state="planned" if why is None else "stale", why=why)
@@ -151,16 +147,14 @@ class Approval:
             for why in [find_stale(result, memories)]
         ]
         planned = [result for result in checked if result.state == "planned"]
-        # Unchanged texts need no vectors, and a plan file may write no others.
-        drafts = [
-            result for result in planned if self.is_trusted and not result.proposal.keeps_text
-        ]
+        # Unchanged texts need no vectors.
+        drafts = [result for result in planned if not result.proposal.keeps_text]
         sources_of = self._read_sources(drafts, memories)
         vectors = self._draft_vectors(drafts, sources_of)
         for index, result in enumerate(checked):
             if result.state == "planned":
                 sources = sources_of.get(result.proposal.id)
-                faults = self._find_faults(result.proposal, memories, sources)
+                faults = [] if sources is None else find_faults(result.proposal, sources)
                 checked[index] = replace(
                     result,
                     state="rejected" if faults else "planned",
@@ -216,32 +210,6 @@ class Approval:
             vector = from_blob(vector_of[first][1])
             refuse_another_space(embedder, vector, sources_of[first][0].vector)
         return vector_of
-
-    def _find_faults(
-        self, proposal: Proposal, memories: Mapping[str, Memory], sources: Sequence[Source] | None
-    ) -> list[str]:
-        """Return why a proposal whose sources are unchanged is not applied; [] if it is.
-
-        sources: None if it writes no text.
-        """
-        from slowwave.consolidation.writing.draft_check import find_faults
-
-        if self.is_trusted:
-            return [] if sources is None else find_faults(proposal, sources)
-        # Anybody may have written a plan file. A model's texts are refused: nothing has checked
-        # them since the plan could be changed.
-        sources_now = [memories[memory_id] for memory_id in proposal.sources]
-        return [*_doubts_of_origin(proposal), *_doubts_of_memories(proposal, sources_now)]
-
-
-def find_declined(file: MemoryFile, proposals: Sequence[Result]) -> Iterator[Result]:
-    """Yield the result of each proposal whose latest decision is `declined`."""
-    for result in proposals:
-        decision = read_latest(file, result.proposal.id)
-        if decision is not None and decision.state == "declined":
-            day = decision.decided_at[:10]
-            why = f"on {day}: {decision.why or 'by a person'}"
-            yield replace(result, state="declined", why=why)
 
 
 def record_alone(
@@ -304,32 +272,3 @@ def with_text(result: Result, text: str, memories: Sequence[Memory]) -> Result:
     draft = Draft((Claim(wording, ids, written_by=None if quoted else BY_PERSON),))
     # The model did not write this draft.
     return Result(replace(proposal, draft=draft, by_model=False, by_person=True), "pending")
-
-
-def _doubts_of_origin(proposal: Proposal) -> Iterator[str]:
-    if proposal.by_person or any(claim.written_by == BY_PERSON for claim in proposal.draft.claims):
-        yield "a plan cannot contain a person's text: use 'slowwave review FILE'"
-    elif proposal.by_model or not proposal.keeps_text:
-        yield (
-            "a plan cannot contain what a model wrote or grouped: use 'maintain --review always' "
-            "and 'slowwave review FILE' instead"
-        )
-    else:
-        made_of = proposal.operation, proposal.tenant, proposal.source_hashes
-        if proposal.id != proposal_id(*made_of, method_key(proposal.operation), "extractive"):
-            yield "its id does not match its sources"
-    if proposal.tenant == SHARED_TENANT:
-        yield "shared facts are only changed by 'slowwave shared FILE'"
-
-
-def _doubts_of_memories(proposal: Proposal, memories: Sequence[Memory]) -> Iterator[str]:
-    from slowwave.consolidation.comparison.normal_form import say_the_same
-
-    for memory in memories:
-        if commands(memory.content):
-            yield f"memory {memory.id} contains instructions to its reader: it is never merged"
-        if memory.id == proposal.survivor and memory.content != proposal.draft.text:
-            yield f"the draft is not the text of memory {memory.id}, which stays"
-        is_leaving = memory.id in proposal.leaving
-        if is_leaving and not say_the_same(memory.content, proposal.draft.text):
-            yield f"memory {memory.id} does not say the same as the text that would replace it"

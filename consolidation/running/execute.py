@@ -63,7 +63,6 @@ class Execution:
     """
 
     def __init__(self, night: NightInputs, run: RunInFile, views: Sequence[TenantView]) -> None:
-        """Take the inputs of the night, its run, and the plan's tenants."""
         self._night = night
         self._run = run
         # The tenants of the current plan.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, ValidationError, convert
 
-from slowwave.consolidation.proposals import Draft, Operation, Proposal, Result
-from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
+from slowwave.consolidation.proposals import Draft, Proposal, Result
+from slowwave.store.kept_form import KEPT, find_fault
 from slowwave.store.records import Claim
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 VECTOR = "vector"
 # The fields of a result that are kept.
 _FIELDS = ("proposal", "usage", "model", "model_key", "place")
-# The largest plausible count.
-_MAX_COUNT = 2**53
 
 
 class _Vector(Struct):
@@ -39,61 +37,38 @@ def to_json(result: Result) -> dict[str, Any]:
     return content
 
 
-def from_json(content: object) -> Result:
-    """Return the pending proposal that `to_json` returned. Raises `ValueError` if it is not one.
+def kept_from_decision(decision: Decision) -> Result:
+    """Return the proposal that a row of the ledger keeps, with its `fault` if it is damaged.
 
     An unreadable vector is dropped, and computed again.
     """
-    fault = find_fault(content)
-    if fault is not None:
-        raise ValueError(fault)
-    return _convert(cast("dict[str, Any]", content))
-
-
-def kept_from_decision(decision: Decision) -> Result:
-    """Return the proposal that a row of the ledger keeps, with its `fault` if it is damaged."""
-    try:
-        fault = find_row_fault(decision)
-        if fault is not None:
-            raise ValueError(fault)
-        return _convert(decision.numbers[KEPT])
-    except ValueError as error:
-        return Result(_from_columns(decision), "pending", fault=f"it cannot be read: {error}")
-
-
-def _convert(content: dict[str, Any]) -> Result:
-    fields = {name: content[name] for name in _FIELDS if name in content}
-    try:
-        result = convert(fields | {"state": "pending"}, Result)
-    except ValidationError as error:
-        raise ValueError(str(error)) from error
-    usage = result.usage
-    counts = (usage.calls, usage.cached, usage.prompt_tokens, usage.completion_tokens)
-    if not all(0 <= count <= _MAX_COUNT for count in counts):
-        raise ValueError("its model usage is not a count")
-    try:
-        vector = convert(content.get(VECTOR), _Vector)
-    except ValidationError:
-        return result
-    return replace(result, vector=(vector.model, vector.blob))
-
-
-def _from_columns(decision: Decision) -> Proposal:
-    """Return as much of a proposal as the ledger's columns contain."""
-    claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
+    columns: dict[str, Any] = {
+        name: getattr(decision, name)
+        for name in ("operation", "tenant", "sources", "survivor", "reason")
+    }
+    columns["id"] = decision.key
+    fault = find_fault(decision)
+    if fault is None:
+        content = decision.numbers[KEPT]
+        fields = {name: content[name] for name in _FIELDS if name in content}
+        fields |= {"proposal": content["proposal"] | columns, "state": "pending"}
+        try:
+            result = convert(fields, Result)
+        except ValidationError as error:
+            fault = str(error)
+        else:
+            try:
+                vector = convert(content.get(VECTOR), _Vector)
+            except ValidationError:
+                return result
+            return replace(result, vector=(vector.model, vector.blob))
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
     lowest, mean = (value if isinstance(value, float) else 0.0 for value in similarities)
-    return Proposal(
-        id=decision.key,
-        operation=cast("Operation", decision.operation),
-        tenant=decision.tenant,
-        sources=decision.sources,
-        source_hashes=(),
-        leaving=(),
-        survivor=decision.survivor,
-        entities=(),
+    unknown: dict[str, Any] = {"source_hashes": (), "leaving": (), "entities": ()}
+    proposal = Proposal(
+        **columns | unknown,
         min_similarity=lowest,
         mean_similarity=mean,
-        reason=decision.reason,
-        draft=Draft(claims),
+        draft=Draft((Claim(decision.draft, decision.sources),) if decision.draft else ()),
     )
+    return Result(proposal, "pending", fault=f"it cannot be read: {fault}")

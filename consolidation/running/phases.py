@@ -125,7 +125,7 @@ def expire_or_archive(
         options={PHASE: phase, "tenant": list(night.options.tenants), **preflight.as_option()},
         steps=[
             partial(retire_memories, phase=phase, planned=portion, now=now)
-            for portion in _portions(memories, ageing.PORTION)
+            for portion in _portions(memories)
         ],
         counted_as=STATUS_AFTER[phase],
         report={"kept": dict(choice.kept_by_reason), "above": dict(choice.above)},
@@ -150,7 +150,7 @@ def purge_memories(night: NightInputs, purgeable: Purgeable, tenants: Sequence[s
         options={OPTION: True, "tenant": list(tenants)},
         steps=[
             partial(purge, ids=portion, now=night.now, needed=needed)
-            for portion in _portions(purgeable.ids, PORTION)
+            for portion in _portions(purgeable.ids)
         ],
         counted_as="purged",
         report={"kept": asdict(KeptCounts.from_reasons(purgeable.staying))},
@@ -182,8 +182,8 @@ def read_ages(night: NightInputs, expired: Collection[str] = ()) -> tuple[list[M
         return ages, ageing.to_epoch_seconds(file, timestamp(night.now))
 
 
-def _portions(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    return (items[start : start + PORTION] for start in range(0, len(items), PORTION))
 
 
 def _run_phase(

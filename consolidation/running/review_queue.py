@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from slowwave.consolidation.proposals import Proposal, Result
+from slowwave.store.errors import StoreError
 from slowwave.store.file import MemoryFile, open_reading, open_writing
-from slowwave.store.ledger import Decision, decide_pending, read_pending, read_reviewed
+from slowwave.store.ledger import (
+    Decision,
+    decide_pending,
+    read_latest_by_prefix,
+    read_pending,
+    read_reviewed,
+)
 from slowwave.store.memories import read_memories
+from slowwave.store.prefixes import MIN_PREFIX, match_prefix
 from slowwave.store.records import Memory
 
 from .apply import find_stale
 from .kept_proposal import kept_from_decision
 from .run_in_file import Preflight
+
+_RECONSIDER = "'slowwave maintain FILE --reconsider' proposes it again."
+_NEXT_RUN = "The next run plans its memories again."
+_UNDO = "'slowwave undo FILE {id}' undoes it."
+# What was decided, and what can be done about it, by the state of the proposal.
+_DECIDED = {
+    "approved": ("was applied", _UNDO),
+    "applied": ("was applied", _UNDO),
+    "declined": ("was declined", _RECONSIDER),
+    "rejected": ("was rejected", _RECONSIDER),
+    "undone": ("was undone", _RECONSIDER),
+    "stale": ("was withdrawn", _NEXT_RUN),
+    "failed": ("failed", _NEXT_RUN),
+    "skipped": ("was skipped", _NEXT_RUN),
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +64,25 @@ class PendingProposal:
         """Return it with a person's decision."""
         decision = replace(self.decision, state=state, why=why, decided_at=now)
         return replace(self, decision=decision)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which of the pending proposals are chosen; by default, all."""
+
+    # Whole ids or unique prefixes.
+    ids: tuple[str, ...] = ()
+    operation: str | None = None
+
+    def of(self, queue: Sequence[PendingProposal]) -> list[PendingProposal]:
+        """Return the chosen ones. Raises `NotFound` and `Ambiguous`."""
+        chosen = [
+            pending for pending in queue if self.operation in (None, pending.proposal.operation)
+        ]
+        known = {pending.id for pending in chosen}
+        hint = "'slowwave review FILE' lists all of them."
+        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
+        return [pending for pending in chosen if not wanted or pending.id in wanted]
 
 
 @dataclass(frozen=True)
@@ -74,26 +116,24 @@ def withdraw_outdated(
     return earlier
 
 
-def read_queue(opened: MemoryFile, decided: bool = False) -> list[PendingProposal]:
+def read_queue(
+    opened: MemoryFile, tenants: Collection[str] = (), decided: bool = False
+) -> list[PendingProposal]:
     """Return the pending proposals in the order in which they can be applied.
 
-    Damaged proposals are included, as stale: they can be declined. decided: include proposals that
-    a person has decided about. Raises `StoreError`.
+    Damaged proposals are included, as stale: they can be declined. tenants: whose; () means all.
+    decided: include proposals that a person has decided about. Raises `StoreError`.
     """
-    decisions = read_pending(opened)
-    if decided:
-        pending_keys = {decision.key for decision in decisions}
-        reviewed = {decision.key: decision for decision in read_reviewed(opened)}
-        decisions += [decision for key, decision in reviewed.items() if key not in pending_keys]
-    return load_proposals(opened, decisions)
-
-
-def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[PendingProposal]:
-    """Return the proposals of these decisions in the order in which they can be applied."""
-    loaded = [(decision, kept_from_decision(decision)) for decision in decisions]
-    memory_by_id = read_sources(opened, (result for _, result in loaded))
+    decisions = {decision.key: decision for decision in read_reviewed(opened)} if decided else {}
+    decisions |= {decision.key: decision for decision in read_pending(opened)}
+    kept = [
+        (decision, kept_from_decision(decision))
+        for decision in decisions.values()
+        if not tenants or decision.tenant in tenants
+    ]
+    memory_by_id = read_sources(opened, (result for _, result in kept))
     queue = []
-    for decision, result in loaded:
+    for decision, result in kept:
         sources = result.proposal.sources
         memories = {
             memory_id: memory_by_id[memory_id] for memory_id in sources if memory_id in memory_by_id
@@ -101,6 +141,38 @@ def load_proposals(opened: MemoryFile, decisions: Iterable[Decision]) -> list[Pe
         stale = find_stale(result, memories) if decision.state == "pending" else None
         queue.append(PendingProposal(decision, result, memories, stale))
     return sorted(queue, key=lambda pending: (pending.decision.run_id, pending.result.place))
+
+
+def find_pending(
+    opened: MemoryFile, choice: Choice, tenants: Collection[str] = ()
+) -> list[PendingProposal]:
+    """Return the chosen pending proposals. tenants: as in `read_queue`.
+
+    Raises `NotFound` and `Ambiguous`, and `StoreError` if a decision was made on one of them, or if
+    nothing is pending.
+    """
+    queue = read_queue(opened, tenants)
+    for prefix in choice.ids:
+        if len(prefix) < MIN_PREFIX or any(pending.id.startswith(prefix) for pending in queue):
+            continue
+        decisions = read_latest_by_prefix(opened, prefix)
+        if len(decisions) == 1 and (not tenants or decisions[0].tenant in tenants):
+            raise StoreError(*describe_decision(decisions[0]))
+    chosen = choice.of(queue)
+    if not chosen:
+        raise StoreError("No pending proposal matches.", "'slowwave review FILE' lists all.")
+    return chosen
+
+
+def describe_decision(decision: Decision) -> tuple[str, str]:
+    """Describe the decision on a proposal and its date, and return a hint."""
+    decided, hint = _DECIDED.get(decision.state, (f"is {decision.state}", ""))
+    short = decision.key[:8]
+    # An applied decision records why it was queued.
+    is_done = decision.state in ("approved", "applied")
+    reason = f" ({decision.why})" if decision.why and not is_done else ""
+    decided = f"{decided} on {decision.decided_at[:10]}{reason}"
+    return f"Proposal {short} is no longer pending: it {decided}.", hint.format(id=short)
 
 
 def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Memory]:
@@ -111,9 +183,6 @@ def read_sources(file: MemoryFile, proposals: Iterable[Result]) -> dict[str, Mem
 
 def read_earlier(file: MemoryFile, tenants: Sequence[str]) -> EarlierProposals:
     """Return the pending proposals of these tenants, sorted into applicable and outdated."""
-    decisions = read_pending(file)
-    proposals = load_proposals(
-        file, (decision for decision in decisions if not tenants or decision.tenant in tenants)
-    )
+    proposals = read_queue(file, tenants)
     outdated = tuple(pending for pending in proposals if pending.stale is not None)
     return EarlierProposals(len(proposals) - len(outdated), outdated)

@@ -78,7 +78,7 @@ class Preflight:
     """Checks and backs up the file before the first change of a run, if there is one."""
 
     def __init__(self, path: Path, keep_backups: int | None, now: datetime) -> None:
-        """Take the number of backups to keep; None makes no backup."""
+        """keep_backups: the number of backups to keep; None makes no backup."""
         self.path = path
         self.now = now
         self._keep_backups = keep_backups
@@ -171,7 +171,7 @@ class RunInFile:
         options: Mapping[str, Any],
         interruption: Interruption,
     ) -> None:
-        """Take the file as the preflight has it, and the options to record."""
+        """options: recorded with the run."""
         self.preflight = preflight
         self.embedder = embedder
         self._options = options

@@ -90,9 +90,6 @@ def survey_file(
     plans = _plan_tenants(snapshot.views, planning, night.progress) if options.consolidate else {}
     plan_of = idle | plans
     plan = _join_plans(plan_of[tenant] for tenant in snapshot.tenants if tenant in plan_of)
-    if options.approved is not None:
-        approved = (item for item in plan.proposals if item.id in options.approved)
-        plan = replace(plan, proposals=tuple(approved), windows=())
     findings = marks.collect_findings(snapshot, plans, whole=not options.tenants and not idle)
     purgeable = None
     if options.purge:

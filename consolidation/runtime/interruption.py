@@ -32,7 +32,6 @@ class Interruption:
     """
 
     def __init__(self) -> None:
-        """Begin without a request."""
         self._asked_at: float | None = None
         self._raised_at = 0.0
         self._closed = False

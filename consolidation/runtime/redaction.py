@@ -91,7 +91,9 @@ def _escapes_of(letter: str) -> str:
     if letter in _IN_JSON:
         plain += rf"|\\{{1,15}}{_IN_JSON[letter]}"
     units = letter.encode("utf-16-be", errors="surrogatepass").hex()
-    in_json = "".join(rf"\\{{1,15}}u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    in_json = "".join(
+        rf"\\{{1,15}}u{units[offset : offset + 4]}" for offset in range(0, len(units), 4)
+    )
     # A URL within a URL has its percent signs escaped.
     octets = letter.encode(errors="surrogateescape")
     in_address = "".join(f"%(?:25){{0,7}}{octet:02x}" for octet in octets)

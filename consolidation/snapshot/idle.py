@@ -70,7 +70,6 @@ class IdleMarks:
     """Reads and writes the marks of idle tenants and the findings."""
 
     def __init__(self, path: Path, model: str, options: PlanOptions, now: str) -> None:
-        """Take what a report depends on besides the file."""
         self._path = path
         self._basis = basis_of(model)
         self._now = now
@@ -128,23 +127,21 @@ class IdleMarks:
             cache_findings(file, findings.cache.take_new())
 
     def save_idle_marks(
-        self, findings: Findings, applied: Collection[str], made: Mapping[str, int]
+        self, findings: Findings, applied: Collection[str], changes_made: Mapping[str, int]
     ) -> None:
         """Mark tenants as idle, and delete findings that a survey of the whole file did not use.
 
-        applied: the ids of the proposals that the run applied since. made: the changes that it made
+        applied: the ids of the proposals that the run applied since. changes_made: its changes
         to each tenant; if anybody else made any, the tenant is not marked.
         """
         with open_writing(self._path) as file:
             for rest in findings.rests:
                 if rest.applied.issubset(applied):
-                    changes = rest.changes + made.get(rest.tenant, 0)
+                    changes = rest.changes + changes_made.get(rest.tenant, 0)
                     report = zlib.compress(encode(rest.plan), level=1)
                     cache_idle_report(file, rest.tenant, self.key, changes, rest.until, report)
             if findings.whole:
-                added, outdated = findings.cache.sweep()
-                cache_findings(file, added)
-                delete_findings(file, outdated)
+                delete_findings(file, findings.cache.sweep())
 
 
 def _is_complete(view: TenantView, plan: Plan) -> bool:

@@ -55,7 +55,7 @@ class SentenceEmbedder:
     """
 
     def __init__(self, name: str = DEFAULT_MODEL) -> None:
-        """Take the name of the packaged model or of one in the local cache, or a folder."""
+        """name: of the packaged model or one in the local cache, or a folder."""
         folder = Path(name).expanduser()
         self._place = str(folder.resolve()) if folder.is_dir() else name
         self._model: _Model | None = None
@@ -79,7 +79,6 @@ class CachingEmbedder:
     """An embedder that encodes no text twice, for runs on the same memories."""
 
     def __init__(self, embedder: Embedder) -> None:
-        """Take the embedder that encodes new texts."""
         self._embedder = embedder
         self._known: dict[str, NDArray[np.float32]] = {}
 

@@ -41,7 +41,7 @@ class TextVectors:
     """The vectors of texts, which memories may share."""
 
     def __init__(self, memories: Sequence[Memory | Text], kept: Iterable[Kept]) -> None:
-        """Take the memories, and the vectors that the file has.
+        """kept: the vectors in the file.
 
         Vectors of other texts, damaged ones, and those of an unusual size are ignored.
         """

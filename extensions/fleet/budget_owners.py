@@ -14,7 +14,6 @@ class OwnerInMemory:
     """The owner of a budget in an actor, which answers one request at a time."""
 
     def __init__(self, budget: UsageLimits) -> None:
-        """Begin with the whole budget."""
         self._remaining = Portion(budget.calls, budget.tokens, budget.cost_usd)
 
     def take(self, lacking: Portion) -> Portion:
@@ -36,7 +35,7 @@ class OwnerInFile(OwnerInMemory):
     """
 
     def __init__(self, folder: Path, budget: UsageLimits) -> None:
-        """Begin with the whole budget, in a folder of this run's own."""
+        """folder: a new one of this run."""
         super().__init__(budget)
         self._path = folder / "remaining.json"
         self._write()

@@ -78,7 +78,7 @@ class Fleet:
         interruption: Interruption,
     ) -> Iterator[Receipt]:
         """Yield the receipts of files that are not due, then those of the others."""
-        due, at = [], timestamp(began)
+        due, now = [], timestamp(began)
         # What must stay the same for a file to stay idle: options, model, our own rules.
         basis = Worker(self.job).idle_marks(Path(), began, self.job.options).key
         for file in listed:
@@ -86,11 +86,11 @@ class Fleet:
             last_run = None if receipt is None else receipt.last_run
             if file.version == NOT_THERE:
                 why = "it is listed, but does not exist"
-                yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=at)
+                yield Receipt(file.key, "missing", why, last_run=last_run, tries=0, at=now)
             elif (skipped := self.skipped(file.key)) is not None:
-                yield replace(skipped, last_run=last_run, at=at)
-            elif receipt is not None and receipt.is_current(file.version, basis, at):
-                yield receipt.unchanged(at)
+                yield replace(skipped, last_run=last_run, at=now)
+            elif receipt is not None and receipt.is_current(file.version, basis, now):
+                yield receipt.unchanged(now)
             else:
                 due.append(Item(file.key, last_run))
         yield from self.engine.receipts(self.job, iter(due), interruption)

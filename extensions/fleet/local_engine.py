@@ -27,7 +27,7 @@ class LocalEngine:
     """Worker processes; with one worker, this process itself."""
 
     def __init__(self, workers: int, prepare: Prepare) -> None:
-        """Set the number of workers, and what prepares the process of each."""
+        """prepare: prepares the process of each worker."""
         self._workers = workers
         self._prepare = prepare
 

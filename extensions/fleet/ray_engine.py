@@ -29,7 +29,7 @@ class RayEngine:
     """Actors of Ray Data, each of which loads the model once."""
 
     def __init__(self, workers: int, prepare: Prepare) -> None:
-        """Set the number of workers, and what prepares the process of each."""
+        """prepare: prepares the process of each worker."""
         self._workers = workers
         self._prepare = prepare
 

@@ -50,7 +50,7 @@ class Worker:
     """Maintains files one after the other; its model is loaded once."""
 
     def __init__(self, job: FleetJob, interruption: Interruption | None = None) -> None:
-        """Set the job; nothing is loaded before a file needs it."""
+        """Load nothing before a file needs it."""
         self._job = job
         self._interruption = interruption or Interruption()
         self.embedder = SentenceEmbedder(job.embedder)

@@ -33,7 +33,6 @@ class ChangedMeanwhile(FileHeld):
     """The agent changed the file between reading and writing; nothing was written."""
 
     def __init__(self, path: Path) -> None:
-        """Name the file."""
         super().__init__(f"{path} was changed during the write.", "Nothing was written. Try again.")
 
 

@@ -164,7 +164,7 @@ def _unsaid(text: str, old: str, new: str, staying: Sequence[str] = ()) -> Seque
     return [
         f"{_BEFORE}{sentence}" if _is_outdated(sentence, old, new) else sentence
         for sentence in split_sentences(text.replace(_BEFORE, f"\n{_BEFORE}"))
-        if not any(says(known, sentence.removeprefix(_BEFORE)) for known in sentences)
+        if not any(says(stated, sentence.removeprefix(_BEFORE)) for stated in sentences)
     ]
 
 

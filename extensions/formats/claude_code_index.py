@@ -80,9 +80,9 @@ def to_shorten(lines: Sequence[str], files: Mapping[str, File], target: int) -> 
 
 
 def shortened(lines: Iterable[str], file: File) -> Iterator[str]:
-    """Yield lines of the index: those of a file without what the file says, too.
+    """Yield lines of the index, those about a file without what the file itself says.
 
-    The first keeps its link and the beginning of its text, others only what the file does not say.
+    The first keeps its link and the beginning of its text, later ones only what the file lacks.
     """
     is_listed = False
     for line in lines:
@@ -98,16 +98,16 @@ def shortened(lines: Iterable[str], file: File) -> Iterator[str]:
 
 
 def says_more(line: str, file: File) -> bool:
-    """Whether a line is long, and cannot be shortened because its file does not say the rest."""
+    """Whether a long line cannot be shortened, because its file lacks the rest."""
     rest = _parted(line)[1]
     return bool(rest) and not file.says(rest)
 
 
 def ended(lines: Iterable[str]) -> list[str]:
-    """Return lines with the same ends, which only the last may lack."""
-    found = list(lines)
-    end = "\r\n" if found and found[0].endswith("\r\n") else "\n"
-    return [line if line.endswith("\n") else f"{line}{end}" for line in found[:-1]] + found[-1:]
+    """Return lines with the same line ending, which only the last may lack."""
+    listed = list(lines)
+    end = "\r\n" if listed and listed[0].endswith("\r\n") else "\n"
+    return [line if line.endswith("\n") else f"{line}{end}" for line in listed[:-1]] + listed[-1:]
 
 
 def _parted(line: str) -> tuple[str, str]:

@@ -27,9 +27,9 @@ class _Observations(OpenSqlite):
         ):
             number, session, project, milliseconds, title, facts, narrative = row
             texts = _texts(facts) or [text for text in (narrative or title,) if text]
-            for at, text in enumerate(texts):
+            for index, text in enumerate(texts):
                 moment = moment_since_epoch(milliseconds, per_second=1000)
-                yield Record(f"{number}-{at}", project or "default", text, moment, session)
+                yield Record(f"{number}-{index}", project or "default", text, moment, session)
 
 
 class ClaudeMem(SqliteFormat):
@@ -52,7 +52,7 @@ class ClaudeMem(SqliteFormat):
 def _texts(facts: str | None) -> list[str]:
     """Return the facts of an observation; none if they have another form."""
     try:
-        found: Any = json.loads(facts or "[]")
+        parsed: Any = json.loads(facts or "[]")
     except (ValueError, RecursionError):
         return []
-    return [fact for fact in found if isinstance(fact, str)] if isinstance(found, list) else []
+    return [fact for fact in parsed if isinstance(fact, str)] if isinstance(parsed, list) else []

@@ -95,17 +95,19 @@ def _show_found(output: Output) -> None:
     from .find import find_memories
 
     try:
-        found = find_memories(Path.cwd())
+        memories = find_memories(Path.cwd())
     except FileNotFoundError:
         raise StoreError("The current folder no longer exists.", "Change to another one.") from None
     output.result(
         "formats",
         found=[
             {"file": str(memory.path), "format": memory.format, "agent": memory.agent}
-            for memory in found
+            for memory in memories
         ],
     )
-    lines = [f"{memory.format:<18} {clean(str(memory.path))} ({memory.agent})" for memory in found]
+    lines = [
+        f"{memory.format:<18} {clean(str(memory.path))} ({memory.agent})" for memory in memories
+    ]
     output.show("\n".join(lines) or "No memory was found.")
 
 

@@ -238,5 +238,5 @@ def refuse_other_vectors(
         raise Unreadable("A new text would require a vector, and there is no model to compute it.")
     if not samples:
         raise Unreadable("A new text would require a vector, and there are none to compare with.")
-    if not model.made(samples):
+    if not model.has_computed(samples):
         raise Unreadable(f"The vectors in it are not those of {model.name}.")

@@ -105,7 +105,7 @@ class Editor:
     """Changes a document in place."""
 
     def __init__(self, document: Document, inherit: Inherit) -> None:
-        """Set the document as it was read, and how an entry inherits the marks of others."""
+        """inherit: how an entry inherits the marks of others."""
         self._document = document
         self._inherit = inherit
         self._before = document.keys()

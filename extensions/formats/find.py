@@ -114,7 +114,10 @@ def _projects(folder: Path) -> Iterator[Path]:
     yield folder
     root = None
     with suppress(OSError):  # a folder that cannot be searched
-        root = next((at for at in (folder, *folder.parents) if (at / ".git").exists()), None)
+        root = next(
+            (candidate for candidate in (folder, *folder.parents) if (candidate / ".git").exists()),
+            None,
+        )
     if root is None:
         return
     for parent in folder.parents:

@@ -107,14 +107,14 @@ class StoreRows(OpenDatabase):
         row_key = place_of(key)
         value, _ = self._value_like(new)
         had = {field: vector for field, vector, *_ in self._vectors_at(row_key)}
-        known = {field: self.vectors.from_image(text) for field, text in (former or {}).items()}
-        if had.keys() - known.keys():
+        earlier = {field: self.vectors.from_image(text) for field, text in (former or {}).items()}
+        if had.keys() - earlier.keys():
             # Checked before the row changes, whose vector may be a sample; an undo needs no model.
             assert self.vector_model is not None  # noqa: S101 - there are vectors
         sql = f"UPDATE store SET value = CAST(%s AS {self.json_type}) {WHERE_KEY}"
         self.execute(sql, [_to_json(value), *row_key])
         for field in had:
-            vector = known[field] if field in known else self._vector(value, field)
+            vector = earlier[field] if field in earlier else self._vector(value, field)
             sql = f"UPDATE store_vectors SET embedding = %s {WHERE_KEY} AND field_name = %s"
             self.execute(sql, [vector, *row_key, field])
         image = {field: self.vectors.to_image(vector) for field, vector in had.items()}

@@ -31,7 +31,6 @@ class OpenSqlite(OpenDatabase):
     """A SQLite database within a transaction; nobody else changes it before the end."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, model: LentModel | None) -> None:
-        """Set the database, in which a transaction has begun."""
         self.db = db
         self.model = model
         self._path = path
@@ -86,10 +85,10 @@ class SqliteFormat(DatabaseFormat):
         """Return the result of `schema_query`; None if it is not a number."""
         try:
             with open_database(path, "ro", _SECONDS) as db:
-                (found,) = db.execute(self.schema_query).fetchone()
+                (number,) = db.execute(self.schema_query).fetchone()
         except sqlite3.Error:
             return None
-        return found if isinstance(found, int) else None
+        return number if isinstance(number, int) else None
 
     def clean(self, path: Path) -> None:
         """Rewrite the database without the bytes of deleted rows, and empty its log."""

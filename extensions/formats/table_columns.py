@@ -68,19 +68,19 @@ def offer(db: sqlite3.Connection, path: Path) -> tuple[str, str] | None:
     None if no table has texts.
     """
     db.text_factory = lambda raw: raw.decode(errors="replace")
-    found = [table for name in tables_of(db) if (table := _described(db, name)) is not None]
-    if not found:
+    tables = [table for name in tables_of(db) if (table := _described(db, name)) is not None]
+    if not tables:
         return None
-    found.sort(reverse=True)
-    seen = "; ".join(line for _, _, line in found[:_MAX_TABLES])
-    spec = found[0][1]
+    tables.sort(reverse=True)
+    seen = "; ".join(line for _, _, line in tables[:_MAX_TABLES])
+    spec = tables[0][1]
     command = f"slowwave maintain {shlex.quote(str(path))} --table {shlex.quote(spec)} --dry-run"
     hint = f"Preview a table of texts of your own with: {command}"
     return f"It has texts in {seen}.", f"{hint} (to change it, add deleted=COLUMN to --table)"
 
 
 def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | None:
-    """Return how long the texts of a table are, its --table, and what a user reads about it."""
+    """Return the length of the texts of a table, its --table, and its description for a user."""
     names = [column.name for column in columns_of(db, table)]
     rows = db.execute(f"SELECT {', '.join(map(quoted, names))} FROM {quoted(table)} LIMIT {_ROWS}")
     columns = dict(zip(names, zip(*rows.fetchall(), strict=True), strict=False))
@@ -101,6 +101,6 @@ def _described(db: sqlite3.Connection, table: str) -> tuple[int, str, str] | Non
 
 
 def _are_moments(values: tuple[object, ...]) -> bool:
-    """Whether all values of a column that has some are times."""
-    found = [value for value in values if value is not None]
-    return bool(found) and all(isinstance(value, str) and moment_of(value) for value in found)
+    """Whether a column has values, and all of them are times."""
+    filled = [value for value in values if value is not None]
+    return bool(filled) and all(isinstance(value, str) and moment_of(value) for value in filled)

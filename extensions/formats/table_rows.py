@@ -82,7 +82,6 @@ class OpenTable(OpenSqlite):
     """A table within a transaction."""
 
     def __init__(self, db: sqlite3.Connection, path: Path, named: Named) -> None:
-        """Set the database and the columns."""
         super().__init__(db, path, None)
         db.text_factory = lambda raw: raw.decode(errors="replace")
         self._named = named

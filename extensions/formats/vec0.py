@@ -30,7 +30,7 @@ class Vec0Table:
     """A virtual table of float vectors with one partition key."""
 
     def __init__(self, db: sqlite3.Connection, name: str, dimensions: int, places: int) -> None:
-        """Set a table whose layout is known; see `vec0_table`."""
+        """See `vec0_table`, which looks up the layout."""
         self._db = db
         self._name = name
         self._bytes = 4 * dimensions

@@ -47,8 +47,8 @@ class LentModel:
         self.compute([text])
         return self._known[text]
 
-    def made(self, samples: Sequence[tuple[str, bytes]]) -> bool:
-        """Whether this model computed the vectors of some texts."""
+    def has_computed(self, samples: Sequence[tuple[str, bytes]]) -> bool:
+        """Whether this model computed these vectors of texts."""
         return all(_cosine(self.vector(text), vector) >= SAME_MODEL for text, vector in samples)
 
 

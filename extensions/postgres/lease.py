@@ -85,7 +85,7 @@ class Lease:
     """The right of a run to write the mirror of a tenant."""
 
     def __init__(self, url: DatabaseUrl, format: PostgresFormat) -> None:
-        """Set the tenant's URL and the format of its rows; nothing is leased yet."""
+        """Lease nothing yet."""
         self._url = url
         self._format = format
         # The table with its memories, found by `held`.

@@ -63,7 +63,7 @@ class DatabaseUrl(Address):
 
 def _shown(conninfo: str, tenant: str | None) -> str:
     parts = urlsplit(conninfo)
-    user, at, host = parts.netloc.rpartition("@")
+    user, separator, host = parts.netloc.rpartition("@")
     shown_pairs = [
         pair
         for pair in parts.query.split("&")
@@ -71,7 +71,7 @@ def _shown(conninfo: str, tenant: str | None) -> str:
     ]
     query = f"?{'&'.join(shown_pairs)}" if any(shown_pairs) else ""
     named = "" if tenant is None else f"#{quote(tenant, safe='/:,;=')}"
-    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}{query}{named}"
+    return f"{parts.scheme}://{user.partition(':')[0]}{separator}{host}{parts.path}{query}{named}"
 
 
 def _ambiguous() -> StoreError:

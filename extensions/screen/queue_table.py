@@ -23,7 +23,6 @@ class QueueTable(DataTable[Text]):
     """
 
     def __init__(self, session: Session) -> None:
-        """Add the columns."""
         super().__init__(cursor_type="row", show_header=False)
         self.session = session
         for name, width in _WIDTHS.items():

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, decline
+from slowwave.cli.nights.chosen_proposals import apply_chosen, approve, decline
 from slowwave.cli.terminal.wording import counted
-from slowwave.consolidation.running.review_queue import PendingProposal, read_queue
-from slowwave.store.errors import NotFound
+from slowwave.consolidation.running.review_queue import Choice, PendingProposal, read_queue
+from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 
 if TYPE_CHECKING:
@@ -75,10 +76,13 @@ class Session:
     def approve(self, keys: Sequence[str], words: str | None = None) -> KeyResult:
         """Apply proposals as one run, unchanged or with another text. Raises `StoreError`."""
         chosen = [self.queue[key] for key in keys]
+        choice, way = Choice(tuple(keys)), "approve" if words is None else "edit"
         try:
-            decided = apply_chosen(self.place, Choice(tuple(keys)), words, self.embedder)
-        except NotFound as error:
-            raise self._explain_missing(chosen, error) from None
+            apply = partial(apply_chosen, choice, words)
+            decided = approve(self.place, way, apply, self.embedder)
+        except StoreError:
+            self._read_again()
+            raise
         applied = {result.proposal.id for result in decided.results if result.state == "applied"}
         state: State = "applied" if words is None else "edited"
         self.decisions += [
@@ -102,8 +106,9 @@ class Session:
         pending = self.queue[key]
         try:
             decline(self.place, Choice((key,)), reason.strip() or None)
-        except NotFound as error:
-            raise self._explain_missing([pending], error) from None
+        except StoreError:
+            self._read_again()
+            raise
         self.decisions.append(UndoableDecision(pending, "declined", None))
         return KeyResult(f"Declined {key[:8]}. It is not proposed again.", key)
 
@@ -146,12 +151,6 @@ class Session:
             f"{counted(pending, 'proposal', 'proposals')} pending" if pending else "nothing pending"
         )
         return f"{', '.join(parts)}."
-
-    def _explain_missing(self, chosen: Sequence[PendingProposal], error: NotFound) -> NotFound:
-        self._read_again()
-        if len(chosen) > 1 or chosen[0].id in self.pending_ids:
-            return error
-        return NotFound(f"{chosen[0].id[:8]} is no longer pending: it was decided elsewhere.")
 
     def _read_again(self) -> None:
         """Read again which proposals are pending, and the memories of these."""

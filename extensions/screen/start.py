@@ -12,7 +12,7 @@ from slowwave.cli.terminal.output import with_file
 from slowwave.store.extras import install_hint
 
 if TYPE_CHECKING:
-    from slowwave.cli.nights.chosen_proposals import Choice
+    from slowwave.consolidation.running.review_queue import Choice
     from slowwave.consolidation.vectors.embedder import Embedder
     from slowwave.store.places import Place
 

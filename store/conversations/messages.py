@@ -42,7 +42,6 @@ class InvalidContent(Exception):
     """
 
     def __init__(self, value: Any) -> None:
-        """Take the content."""
         super().__init__(_TYPES.get(type(value), "a number"))
 
 

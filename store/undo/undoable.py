@@ -86,7 +86,7 @@ def find_undoable(file: MemoryFile, prefix: str, tenant: str | None = None) -> U
         if tenant is not None and not changed_tenants(file, run.id) <= {tenant}:
             raise StoreError(
                 f"Run {run.id} was not for tenant '{tenant}' alone.",
-                "Nothing was undone. Its proposals for this tenant can be undone individually; "
+                "Nothing was undone. Its proposals for this tenant can be undone individually. "
                 "'slowwave undo FILE' undoes the whole run.",
             )
         return _of_run(file, run)

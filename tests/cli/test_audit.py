@@ -41,15 +41,15 @@ PATTERN = "The user asks for the weekly report as a table."
 
 def kinds(path: Path, cli: Cli, *options: object) -> dict[str, list[dict[str, object]]]:
     """Return the findings of an audit by kind."""
-    found: dict[str, list[dict[str, object]]] = {}
+    findings: dict[str, list[dict[str, object]]] = {}
     for finding in cli("audit", path, "--json", *options).json["findings"]:
-        found.setdefault(finding["kind"], []).append(finding)
-    return found
+        findings.setdefault(finding["kind"], []).append(finding)
+    return findings
 
 
-def memories_of(found: dict[str, list[dict[str, object]]]) -> dict[str, list[object]]:
+def memories_of(findings: dict[str, list[dict[str, object]]]) -> dict[str, list[object]]:
     """Return the memories of the findings by kind."""
-    return {kind: [finding["memories"] for finding in group] for kind, group in found.items()}
+    return {kind: [finding["memories"] for finding in group] for kind, group in findings.items()}
 
 
 def recurring(asked: Asked) -> Answer:
@@ -76,26 +76,26 @@ def test_an_audit_names_findings_and_their_commands(with_rules: Path, cli: Cli) 
     execute(with_rules, "UPDATE memories SET content = 'Push freely.' WHERE id = 'push-01'")
     execute(with_rules, "UPDATE memories SET trust = 0.2 WHERE id = 'push-02'")
     before = with_rules.read_bytes()
-    found = kinds(with_rules, cli)
-    found.pop("faded")  # they were imported in the spring
-    assert memories_of(found) == {
+    findings = kinds(with_rules, cli)
+    findings.pop("faded")  # they were imported in the spring
+    assert memories_of(findings) == {
         "orders": [["order"]],
         "blank": [["blank"]],
         "verbatim": [["code"]],
         "distrusted": [["low"]],
         "doubtful source": [[rule["id"], "push-01"], [rule["id"], "push-02"]],
     }
-    assert found["orders"][0]["command"] == f"slowwave correct {with_rules} order --retract"
-    assert found["distrusted"][0]["command"] == f"slowwave correct {with_rules} low --retract"
+    assert findings["orders"][0]["command"] == f"slowwave correct {with_rules} order --retract"
+    assert findings["distrusted"][0]["command"] == f"slowwave correct {with_rules} low --retract"
     assert with_rules.read_bytes() == before
     shown = cli("audit", with_rules).out
-    commands = {finding["command"] for group in found.values() for finding in group}
+    commands = {finding["command"] for group in findings.values() for finding in group}
     assert all(f"    {command}\n" in shown for command in commands)
     assert "Not recorded: which memories were recalled" in shown
-    assert cli(*shlex.split(str(found["orders"][0]["command"]))[1:]).code == 0
+    assert cli(*shlex.split(str(findings["orders"][0]["command"]))[1:]).code == 0
     assert "orders" not in kinds(with_rules, cli)
     # What the command does is what the finding needs.
-    undo = str(found["doubtful source"][0]["command"])
+    undo = str(findings["doubtful source"][0]["command"])
     assert cli(*shlex.split(undo)[1:]).code == 0
     assert "doubtful source" not in kinds(with_rules, cli)
 
@@ -130,20 +130,20 @@ def test_audit_commands_retire_expired_and_faded_memories(memory_file: Path, cli
     ):
         execute(memory_file, f"UPDATE memories SET {change}")
     full = setting("max_active", 6)
-    found = kinds(memory_file, cli, full)
-    assert memories_of(found) == {
+    findings = kinds(memory_file, cli, full)
+    assert memories_of(findings) == {
         "expired": [["m0"]],
         "expiring": [["m1"]],
         "limit": [[]],
         "faded": [["m4"], ["m5"]],
     }
     assert "expiring" not in kinds(memory_file, cli, "--within", "2d")
-    assert "never recalled" not in str(found)
+    assert "never recalled" not in str(findings)
     execute(memory_file, "UPDATE memories SET access_count = 1 WHERE id = 'm2'")
     assert "never recalled" in str(kinds(memory_file, cli)["faded"])
-    limited, *command = shlex.split(str(found["faded"][0]["command"]))
+    limited, *command = shlex.split(str(findings["faded"][0]["command"]))
     assert cli(*command[1:], setting("max_active", limited.partition("=")[2])).code == 0
-    assert cli(*shlex.split(str(found["expired"][0]["command"]))[1:]).code == 0
+    assert cli(*shlex.split(str(findings["expired"][0]["command"]))[1:]).code == 0
     now = states(memory_file)
     assert [name for name, status in now.items() if status == "archived"] == ["m4", "m5"]
     assert now["m0"] == "expired"
@@ -153,8 +153,8 @@ def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, 
     fill(memory_file, ["Billing listens on port 8080.", "Billing listens on port 8081."])
     fill(memory_file, ["Ines waters the plants.", "Ines waters the plants!"])
     assert cli("maintain", memory_file, "--review", "always").code == 0
-    found = kinds(memory_file, cli)
-    (conflict,), (pending,) = found["conflict"], found["pending"]
+    findings = kinds(memory_file, cli)
+    (conflict,), (pending,) = findings["conflict"], findings["pending"]
     assert conflict["command"] == f"slowwave conflicts {memory_file}"
     assert "8080 vs. 8081; " in str(conflict["why"])
     assert pending["command"] == f"slowwave review {memory_file}"
@@ -163,8 +163,8 @@ def test_an_audit_lists_contradictions_and_pending_proposals(memory_file: Path, 
 
 def test_rules_prints_rules_with_their_evidence(with_rules: Path, cli: Cli) -> None:
     printed = cli("rules", with_rules, "--json").json
-    found = [(rule["text"], len(rule["evidence"]), rule["days"]) for rule in printed["rules"]]
-    assert found == [(PATTERN, 5, 5), (RULE, 3, 3)]
+    rules = [(rule["text"], len(rule["evidence"]), rule["days"]) for rule in printed["rules"]]
+    assert rules == [(PATTERN, 5, 5), (RULE, 3, 3)]
     lines = cli("rules", with_rules).out.splitlines()
     assert lines[0].startswith(f"- {PATTERN} <!-- ")
     ids = ", ".join(f"report-{number:02d}" for number in range(5))

@@ -201,8 +201,8 @@ def test_lineage_links_a_synthesis_and_its_sources(memory_file: Path, cli: Cli) 
         report = cli("maintain", memory_file, *model, "--json").json
     (synthesis,) = report["proposals"]
     assert (synthesis["operation"], synthesis["survivor"]) == ("synthesize", None)
-    made = rows(memory_file, "SELECT content FROM memories WHERE id = ?", synthesis["derived"])
-    assert made == [{"content": synthesis["draft"]}]
+    derived = rows(memory_file, "SELECT content FROM memories WHERE id = ?", synthesis["derived"])
+    assert derived == [{"content": synthesis["draft"]}]
     assert report["model"]["name"] == report["model"]["checker"] == "openai/scripted"
     lineage = ("show", "--lineage", memory_file)
     down = cli(*lineage, synthesis["derived"], "--json").json

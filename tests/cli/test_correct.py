@@ -23,7 +23,7 @@ def ports(memory_file: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "left"),
+    ("options", "gone"),
     [
         (["m-00", "--text", RIGHT], {"m-00"}),
         (["m-00", "--text", RIGHT, "--supersedes", "m-01"], {"m-00", "m-01"}),
@@ -33,19 +33,19 @@ def ports(memory_file: Path) -> Path:
         (["tea-00", "--unpin"], set()),
     ],
 )
-def test_undo_reverts_correct(options: list[str], left: set[str], ports: Path, cli: Cli) -> None:
+def test_undo_reverts_correct(options: list[str], gone: set[str], ports: Path, cli: Cli) -> None:
     before = picture(ports, GIVEN_BACK)
     dry = cli("correct", ports, *options, "--dry-run", "--json").json
     assert picture(ports, GIVEN_BACK) == before
     done = cli("correct", ports, *options, "--json").json
     assert (dry["dry_run"], done["dry_run"], dry["left"]) == (True, False, done["left"])
-    assert {each["id"] for each in done["left"]} == left
-    assert "active" not in {states(ports)[memory] for memory in left}
+    assert {each["id"] for each in done["left"]} == gone
+    assert "active" not in {states(ports)[memory] for memory in gone}
     if "--text" in options:
         (new,) = rows(ports, "SELECT * FROM memories WHERE id = ?", done["memory"]["id"])
         assert (new["origin"], new["trust"], new["content"]) == ("human", 1.0, options[2])
-        assert new["pinned"] == ("tea-00" in left)
-        rivals = {"m-00", "m-01"} - left if "tea-00" not in left else set()
+        assert new["pinned"] == ("tea-00" in gone)
+        rivals = {"m-00", "m-01"} - gone if "tea-00" not in gone else set()
         assert {each["id"] for each in done["similar"]} == rivals
     cli("log", ports, done["run"]).says("a person")
     ended = cli("undo", ports, done["run"])
@@ -81,28 +81,28 @@ def test_an_invalid_correction_changes_nothing(
 
 
 def test_a_conflict_is_resolved_for_either_memory_or_both(ports: Path, cli: Cli) -> None:
-    (found,) = cli("conflicts", ports, "--json").json["conflicts"]
+    (conflict,) = cli("conflicts", ports, "--json").json["conflicts"]
     listed = cli("conflicts", ports)
-    assert f"  {found['id']}\n" in listed.out
+    assert f"  {conflict['id']}\n" in listed.out
     assert "conflicts resolve" in listed.err
     before = picture(ports, GIVEN_BACK)
-    for options, left in (
+    for options, superseded in (
         (["--keep", "m-00"], ["m-01"]),
         (["--keep", "m-01"], ["m-00"]),
         (["--both"], []),
     ):
-        done = cli("conflicts", "resolve", ports, found["id"][:6], *options, "--json").json
-        assert [each["id"] for each in done["left"]] == left
+        done = cli("conflicts", "resolve", ports, conflict["id"][:6], *options, "--json").json
+        assert [each["id"] for each in done["left"]] == superseded
         assert cli("conflicts", ports, "--json").json["conflicts"] == []
         assert cli("maintain", ports, "--dry-run", "--json").json["conflicts"] == []
         assert cli("undo", ports).code == 0
         assert picture(ports, GIVEN_BACK) == before
-    assert cli("conflicts", ports, "--json").json["conflicts"] == [found]
-    for options in (["0000", "--both"], [found["id"], "--keep", "tea-00"]):
+    assert cli("conflicts", ports, "--json").json["conflicts"] == [conflict]
+    for options in (["0000", "--both"], [conflict["id"], "--keep", "tea-00"]):
         assert cli("conflicts", "resolve", ports, *options).code == 1
-    for options in ([found["id"]], [found["id"], "--both", "--keep", "m-00"]):
+    for options in ([conflict["id"]], [conflict["id"], "--both", "--keep", "m-00"]):
         assert cli("conflicts", "resolve", ports, *options).code == 2
-    cli("conflicts", ports, "resolve", found["id"], "--both").ends(0, "conflicts resolve FILE")
+    cli("conflicts", ports, "resolve", conflict["id"], "--both").ends(0, "conflicts resolve FILE")
 
 
 def test_add_names_duplicates_and_contradictions(ports: Path, cli: Cli) -> None:

@@ -31,8 +31,8 @@ def test_a_dry_run_estimates_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
     assert "with 4 calls at a time." in windows
     assert price.startswith("Price: up to 0.00")
     assert f"USD with {PRICED}. All are estimates" in price
-    found = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json
-    estimate: dict[str, Any] = found["estimate"]
+    report = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json
+    estimate: dict[str, Any] = report["estimate"]
     assert estimate["windows"] == 2
     assert estimate["prompt_tokens"] > estimate["answer_tokens"] > 0
     assert 0 < estimate["prices"][PRICED] < 0.01
@@ -41,9 +41,9 @@ def test_a_dry_run_estimates_tokens_price_and_seconds(agent: Agent, cli: Cli) ->
 
 def test_a_dry_run_without_a_model_prices_example_models(agent: Agent, cli: Cli) -> None:
     agent.remember(facts(2))
-    found = cli("maintain", agent.path, "--dry-run", "--json").json
-    plain = found["estimate"]
-    assert found["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
+    report = cli("maintain", agent.path, "--dry-run", "--json").json
+    plain = report["estimate"]
+    assert report["undecided"]["tokens"] == plain["prompt_tokens"] + plain["answer_tokens"]
     asked = cli("maintain", agent.path, "--dry-run", "--model", PRICED, "--json").json["estimate"]
     for name in ("windows", "prompt_tokens", "answer_tokens"):
         assert plain[name] == asked[name]

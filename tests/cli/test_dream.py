@@ -84,9 +84,9 @@ def test_a_question_contains_all_that_an_answer_needs(retold: Path, cli: Cli, gi
     give(answers_to([question], from_recording(ANSWERS)))
     (check,) = asked(cli, retold)
     assert "fresh context that sees nothing else" in check["note"]
-    found = cli("questions", retold, "--json").json
-    assert (found["format"], found["questions"], found["windows"]) == (1, [check], 1)
-    assert (found["answered"], found["tokens"]) == (0, check["tokens"])
+    listing = cli("questions", retold, "--json").json
+    assert (listing["format"], listing["questions"], listing["windows"]) == (1, [check], 1)
+    assert (listing["answered"], listing["tokens"]) == (0, check["tokens"])
 
 
 def test_an_invalid_line_is_named_and_nothing_is_kept(retold: Path, cli: Cli, give: Give) -> None:
@@ -113,10 +113,10 @@ def test_unusable_answers_are_reported_with_reasons(retold: Path, cli: Cli, give
     unknown = "gone: this id is unknown, or its question is no longer open."
     ended.says(unknown, "not in the requested JSON format")
     assert asked(cli, retold) == [question]
-    found = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json
-    assert (found["stale"], found["kept"], found["night"]) == (["gone"], [], None)
-    assert [fault["id"] for fault in found["faults"]] == [question["id"]]
-    assert found["questions"] == [question]
+    reply = give(lines_of({question["id"]: "{}", "gone": NOTHING}), "--json").json
+    assert (reply["stale"], reply["kept"], reply["night"]) == (["gone"], [], None)
+    assert [fault["id"] for fault in reply["faults"]] == [question["id"]]
+    assert reply["questions"] == [question]
 
 
 @pytest.mark.slow
@@ -159,7 +159,7 @@ def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) ->
 
 
 def dreaming(path: Path, answer: Callable[[dict[str, Any]], str], *more: str) -> Ended:
-    """Talk with `slowwave dream`, line by line, to its end."""
+    """Run `slowwave dream`, answering line by line."""
     with subprocess.Popen(
         [*SLOWWAVE, "dream", str(path), *more],
         stdin=subprocess.PIPE,
@@ -188,7 +188,7 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
     seen: list[str] = []
 
     def answer(question: dict[str, Any]) -> str:
-        """Answer at first with rubbish, then with the object, with an id and without."""
+        """Answer first with rubbish, then with the object, with an id and without."""
         seen.append(question["id"])
         if len(seen) == 1:
             return "let me think"
@@ -198,8 +198,8 @@ def test_dream_asks_until_the_night_is_done(memory_file: Path, tmp_path: Path, c
         return named if len(seen) % 2 else bare
 
     ended = dreaming(memory_file, answer, "--json").ends(0)
-    found = ended.json
-    assert {each["state"] for each in found["night"]["proposals"]} == {"applied"}
+    report = ended.json
+    assert {each["state"] for each in report["night"]["proposals"]} == {"applied"}
     assert (len(seen), seen[0]) == (5, seen[1])
     while questions := asked(cli, alone):
         (tmp_path / "a.jsonl").write_text(answers_to(questions, honestly), "utf-8")

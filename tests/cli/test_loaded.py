@@ -61,8 +61,8 @@ def loaded(arguments: Sequence[object], names: set[str]) -> set[str]:
 
 def libraries(arguments: Sequence[object]) -> set[str]:
     """Return the libraries that a command had loaded when it ended."""
-    found = {name.partition(".")[0] for name in modules_of(*map(str, arguments))}
-    return found & _INSTALLED
+    packages = {name.partition(".")[0] for name in modules_of(*map(str, arguments))}
+    return packages & _INSTALLED
 
 
 embedded = copied("with_vectors")
@@ -168,9 +168,9 @@ ALLOWED = {"consolidation": {"litellm_client.py": ["os.environ.update"]}, "store
 
 @pytest.mark.parametrize("folder", ALLOWED)
 def test_only_the_command_line_changes_process_settings(folder: str) -> None:
-    found = {
+    settings = {
         path.name: SETTINGS.findall(path.read_text("utf-8"))
         for path in (ROOT / folder).rglob("*.py")
         if path.parent.name != "commands"
     }
-    assert {name: made for name, made in found.items() if made} == ALLOWED[folder]
+    assert {name: calls for name, calls in settings.items() if calls} == ALLOWED[folder]

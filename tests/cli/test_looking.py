@@ -60,11 +60,11 @@ def test_show_prints_a_memory(night: Path, cli: Cli) -> None:
 
 
 def test_stats_counts_memories_now_and_by_run(night: Path, cli: Cli) -> None:
-    found = cli("log", "--stats", night, "--json").json
-    assert found["active"]["active"] == len(active(night))
-    by_status = {name: sum(layers.values()) for name, layers in found["by_status"].items()}
+    stats = cli("log", "--stats", night, "--json").json
+    assert stats["active"]["active"] == len(active(night))
+    by_status = {name: sum(layers.values()) for name, layers in stats["by_status"].items()}
     assert by_status == Counter(states(night).values())
-    (run,) = found["runs"]
+    (run,) = stats["runs"]
     assert (run["active_before"], run["active_after"]) == (9, len(active(night)))
 
 
@@ -139,9 +139,9 @@ def test_a_dry_undo_names_its_proposals_or_obstacles(night: Path, cli: Cli) -> N
         ended = cli("undo", night, run_of(night), "--dry-run", "--json").ends(0)
         assert len(ended.json["proposals"]) == 3
     assert rows(night, "SELECT outcome FROM runs") == [{"outcome": "done"}]
-    (made, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
-    execute(night, "UPDATE memories SET content = 'Rewritten.' WHERE id = ?", made["id"])
-    ended = cli("undo", night, run_of(night), "--dry-run").ends(1, made["id"])
+    (derived, *_) = cli("list", night, "--layer", "stable", "--json").json["memories"]
+    execute(night, "UPDATE memories SET content = 'Rewritten.' WHERE id = ?", derived["id"])
+    ended = cli("undo", night, run_of(night), "--dry-run").ends(1, derived["id"])
     assert ended.err == cli("undo", night, run_of(night)).err
 
 
@@ -160,13 +160,13 @@ def test_undo_without_an_id_follows_the_order_of_runs(memory_file: Path, cli: Cl
 
 
 def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:
-    kept = "The log retention configured in Loki is"
-    reported = f"{kept} 21 days!"
-    fill(memory_file, daily([f"{kept} 12 days.", f"{kept} 21 days.", reported], "loki"))
+    subject = "The log retention configured in Loki is"
+    reported = f"{subject} 21 days!"
+    fill(memory_file, daily([f"{subject} 12 days.", f"{subject} 21 days.", reported], "loki"))
 
     def values() -> set[tuple[str, ...]]:
-        found = cli("conflicts", memory_file, "--json").json["conflicts"]
-        return {tuple(each["values"]) for each in found}
+        conflicts = cli("conflicts", memory_file, "--json").json["conflicts"]
+        return {tuple(each["values"]) for each in conflicts}
 
     before = values()
     assert before

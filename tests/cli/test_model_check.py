@@ -32,12 +32,12 @@ def check(server: ModelServer, *arguments: object) -> tuple[object, ...]:
 def test_a_model_that_answers_both_questions_is_ready(cli: Cli, server: ModelServer) -> None:
     ended = cli(*check(server, "--json"))
     assert (ended.code, ended.err) == (0, "")
-    found = ended.json
-    assert (found["ready"], found["why"], found["checker"]) == (True, None, "openai/scripted")
-    assert [each["kind"] for each in found["answers"]] == ["write", "check"]
-    assert all(each["why"] is None and each["seconds"] >= 0 for each in found["answers"])
-    assert found["window"]["prompt_tokens"] > 6_000
-    assert found["window"]["cost_usd"] is None
+    report = ended.json
+    assert (report["ready"], report["why"], report["checker"]) == (True, None, "openai/scripted")
+    assert [each["kind"] for each in report["answers"]] == ["write", "check"]
+    assert all(each["why"] is None and each["seconds"] >= 0 for each in report["answers"])
+    assert report["window"]["prompt_tokens"] > 6_000
+    assert report["window"]["cost_usd"] is None
     assert [asked.kind for asked in server.asked] == ["write", "check"]
     assert {asked.form for asked in server.asked} == {"json_schema"}
 
@@ -53,11 +53,11 @@ def test_model_check_prints_the_price_of_a_window(cli: Cli, server: ModelServer)
 
 
 def test_only_a_configured_checker_is_asked_to_check(cli: Cli, server: ModelServer) -> None:
-    found = cli(*check(server, "--json", setting("checker", "openai/reader"))).json
-    assert [each["model"] for each in found["answers"]] == ["openai/scripted", "openai/reader"]
+    report = cli(*check(server, "--json", setting("checker", "openai/reader"))).json
+    assert [each["model"] for each in report["answers"]] == ["openai/scripted", "openai/reader"]
     server.forget()
-    found = cli(*check(server, "--json", setting("checker", "none"))).json
-    assert (found["checker"], len(server.asked)) == (None, 1)
+    report = cli(*check(server, "--json", setting("checker", "none"))).json
+    assert (report["checker"], len(server.asked)) == (None, 1)
 
 
 def test_an_answer_in_another_form_is_requested_again(cli: Cli, server: ModelServer) -> None:
@@ -65,8 +65,8 @@ def test_an_answer_in_another_form_is_requested_again(cli: Cli, server: ModelSer
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert line.startswith("Error: openai/scripted cannot be used to write: ")
     assert len(server.asked) == 2
-    found = cli(*check(server, "--json"))
-    assert (found.json["ready"], found.code, json.loads(found.err)["code"]) == (False, 1, 1)
+    ended = cli(*check(server, "--json"))
+    assert (ended.json["ready"], ended.code, json.loads(ended.err)["code"]) == (False, 1, 1)
 
 
 @pytest.mark.parametrize("key", ["sk-abc\r", "sk-abc ", "ключ"])
@@ -99,15 +99,13 @@ def test_a_request_that_could_not_be_sent_used_no_tokens(
     assert server.asked == []
 
 
-def test_an_unreadable_check_fails(cli: Cli, server: ModelServer) -> None:
+def test_an_unreadable_check_or_a_refusal_is_a_single_line(cli: Cli, server: ModelServer) -> None:
     server.responder = answering(
         lambda _: groups(), lambda asked: approval(asked) | {"groups": "all fine"}
     )
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert "cannot be used to check" in line
-
-
-def test_a_refusal_of_the_server_is_a_single_line(cli: Cli, server: ModelServer) -> None:
+    server.forget()
     server.responder = lambda _: refuses(401, "not for you")
     (line,) = cli(*check(server)).ends(1).err.splitlines()
     assert ("not for you" in line, len(server.asked)) == (True, 1)

@@ -115,8 +115,8 @@ def test_a_question_missing_from_a_recording_fails(agent: Agent, cli: Cli, tmp_p
 
 
 def test_a_partial_run_names_the_failure(agent: Agent, maintain: Callable[..., Ended]) -> None:
-    for at, memory in enumerate(a_pair()):
-        agent.remember([memory | {"content": "Tea is at four.", "id": f"t{at}"}])
+    for index, memory in enumerate(a_pair()):
+        agent.remember([memory | {"content": "Tea is at four.", "id": f"t{index}"}])
     agent.server.responder = lambda _: refuses(500, "broken", **_AT_ONCE)
     ended = maintain().ends(3).says("1 applied")
     assert_reported(ended)

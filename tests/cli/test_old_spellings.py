@@ -79,7 +79,7 @@ def places(after_a_night: Path, tmp_path: Path) -> dict[str, str]:
     folder = copytree(after_a_night, tmp_path / "copy")
     file, waiting = folder / "memory.db", folder / "waiting.db"
     (run_,) = rows(file, "SELECT id FROM runs")
-    (kept,) = rows(file, "SELECT id FROM memories WHERE status = 'active'")
+    (survivor,) = rows(file, "SELECT id FROM memories WHERE status = 'active'")
     (gone,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded'")
     (proposal,) = rows(waiting, "SELECT key FROM proposals")
     return {
@@ -87,7 +87,7 @@ def places(after_a_night: Path, tmp_path: Path) -> dict[str, str]:
         "WAITING": str(waiting),
         "NEW": str(folder / "new.db"),
         "{run}": run_["id"],
-        "{memory}": kept["id"],
+        "{memory}": survivor["id"],
         "{gone}": gone["id"],
         "{waiting}": proposal["key"],
         "{plan}": str(folder / "plan.json"),

@@ -186,7 +186,7 @@ def test_a_report_of_a_past_run_names_the_conflicts_command(after_a_night: Path,
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "outcome",
     [
         None,
         "{}",
@@ -196,10 +196,10 @@ def test_a_report_of_a_past_run_names_the_conflicts_command(after_a_night: Path,
         '{"states": null, "seconds": "x", "model": [1], "why": 5}',
     ],
 )
-def test_an_interrupted_run_is_reported(kept: str | None, after_a_night: Path, cli: Cli) -> None:
+def test_an_interrupted_run_is_reported(outcome: str | None, after_a_night: Path, cli: Cli) -> None:
     options = '{"tenant": 5, "ingest": true}'
     change = "UPDATE runs SET outcome = 'interrupted', report = ?, options = ?"
-    execute(after_a_night, change, kept, options)
+    execute(after_a_night, change, outcome, options)
     for form in (["--html", "-"], ["--md", "-"], ["--stats"], []):
         ended = cli("log", after_a_night, *form).says("interrupted")
         assert (ended.code, ended.err) == (0, "")
@@ -214,13 +214,13 @@ def test_no_memory_adds_a_tag_or_an_attribute(hostile: Path, cli: Cli) -> None:
         ours = {"html", "head", "meta", "title", "style", "body", "header", "h1", "p", "code"}
         ours |= {"main", "div", "bdi", "small", "section", "h2", "ul", "li", "span", "footer"}
         assert {tag for tag, _ in tags} - ours == set()
-        assert [name for _, given in tags for name in given if name.startswith("on")] == []
+        assert [name for _, attrs in tags for name in attrs if name.startswith("on")] == []
     page = cli("log", hostile, "--html", "-").out
     assert "tenant &lt;i&gt;ops&lt;/i&gt;" in page
     tags = Tags(page).found
     assert [tag for tag, _ in tags].count("script") == 1
     assert {tag for tag, _ in tags} & {"img", "iframe", "plaintext", "link", "a", "b"} == set()
-    assert [name for _, given in tags for name in given if name.startswith("on")] == []
+    assert [name for _, attrs in tags for name in attrs if name.startswith("on")] == []
     assert "1337" not in page
     assert "{{ 7 * 191 }}" in page
     assert not {"\x00", "\x1b", "\u202e"} & set(page)
@@ -247,9 +247,9 @@ def test_no_memory_ends_its_block_in_markdown(hostile: Path, cli: Cli) -> None:
 def test_a_page_allows_only_its_own_script(after_a_night: Path, cli: Cli) -> None:
     page = cli("log", after_a_night, "--html", "-").out
     (policy,) = (
-        given["content"] or ""
-        for tag, given in Tags(page).found
-        if given.get("http-equiv") == "Content-Security-Policy"
+        attributes["content"] or ""
+        for tag, attributes in Tags(page).found
+        if attributes.get("http-equiv") == "Content-Security-Policy"
     )
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
@@ -287,8 +287,8 @@ def test_no_file_is_replaced(command: str, after_a_night: Path, tmp_path: Path, 
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
         option = "--md" if path.suffix == ".md" else "--html"
-        given = (option, path) if command == "log" else (setting("report", path),)
-        ended = cli(command, after_a_night, *given).ends(1, "not a report of slowwave")
+        options = (option, path) if command == "log" else (setting("report", path),)
+        ended = cli(command, after_a_night, *options).ends(1, "not a report of slowwave")
         assert ended.out == ""
         assert path.read_bytes() == content
     for name, why in (("loop.html", "not a report"), (f"{'n' * 300}.html", "File name too long")):
@@ -355,8 +355,8 @@ def test_the_filter_hides_other_items(after_a_night: Path, tmp_path: Path, cli: 
         everything = shown.value(f"{shown_items}.length")
         shown.value("document.getElementById('filter').focus()")
         shown.call("Input.insertText", text="PAGER")
-        left = shown.value(f"{shown_items}.map((item) => item.textContent)")
-        assert 0 < len(left) < everything
-        assert all("pager" in item for item in left)
+        visible = shown.value(f"{shown_items}.map((item) => item.textContent)")
+        assert 0 < len(visible) < everything
+        assert all("pager" in item for item in visible)
         assert "of" in shown.value("document.getElementById('count').textContent")
         assert shown.complaints == []

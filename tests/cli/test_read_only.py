@@ -25,7 +25,7 @@ def read_only(memory_file: Path) -> Iterator[Path]:
 
 
 def slowwave(*arguments: object) -> Ended:
-    """Call a command for which permissions count."""
+    """Run a command that respects permissions."""
     return run(Job(tuple(map(str, arguments)), unprivileged=True))
 
 

@@ -38,13 +38,13 @@ def test_a_hit_names_its_ranks_and_the_matching_text(filled: Path, cli: Cli) -> 
 
 def test_json_has_ranks_and_sources_and_recall_writes_nothing(filled: Path, cli: Cli) -> None:
     before = picture(filled), filled.read_bytes()
-    found = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
-    assert (found["format"], found["command"], found["query"]) == (1, "recall", "wiki backup")
-    first = found["hits"][0]
+    answer = cli("recall", filled, "wiki backup", "--min-relevance", "0", "--json").json
+    assert (answer["format"], answer["command"], answer["query"]) == (1, "recall", "wiki backup")
+    first = answer["hits"][0]
     assert first["memory"]["status"] == "active"
     assert (first["by_words"], first["by_vectors"]) == (1, 1)
     assert sorted(first["sources"]) == ["m-00", "m-01"]
-    assert found["hits"][1]["by_words"] is None
+    assert answer["hits"][1]["by_words"] is None
     options = ("--limit", "0", "--min-relevance", "0", "--json")
     every = cli("recall", filled, "wiki", *options).json["hits"]
     count = rows(filled, "SELECT count(*) AS n FROM memories WHERE status = 'active'")[0]["n"]
@@ -54,8 +54,8 @@ def test_json_has_ranks_and_sources_and_recall_writes_nothing(filled: Path, cli:
 
 def test_a_day_includes_all_of_its_hours(filled: Path, cli: Cli) -> None:
     for day, message in (("2026-02-01", TEXTS[0]), ("2026-02-02", TEXTS[1])):
-        found = cli("recall", filled, "wiki backup", "--as-of", day, "--json").json
-        assert found["hits"][0]["memory"]["content"] == message
+        answer = cli("recall", filled, "wiki backup", "--as-of", day, "--json").json
+        assert answer["hits"][0]["memory"]["content"] == message
     nothing = cli("recall", filled, "wiki", "--until", "2026-01-31").out
     assert nothing.endswith("nothing was found.\n")
 
@@ -148,17 +148,17 @@ def test_a_list_and_a_search_take_the_same_filters(memory_file: Path, cli: Cli) 
         (["--kind", "preference", "--kind", "fact", "--layer", "stable"], None),
     ):
         listed = cli("list", memory_file, *options, "--json").json["memories"]
-        found = cli("recall", memory_file, "x", *options, "--min-relevance", "0", "--json").json
+        answer = cli("recall", memory_file, "x", *options, "--min-relevance", "0", "--json").json
         ids = {memory["id"] for memory in listed}
-        assert ids == {hit["memory"]["id"] for hit in found["hits"]}
+        assert ids == {hit["memory"]["id"] for hit in answer["hits"]}
         assert ids == (expected or {"p-00", "p-01", "p-02"})
 
 
 def test_an_undated_memory_is_shown_without_a_time(memory_file: Path, cli: Cli) -> None:
     fill(memory_file, daily(["The lift is old."], "lift", observed_at=UNDATED))
-    found = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
+    recalled = cli("recall", memory_file, "lift", "--json").json["hits"][0]["memory"]
     listed = cli("list", memory_file, "--json").json["memories"][0]
     shown = cli("show", memory_file, "lift-00", "--json").json["memory"]
-    assert [each["observed_at"] for each in (found, listed, shown)] == [None] * 3
+    assert [each["observed_at"] for each in (recalled, listed, shown)] == [None] * 3
     assert "working, lift-00" in cli("recall", memory_file, "lift").out
     assert "1970" not in cli("show", memory_file, "lift-00").out

@@ -46,17 +46,17 @@ _NO_MODEL = BuiltInWriter()
 HELD = Counts(3, 0, {"ephemeral": 0, "working": 3, "stable": 0, "core": 0}, 60, 12)
 
 
-def an_outcome(results: Sequence[Result] = (), **left: Any) -> Outcome:
-    """Return what a run found; `left` are parts of its plan."""
+def an_outcome(results: Sequence[Result] = (), **parts: Any) -> Outcome:
+    """Return the outcome of a run; `parts` are those of its plan."""
     proposals = tuple(result.proposal for result in results)
-    plan = Plan(proposals, **{"refused": (), **left})
+    plan = Plan(proposals, **{"refused": (), **parts})
     return Outcome(HELD, HELD, plan, tuple(results), run_id="run-1")
 
 
 def a_result(
     state: State, number: int = 0, operation: Operation = "synthesize", planned: bool = False
 ) -> Result:
-    """Return what became of a proposal; `planned` is one whose draft the plan held already."""
+    """Return the result of a proposal; `planned`: its draft is in the plan."""
     draft = Draft((Claim("The deploy runs at noon.", ("a", "b")),))
     memories: dict[str, Any] = {"sources": ("a", "b"), "source_hashes": ("1", "2")}
     memories |= {"leaving": ("a",), "survivor": None, "entities": ()}
@@ -216,19 +216,19 @@ def test_a_token_is_seven_letters_three_digits_or_a_sign() -> None:
 
 
 def an_undecided(*ids: str, similarity: float = 0.8) -> Undecided:
-    return Undecided(ids, "default", similarity, 100, ((ids[0], ids[1], similarity),))
+    return Undecided(ids, similarity, 80, 20, ((ids[0], ids[1], similarity),))
 
 
 def test_a_report_estimates_what_a_model_would_cost(memory_file: Path) -> None:
     texts = [f"Note number {number} on the gateway." for number in range(24)]
-    put(memory_file, *(a_memory(f"m{at:02d}", text) for at, text in enumerate(texts)))
+    put(memory_file, *(a_memory(f"m{index:02d}", text) for index, text in enumerate(texts)))
     assert "A model would be" not in text_of(memory_file, an_outcome())
-    pairs = ((f"m{at:02d}", f"m{at + 1:02d}", 0.5 + at / 100) for at in range(0, 24, 2))
+    pairs = ((f"m{index:02d}", f"m{index + 1:02d}", 0.5 + index / 100) for index in range(0, 24, 2))
     windows = [an_undecided(*ids, similarity=similarity) for *ids, similarity in pairs]
     outcome = an_outcome(undecided=tuple(windows))
-    found = json_of(memory_file, outcome)["undecided"]
-    assert (found["groups"], found["memories"], found["calls"]) == (12, 24, 24)
-    likeliest = [item["similarity"] for item in found["likeliest"]]
+    undecided = json_of(memory_file, outcome)["undecided"]
+    assert (undecided["groups"], undecided["memories"], undecided["calls"]) == (12, 24, 24)
+    likeliest = [item["similarity"] for item in undecided["likeliest"]]
     assert likeliest == [window.similarity for window in reversed(windows[2:])]
     output = text_of(memory_file, outcome)
     assert "Left for a model (--model NAME): 24 similar memories in 12 questions." in output
@@ -237,8 +237,8 @@ def test_a_report_estimates_what_a_model_would_cost(memory_file: Path) -> None:
     assert shown == texts[10:]
     assert "similarity 0.72:" in output
     writer = ModelWriter(Endpoint("none/none", None))
-    left = json_of(memory_file, outcome, writer)["undecided"]
-    assert left == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
+    with_model = json_of(memory_file, outcome, writer)["undecided"]
+    assert with_model == {"groups": 0, "memories": 0, "calls": 0, "tokens": 0, "likeliest": []}
     assert "Left for a model" not in text_of(memory_file, outcome, writer=writer)
 
 
@@ -276,10 +276,10 @@ def test_a_long_text_is_shortened_only_at_a_terminal(
 def test_no_op_has_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(memory_file, daily([TWINS[0], "The kettle is new."], "m"))
     plan_tenant = planner.plan_tenant
-    left = (an_undecided("m-00", "m-01"),)
+    undecided = (an_undecided("m-00", "m-01"),)
 
-    def leaving_something(*given: Any) -> Plan:
-        return replace(plan_tenant(*given), undecided=left)
+    def leaving_something(*arguments: Any) -> Plan:
+        return replace(plan_tenant(*arguments), undecided=undecided)
 
     monkeypatch.setattr(planner, "plan_tenant", leaving_something)
     run = ("maintain", memory_file, "--json")
@@ -295,13 +295,13 @@ def test_no_op_has_undecided(memory_file: Path, cli: Cli, monkeypatch: pytest.Mo
 
 
 def refusals(memory_file: Path, guards: Sequence[str]) -> tuple[Refusal, ...]:
-    """Put pairs into the file, and give them as kept apart by these guards."""
-    found = []
+    """Store pairs, and return them as refused by these guards."""
+    refused = []
     for number, guard in enumerate(guards):
         pair = (f"a{number}", f"b{number}")
         put(memory_file, *(a_memory(memory, f"{memory} listens.") for memory in pair))
-        found.append(Refusal("merge", pair, guard, " vs. ".join(pair), "default"))
-    return tuple(found)
+        refused.append(Refusal("merge", pair, guard, " vs. ".join(pair), "default"))
+    return tuple(refused)
 
 
 def test_only_verbose_lists_refused_pairs_that_are_left(memory_file: Path) -> None:
@@ -313,8 +313,8 @@ def test_only_verbose_lists_refused_pairs_that_are_left(memory_file: Path) -> No
     output = text_of(memory_file, outcome, verbose=True)
     assert "kept apart: 2 pairs." in output
     lines = output.splitlines()
-    at = lines.index("  stored with different names: a0 vs. b0")
-    assert lines[at + 1 : at + 3] == [
+    start = lines.index("  stored with different names: a0 vs. b0")
+    assert lines[start + 1 : start + 3] == [
         "    2026-03-10  a0 listens. (a0)",
         "    2026-03-10  b0 listens. (b0)",
     ]
@@ -352,10 +352,10 @@ def test_each_memory_in_conflict_is_shown_once(memory_file: Path) -> None:
     for day, name in zip(range(20, 14, -1), "abcdxy", strict=True):
         observed = f"2026-02-{day}T09:00:00+00:00"
         put(memory_file, a_memory(name, f"{name} says so.", observed_at=observed))
-    found = conflicts_as_json(CONFLICTS)
-    assert [match["group"] for match in found] == [1, 2, 1, 1, 2]
-    assert [tuple(match["sources"]) for match in found] == [item.sources for item in CONFLICTS]
-    first, second = dict.fromkeys(match["id"] for match in found)
+    shown = conflicts_as_json(CONFLICTS)
+    assert [match["group"] for match in shown] == [1, 2, 1, 1, 2]
+    assert [tuple(match["sources"]) for match in shown] == [item.sources for item in CONFLICTS]
+    first, second = dict.fromkeys(match["id"] for match in shown)
     output = conflicts_as_text(CONFLICTS, memory_file)
     assert output.splitlines() == [
         "2 conflicts between 6 memories.",

@@ -114,13 +114,13 @@ def test_metrics_contain_the_results_of_a_run(filled: Path, cli: Cli, tmp_path: 
     path = tmp_path / "slowwave.prom"
     arguments = ("maintain", filled, setting("metrics_file", path))
     assert cli(*arguments, "--review", "risky").code == 0
-    found = metrics(path)
-    assert found["slowwave_run_exit_code"] == {(): 0}
-    assert found["slowwave_active_memories"] == {("before",): 6, ("after",): 4}
-    assert found["slowwave_proposals"][("applied",)] == 2
-    assert found["slowwave_proposals"][("failed",)] == 0
-    assert found["slowwave_waiting_for_review"] == {(): 1}
-    assert found["slowwave_run_timestamp_seconds"][()] > 1_700_000_000
+    collected = metrics(path)
+    assert collected["slowwave_run_exit_code"] == {(): 0}
+    assert collected["slowwave_active_memories"] == {("before",): 6, ("after",): 4}
+    assert collected["slowwave_proposals"][("applied",)] == 2
+    assert collected["slowwave_proposals"][("failed",)] == 0
+    assert collected["slowwave_waiting_for_review"] == {(): 1}
+    assert collected["slowwave_run_timestamp_seconds"][()] > 1_700_000_000
     # The next night does nothing; what waits, waits still.
     assert cli(*arguments).code == 0
     assert metrics(path)["slowwave_proposals"][("applied",)] == 0

@@ -108,8 +108,8 @@ def test_times_are_read_in_each_format_of_agents(memory_file: Path, written: str
     put(memory_file, stored("old", hours=100))
     execute(memory_file, "UPDATE memories SET accessed_at = ?", written)
     with open_reading(memory_file) as file:
-        (found,) = read_ages(file, ["default"])
-    assert (found.last_used, found.last_stated) == (NOW_S - DAY, NOW_S - 100 * HOUR)
+        (age,) = read_ages(file, ["default"])
+    assert (age.last_used, age.last_stated) == (NOW_S - DAY, NOW_S - 100 * HOUR)
 
 
 def test_a_merge_counts_as_a_restatement_of_the_survivor(memory_file: Path) -> None:
@@ -120,9 +120,9 @@ def test_a_merge_counts_as_a_restatement_of_the_survivor(memory_file: Path) -> N
         ago(hours=2),
     )
     with open_reading(memory_file) as file:
-        (found,) = read_ages(file, ["default"])
-    assert found.last_stated == NOW_S - 2 * HOUR
-    assert found.has_dependents
+        (age,) = read_ages(file, ["default"])
+    assert age.last_stated == NOW_S - 2 * HOUR
+    assert age.has_dependents
 
 
 # ---- rules ----
@@ -161,8 +161,8 @@ def test_the_most_specific_rule_applies(
     tenant: str, kind: str, layer: str, without: tuple[int, ...], rule: str | None
 ) -> None:
     rules = [text for number, text in enumerate(RULES) if number not in without]
-    found = retention_of(rules).rule_for(tenant, kind, layer)
-    assert (None if found is None else found.text) == rule
+    chosen = retention_of(rules).rule_for(tenant, kind, layer)
+    assert (None if chosen is None else chosen.text) == rule
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "said"),
+    ("rules", "reason"),
     [
         ("kind=fact", "keep=... is missing"),
         ("kind=rule,keep=1d", "kind must be one of fact"),
@@ -214,11 +214,11 @@ def test_rules_spare_protected_memories_but_their_own_expiry_counts() -> None:
         ("kind=fact,keep=1d kind=fact,keep=2d", "match the same memories"),
     ],
 )
-def test_invalid_rules_are_refused(memory_file: Path, cli: Cli, rules: str, said: str) -> None:
+def test_invalid_rules_are_refused(memory_file: Path, cli: Cli, rules: str, reason: str) -> None:
     before = memory_file.read_bytes()
-    found = re.split(r" (?=kind)", rules)
-    memory_file.with_name("slowwave.toml").write_text(f"retain = {json.dumps(found)}\n")
-    cli("maintain", memory_file, "--phase", "expire").ends(2, said, "slowwave.toml")
+    lines = re.split(r" (?=kind)", rules)
+    memory_file.with_name("slowwave.toml").write_text(f"retain = {json.dumps(lines)}\n")
+    cli("maintain", memory_file, "--phase", "expire").ends(2, reason, "slowwave.toml")
     assert memory_file.read_bytes() == before
 
 
@@ -371,7 +371,7 @@ def test_phases_are_separate_runs_that_are_undone_in_any_order(
     assert [run["id"] for run in cli("log", lived, "--json").json["runs"]] == phases
     for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], None)):
         copy = copy_of(lived, tmp_path / f"{number}.db")
-        undos: list[list[Any]] = [[]] * 3 if order is None else [[phases[at]] for at in order]
+        undos: list[list[Any]] = [[phases[index]] for index in order] if order else [[]] * 3
         for undo in undos:
             ended = cli("undo", copy, *undo, "--yes")
             assert ended.code == 0, ended.err
@@ -450,8 +450,8 @@ def test_the_run_after_a_kill_finishes_and_can_be_undone(
         copy = copy_of(lived, tmp_path / f"killed-{number}.db")
         configure(copy, max_active=4, retain="kind=context,keep=30d")
         before = picture(copy, ("memories",))
-        at = 5 + number * 9 if moments == 2 else 1 + number * 3
-        done = in_a_process(sys.executable, KILLING, at, "maintain", copy, *command)
+        moment = 5 + number * 9 if moments == 2 else 1 + number * 3
+        done = in_a_process(sys.executable, KILLING, moment, "maintain", copy, *command)
         assert done.code in (0, 9), done.err
         assert whole(copy)
         without_purge = [*command[:-1], "--no-purge"]
@@ -481,8 +481,8 @@ def test_archived_memories_are_found_and_restored_permanently(
     aged(memory_file, embedder, limit=1)
     assert archived(memory_file) == {"m-shed"}
     search = ("recall", "--archived", memory_file)
-    found = cli(*search, "where is the key of the shed?", "--json").json
-    assert [(hit["id"], hit["status"]) for hit in found["hits"]] == [("m-shed", "archived")]
+    answer = cli(*search, "where is the key of the shed?", "--json").json
+    assert [(hit["id"], hit["status"]) for hit in answer["hits"]] == [("m-shed", "archived")]
     cli(*search, "shed").says("m-shed")
     cli(*search, "shed", "--tenant", "other").says("nothing was found in the archive.\n")
     assert cli("undo", memory_file, "m-shed").code == 0
@@ -518,7 +518,7 @@ def test_a_night_of_an_agent_counts_for_its_tenant_only(
     memory_file: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     twice = ["The office cat is called Pip.", "The office cat is called Pip."]
-    fill(memory_file, [{"content": item, "tenant": of} for of in ("a", "b") for item in twice])
+    fill(memory_file, [{"content": item, "tenant": name} for name in ("a", "b") for item in twice])
     with AgentMemory(memory_file, "a", embedder=embedder) as memory:
         memory.consolidate()
     gated = (memory_file, "--consolidate", setting("min_interval", "12h"))

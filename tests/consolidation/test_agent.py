@@ -113,8 +113,8 @@ def test_a_limit_of_0_returns_all_hits(memory: AgentMemory) -> None:
     with memory:
         for day in range(12):
             memory.add(f"Ines waters plant {day}.")
-        found = [len(memory.recall("plant", limit, min_relevance=0)) for limit in (0, 1)]
-        assert found == [12, 1]
+        counts = [len(memory.recall("plant", limit, min_relevance=0)) for limit in (0, 1)]
+        assert counts == [12, 1]
 
 
 def test_a_memory_takes_the_times_that_a_search_takes(memory: AgentMemory) -> None:
@@ -149,8 +149,8 @@ def test_filters_take_lists_and_unknown_ones_are_type_errors(memory: AgentMemory
     with memory:
         for kind in ("fact", "preference", "context"):
             memory.add(f"Plants, {kind}.", kind=kind, session=kind)
-        found = memory.recall("plants", kind=["fact", "context"], session=["context", "preference"])
-        assert [hit.memory.kind for hit in found] == ["context"]
+        hits = memory.recall("plants", kind=["fact", "context"], session=["context", "preference"])
+        assert [hit.memory.kind for hit in hits] == ["context"]
         with pytest.raises(TypeError, match="colour"):
             memory.recall("plants", colour="green")  # type: ignore[call-arg]  # what is tested
 
@@ -184,8 +184,8 @@ def test_words_are_searched_while_the_embedder_is_down(tmp_path: Path) -> None:
         assert "Ines" in memory.block("plants").text
         assert memory.block("plants").words_only is not None
         embedder.is_down = False
-        (hit,) = (found := memory.recall("plants"))
-        assert (found.words_only, hit.by_vectors) == (None, 1)
+        (hit,) = (hits := memory.recall("plants"))
+        assert (hits.words_only, hit.by_vectors) == (None, 1)
 
 
 def test_expired_memories_are_not_recalled(tmp_path: Path, embedder: SentenceEmbedder) -> None:
@@ -229,10 +229,10 @@ def test_threads_recall_while_the_file_changes(memory: AgentMemory) -> None:
 
     with memory, ThreadPoolExecutor(4) as pool:
         memory.add("Ines waters the plants.")
-        found = pool.map(recall, range(40))
+        recalled = pool.map(recall, range(40))
         for number in range(20):
             memory.add(f"The lift stops at floor {number}.")
-        assert all("Ines waters the plants." in texts for texts in found)
+        assert all("Ines waters the plants." in texts for texts in recalled)
 
 
 def test_feedback_counts_once_if_undo_is_locked(memory: AgentMemory, tmp_path: Path) -> None:
@@ -252,13 +252,13 @@ def test_proposals_of_a_plan_are_applied_or_declined(memory: AgentMemory, tmp_pa
         (applied,) = memory.apply(first.id[:8]).results
         assert (applied.proposal.id, applied.state) == (first.id, "applied")
         memory.decline(second.id[:8], "They are two.")
-        left = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
-        assert left == [item.id for item in rest]
+        pending = [item.proposal.id for item in memory.consolidate(dry_run=True).results]
+        assert pending == [item.id for item in rest]
         memory.add("A new one, of which a night would compute the vector.")
         runs = rows(tmp_path / "memory.db", "SELECT id FROM runs")
         for gone, why in (
-            (first.id[:8], "is no longer pending: it is applied"),
-            (second.id, "is no longer pending: it is declined"),
+            (first.id[:8], "is no longer pending: it was applied on"),
+            (second.id, "is no longer pending: it was declined on"),
             ("0" * 8, "There is no proposal '00000000'"),
             ("none", "no proposal"),
         ):

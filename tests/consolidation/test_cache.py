@@ -1,4 +1,4 @@
-"""The cache of findings about texts: packs, their sweep, and the version of the code."""
+"""The cache of findings about texts: rows, their sweep, and the version of the code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from msgspec.json import Decoder
 
 from slowwave import consolidation
-from slowwave.consolidation.snapshot import cache as cache_module
 from slowwave.consolidation.snapshot.cache import LIBRARIES, Cache, Row, code_version, hash_of_code
 
 PACKAGE = Path(consolidation.__path__[0])
@@ -32,7 +31,7 @@ def test_another_library_version_changes_the_keys(library: str) -> None:
 
 
 def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
-    """Ask for the length of each text, and return those that had to be worked out."""
+    """Look up the length of each text, and return the texts whose length was computed."""
     worked_out = []
 
     def length(text: str) -> int:
@@ -40,15 +39,15 @@ def ask(cache: Cache, texts: Iterable[str]) -> list[str]:
         return len(text)
 
     for text in texts:
-        found = cache.compute_unknown(
+        lengths = cache.compute_unknown(
             "length", [[text]], LENGTH, lambda _, text=text: [length(text)]
         )
-        assert found == [len(text)]
+        assert lengths == [len(text)]
     return worked_out
 
 
 def kept(*texts: str) -> list[Row]:
-    """Return the rows of a file in which the lengths of these texts were kept together."""
+    """Return the rows of a file in which the lengths of these texts were kept."""
     cache = Cache()
     ask(cache, texts)
     return cache.take_new()
@@ -56,69 +55,37 @@ def kept(*texts: str) -> list[Row]:
 
 def swept(rows: list[Row], cache: Cache) -> list[Row]:
     """Return the rows of a file as they are once a cache has swept it."""
-    added, outdated = cache.sweep()
-    left = {(kind, key): text for kind, key, text in [*rows, *added]}
-    for place in outdated:
-        del left[place]
-    return [(*place, text) for place, text in sorted(left.items())]
+    outdated = cache.sweep()
+    return [row for row in rows if row[:2] not in outdated]
 
 
 def test_a_finding_is_computed_once_and_taken_once() -> None:
     first = Cache()
     assert ask(first, ["one", "three"]) == ["one", "three"]
     rows = first.take_new()
-    assert (len(rows), first.take_new()) == (1, [])
+    assert (len(rows), first.take_new()) == (2, [])
     later = Cache(rows)
     assert ask(later, ["three", "one", "seven"]) == ["seven"]
+    assert len(later.take_new()) == 1
 
 
-def test_a_pack_only_loses_findings_that_were_not_requested() -> None:
+def test_findings_that_were_not_requested_are_deleted() -> None:
     rows = kept("one", "three", "seven")
     later = Cache(rows)
     ask(later, ["one", "seven"])
     rows = swept(rows, later)
     again = Cache(rows)
     assert ask(again, ["one", "seven", "three"]) == ["three"]
-    assert again.sweep() == ([], [])
-
-
-def test_findings_of_a_kind_that_was_not_requested_are_deleted() -> None:
-    rows = kept("one")
+    assert again.sweep() == []
     assert swept(rows, Cache(rows)) == []
 
 
-def test_a_damaged_pack_is_computed_again_and_replaced() -> None:
-    ((kind, key, text),) = kept("one", "three")
-    damaged = [(kind, key, text.replace("5", "4"))]
-    later = Cache(damaged)
-    assert ask(later, ["one", "three"]) == ["one", "three"]
-    rows = swept([*damaged, *later.take_new()], later)
-    assert [text for *_, text in rows] == [text]
-
-
-def test_many_small_packs_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache_module, "_MAX_PARTIAL", 3)
-    texts = [f"text {number}" for number in range(5)]
-    rows: list[Row] = []
-    packs = []
-    for night in range(len(texts)):
-        cache = Cache(rows)
-        ask(cache, texts[: night + 1])
-        rows = swept([*rows, *cache.take_new()], cache)
-        packs.append(len(rows))
-    assert packs == [1, 2, 3, 1, 2]
-    assert ask(Cache(rows), texts) == []
-
-
-def test_findings_of_a_full_pass_are_not_kept_twice() -> None:
-    rows = [*kept("one", "three"), *kept("three", "one", "seven")]
-    later = Cache(rows)
-    assert ask(later, ["one", "three", "seven"]) == []
-    rows = swept(rows, later)
-    again = Cache(rows)
-    assert ask(again, ["one", "three", "seven"]) == []
-    assert sum(text.count('["') for *_, text in rows) == 3
-    assert again.sweep() == ([], [])
+def test_a_damaged_finding_is_computed_again_and_replaced() -> None:
+    ((kind, key, text),) = kept("three")
+    later = Cache([(kind, key, f"[{text}")])
+    assert ask(later, ["three"]) == ["three"]
+    assert later.take_new() == [(kind, key, text)]
+    assert later.sweep() == []
 
 
 def test_equal_groups_are_computed_once() -> None:
@@ -128,5 +95,5 @@ def test_equal_groups_are_computed_once() -> None:
         seen.extend(places)
         return [4 for _ in places]
 
-    found = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
-    assert (found, len(seen)) == ([4, 4], 1)
+    computed = Cache().compute_unknown("length", [["four"], ["four"]], LENGTH, lengths)
+    assert (computed, len(seen)) == ([4, 4], 1)

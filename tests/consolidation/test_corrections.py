@@ -1,4 +1,4 @@
-"""A word on memories: what it changes, what it must not, and that undo restores every row."""
+"""Corrections of memories: what they change, what they must not, and their undo."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_corrections_undone_in_reverse_restore_every_row(
 ) -> None:
     path = copy_of(after_a_night, tmp_path_factory.mktemp("words") / "copy.db")
     done: list[tuple[str, dict[str, list[dict[str, object]]]]] = []
-    for at, (way, *numbers) in enumerate(words):
+    for index, (way, *numbers) in enumerate(words):
         active = [row["id"] for row in rows(path, "SELECT id FROM memories WHERE status='active'")]
         first, second = (active[number % len(active)] for number in numbers)
         before = picture(path, GIVEN_BACK)
         with open_writing(path) as file:
-            corrector = Corrector(file, NOW + (at + 1) * DAY)
+            corrector = Corrector(file, NOW + (index + 1) * DAY)
             try:
                 done.append((give(corrector, way, first, second).run_id, before))
             except StoreError:
@@ -118,11 +118,11 @@ def test_a_correction_supersedes_every_spelling(named: str, memory_file: Path) -
 
 def test_retract_names_derived_memories(memory_file: Path) -> None:
     fill(memory_file, daily(["Wiki runs on port 8080.", "Ada set the wiki up on port 8080."], "m"))
-    at = "2026-03-01T00:00:00.000000+00:00"
+    cited_at = "2026-03-01T00:00:00.000000+00:00"
     merged = "status = 'superseded', superseded_by = 'm-01', superseded_at = ?"
-    execute(memory_file, f"UPDATE memories SET {merged} WHERE id = 'm-00'", at)
+    execute(memory_file, f"UPDATE memories SET {merged} WHERE id = 'm-00'", cited_at)
     edge = "INSERT INTO synthesized_from VALUES ('m-01', 'm-00', 'merge', 'r', 'h', NULL, ?)"
-    execute(memory_file, edge, at)
+    execute(memory_file, edge, cited_at)
     with AgentMemory(memory_file) as memory:
         with pytest.raises(StoreError, match="superseded by memory m-01"):
             memory.retract("m-00")
@@ -172,8 +172,8 @@ def test_keep_decides_what_is_recalled(memory_file: Path, embedder: SentenceEmbe
         Corrector(file, NOW).keep("m-00", ["m-01"])
     with AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW + DAY) as memory:
         for as_of in (None, NOW + DAY):
-            found = memory.recall("database port", as_of=as_of)
-            assert [hit.memory.content for hit in found] == [PORTS[0]]
+            hits = memory.recall("database port", as_of=as_of)
+            assert [hit.memory.content for hit in hits] == [PORTS[0]]
 
 
 NEAR = [
@@ -185,21 +185,21 @@ NEAR = [
 ]
 
 
-@pytest.mark.parametrize(("known", "text", "relation", "why"), NEAR)
+@pytest.mark.parametrize(("stored", "text", "relation", "why"), NEAR)
 def test_similar_memories_are_named_with_their_relation(
-    known: str, text: str, relation: str | None, why: str, memory_file: Path
+    stored: str, text: str, relation: str | None, why: str, memory_file: Path
 ) -> None:
     with AgentMemory(memory_file) as memory:
-        memory.add(known)
+        memory.add(stored)
         memory.add("The harbour master waves at every ferry.")
-        found = memory.similar(text)
-    assert [each.relation for each in found] == ([relation] if relation else [])
-    assert all(why in each.why and each.memory.content == known for each in found)
+        similar = memory.similar(text)
+    assert [each.relation for each in similar] == ([relation] if relation else [])
+    assert all(why in each.why and each.memory.content == stored for each in similar)
 
 
 def test_lines_of_a_log_contradict_no_new_line(memory_file: Path) -> None:
     fill(memory_file, [f"The nightly backup took {number} minutes." for number in range(1, 50)])
     with AgentMemory(memory_file) as memory:
         assert memory.similar("The nightly backup took 77 minutes.") == []
-        (found,) = memory.similar("The nightly backup took 7 minutes.")
-    assert found.relation == "duplicate"
+        (similar,) = memory.similar("The nightly backup took 7 minutes.")
+    assert similar.relation == "duplicate"

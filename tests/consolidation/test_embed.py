@@ -1,4 +1,4 @@
-"""The embedding model: whose vectors these are, and what a break costs."""
+"""The embedding model: the origin of vectors, and the cost of an interruption."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_first_256_tokens_of_a_text_count(embedder: SentenceEmbedder) -> Non
 
 @pytest.fixture
 def _loading_again() -> Iterator[None]:
-    """Let the packaged model be loaded as if for the first time, by this test and the next."""
+    """Unload the packaged model before and after each test."""
     for item in (packaged_model, sound_folder):
         item.cache_clear()
     yield

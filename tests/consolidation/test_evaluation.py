@@ -38,16 +38,16 @@ def an_answer(*held: str, text: str = "x") -> MeasuredHit:
 
 
 def test_a_question_is_measured_as_in_the_literature() -> None:
-    found = measure([an_answer(), an_answer("a"), an_answer("a"), an_answer("b")], {"a", "b"})
-    assert (found.recall_at_5, found.all_at_10, found.mrr) == (1.0, 1.0, 0.5)
+    measures = measure([an_answer(), an_answer("a"), an_answer("a"), an_answer("b")], {"a", "b"})
+    assert (measures.recall_at_5, measures.all_at_10, measures.mrr) == (1.0, 1.0, 0.5)
     # Gains at ranks 2 and 4 of at most ranks 1 and 2.
-    assert found.ndcg_at_10 == pytest.approx((0.6309 + 0.4307) / (1 + 0.6309), abs=1e-3)
+    assert measures.ndcg_at_10 == pytest.approx((0.6309 + 0.4307) / (1 + 0.6309), abs=1e-3)
 
 
 def test_a_text_beyond_the_token_budget_is_skipped() -> None:
     long = " ".join(["word"] * 600)
-    found = measure([an_answer("a", text=long), an_answer("b")], {"a", "b"})
-    assert (found.recall_in_500_tokens, found.recall_in_1000_tokens) == (0.5, 1.0)
+    measures = measure([an_answer("a", text=long), an_answer("b")], {"a", "b"})
+    assert (measures.recall_in_500_tokens, measures.recall_in_1000_tokens) == (0.5, 1.0)
 
 
 @given(
@@ -55,13 +55,13 @@ def test_a_text_beyond_the_token_budget_is_skipped() -> None:
     st.frozensets(st.sampled_from("abc"), min_size=1),
 )
 def test_each_measure_is_a_share(held: list[frozenset[str]], evidence: frozenset[str]) -> None:
-    found = measure([MeasuredHit("x", ids & evidence) for ids in held], evidence)
-    shares = {name: value for name, value in vars(found).items() if name != "tokens_at_10"}
+    measures = measure([MeasuredHit("x", ids & evidence) for ids in held], evidence)
+    shares = {name: value for name, value in vars(measures).items() if name != "tokens_at_10"}
     assert all(0.0 <= value <= 1.0 for value in shares.values()), shares
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "kept"),
+    ("source", "text", "ok"),
     [
         ("Port 8080 is open.", "Port 8080 is open on web-1. It was opened in May.", True),
         ("Port 8080 is open.", "Port 9090 is open.", False),
@@ -69,8 +69,8 @@ def test_each_measure_is_a_share(held: list[frozenset[str]], evidence: frozenset
         ("Marta opens the office.", "Marta opens the office at eight.", True),
     ],
 )
-def test_facts_are_kept_if_values_names_and_words_are(source: str, text: str, kept: bool) -> None:
-    assert keeps_facts(source, text) is kept
+def test_facts_are_kept_if_values_names_and_words_are(source: str, text: str, ok: bool) -> None:
+    assert keeps_facts(source, text) is ok
 
 
 def test_a_file_is_measured_on_a_copy(filled: Path, embedder: SentenceEmbedder) -> None:
@@ -152,19 +152,19 @@ def test_eval_prints_a_table_or_json(filled: Path, tmp_path: Path, cli: Cli) -> 
         tmp_path / "q.jsonl", asked("Who waters the plants?", "other-00"), asked("?", "absent")
     )
     cli("eval", filled, questions).ends(0).says("recall@10")
-    found = cli("eval", filled, questions, "--json").json
-    assert (found["format"], found["questions"], found["left_out"]) == (1, 1, 1)
+    report = cli("eval", filled, questions, "--json").json
+    assert (report["format"], report["questions"], report["left_out"]) == (1, 1, 1)
     for when in ("before", "after"):
-        assert found[when].keys() >= {
+        assert report[when].keys() >= {
             *("memories", "recall@5", "recall@10", "all@10", "mrr", "ndcg@10", "tokens@10"),
             "recall@1000tokens",
         }
-    assert "recall@10" in found["after"]["by_lineage"]
-    assert found["difference"]["recall@10"].keys() == {"mean", "low", "high"}
+    assert "recall@10" in report["after"]["by_lineage"]
+    assert report["difference"]["recall@10"].keys() == {"mean", "low", "high"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "reason"),
     [
         ([], 2, "Error: "),
         (["none.jsonl"], 1, "cannot be read"),
@@ -175,14 +175,14 @@ def test_eval_prints_a_table_or_json(filled: Path, tmp_path: Path, cli: Cli) -> 
 def test_eval_refuses_invalid_questions(
     arguments: list[str],
     code: int,
-    said: str,
+    reason: str,
     filled: Path,
     cli: Cli,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(filled.parent)
     write_questions(Path("q.jsonl"), asked("?", "absent"))
-    assert cli("eval", filled, *arguments).ends(code, said).out == ""
+    assert cli("eval", filled, *arguments).ends(code, reason).out == ""
 
 
 def test_eval_asks_no_model_by_default(filled: Path, tmp_path: Path, cli: Cli) -> None:

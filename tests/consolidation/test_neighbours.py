@@ -1,4 +1,4 @@
-"""Which vectors are near each other: every pair once, in every way to compare them."""
+"""Which vectors are near each other: every pair once, by every method."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def pairs_of(graph: Neighbours) -> Pairs:
 
 
 def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
-    """Return the same by one product in double precision."""
+    """Return the same pairs, computed by one product in double precision."""
     exact = vectors.astype(np.float64)
     steps = np.rint(exact @ exact.T / STEP).astype(int)
-    found = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
-    return {(first, second): int(steps[first, second]) for first, second in found.tolist()}
+    pairs = np.argwhere(np.triu(steps >= round(similarity / STEP), k=1))
+    return {(first, second): int(steps[first, second]) for first, second in pairs.tolist()}
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few rows make many blocks."""
+    """Shrink blocks, so that a few rows fill many."""
     monkeypatch.setattr(comparing, "BLOCK", 16)
 
 
@@ -69,8 +69,8 @@ def test_the_order_of_rows_changes_no_similarity() -> None:
     order = np.random.default_rng(9).permutation(len(vectors))
     graph, shuffled = similar_pairs(vectors, 0.3), similar_pairs(vectors[order], 0.3)
     ends = np.sort(np.stack([order[shuffled.left], order[shuffled.right]]), axis=0)
-    found = zip(ends[0].tolist(), ends[1].tolist(), strict=True)
-    assert dict(zip(found, shuffled.steps.tolist(), strict=True)) == pairs_of(graph)
+    pairs = zip(ends[0].tolist(), ends[1].tolist(), strict=True)
+    assert dict(zip(pairs, shuffled.steps.tolist(), strict=True)) == pairs_of(graph)
     assert len(graph) > 1_000
 
 
@@ -78,13 +78,13 @@ def test_the_order_of_rows_changes_no_similarity() -> None:
 @pytest.mark.parametrize("fresh", [[], [0], [59], [3, 4, 17, 40], list(range(60))])
 def test_only_pairs_with_fresh_rows_are_compared(fresh: list[int]) -> None:
     vectors = scattered(60, seed=1)
-    found = similar_pairs(vectors, 0.5, fresh=np.array(fresh, dtype=np.intp))
+    graph = similar_pairs(vectors, 0.5, fresh=np.array(fresh, dtype=np.intp))
     expected = {
         pair: steps
         for pair, steps in true_pairs(vectors, 0.5).items()
         if not set(fresh).isdisjoint(pair)
     }
-    assert pairs_of(found) == expected
+    assert pairs_of(graph) == expected
 
 
 @pytest.mark.slow
@@ -96,9 +96,9 @@ def test_cells_find_nearly_all_pairs_and_no_wrong_one(
     monkeypatch.setattr(comparing, "CELL", 40)
     monkeypatch.setattr(comparing, "PROBES", 8)
     vectors = scattered(2_000, seed=2, dimensions=32, spread=0.1)
-    found, true = pairs_of(similar_pairs(vectors, similarity)), true_pairs(vectors, similarity)
-    assert found.items() <= true.items()
-    assert len(found) >= 0.999 * len(true) > 1_000
+    pairs, true = pairs_of(similar_pairs(vectors, similarity)), true_pairs(vectors, similarity)
+    assert pairs.items() <= true.items()
+    assert len(pairs) >= 0.999 * len(true) > 1_000
 
 
 def test_rows_of_a_part_are_renumbered() -> None:
@@ -130,7 +130,7 @@ Nights = Sequence[Sequence[int]]
 
 
 def forest_of(texts: Sequence[int], vectors: Vectors, stored: StoredForest) -> Neighbours:
-    """Let a forest grow to some texts."""
+    """Return the neighbors of texts, found by extending a stored forest."""
     chosen = vectors[np.array(texts, dtype=np.intp)]
     signs = [sign_of(f"text {text}", vectors[text]) for text in texts]
     return stored.extend(signs, chosen, 0.3, lambda: similar_pairs(chosen, 0.3))

@@ -27,30 +27,30 @@ REHEARSED = fixture.FLAVOURS[-1]
 
 @dataclass(frozen=True)
 class Ran:
-    """A file before and after its night, with what the dry run had said."""
+    """A file before and after its night, with the plan of the dry run."""
 
     path: Path
-    known: fixture.Night
+    planted: fixture.Night
     before: dict[str, list[dict[str, object]]]
     outcome: Outcome
     # What the dry run had said, if there was one.
     planned: Outcome | None
 
     def group_of(self) -> dict[str, str]:
-        """Return what each observed memory is known to tell; two tell the same if it is equal.
+        """Return the known group of each observed memory; equal groups state the same.
 
         The old and the new value of one thing belong together, by an update.
         """
-        groups = {text.id: text.group for text in self.known.memories}
+        groups = {text.id: text.group for text in self.planted.memories}
         return groups | {f"{fixture.AGAIN}{memory}": group for memory, group in groups.items()}
 
 
-def every_nth(known: fixture.Night, step: int) -> fixture.Night:
+def every_nth(planted: fixture.Night, step: int) -> fixture.Night:
     """Return all rules and updates of a night, and every nth of its facts and singles."""
-    facts, singles = known.facts[step - 1 :: step], known.singles[step - 1 :: step]
-    told = {item["id"] for item in [*facts, *singles]}
-    nears = [near for near in known.nears if near["of"] in told]
-    return fixture.Night(facts, known.rules, nears, known.updates, singles)
+    facts, singles = planted.facts[step - 1 :: step], planted.singles[step - 1 :: step]
+    chosen = {item["id"] for item in [*facts, *singles]}
+    nears = [near for near in planted.nears if near["of"] in chosen]
+    return fixture.Night(facts, planted.rules, nears, planted.updates, singles)
 
 
 @pytest.fixture(scope="module", params=fixture.FLAVOURS)
@@ -62,25 +62,25 @@ def ran(
 ) -> Iterator[Ran]:
     path = tmp_path_factory.mktemp("night") / "memory.db"
     whole = request.param == fixture.FLAVOURS[0]
-    known = every_nth(fixture.load(request.param), 1 if whole else rounds(4, 1))
-    lines = fixture.with_duplicates(fixture.lines(known))
+    planted = every_nth(fixture.load(request.param), 1 if whole else rounds(4, 1))
+    lines = fixture.with_duplicates(fixture.lines(planted))
     create_file(path)
     with open_writing(path) as file:
         import_lines(file, (line.encode() for line in lines), fixture.FIRST_DAY)
     before = picture(path)
     planned = night(path, embedder, dry_run=True) if request.param == REHEARSED else None
-    yield Ran(path, known, before, night(path, embedder), planned)
+    yield Ran(path, planted, before, night(path, embedder), planned)
 
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_the_fixture_holds_a_thousand_memories_that_differ(flavour: str) -> None:
-    assert len({told.text for told in fixture.load(flavour).memories}) == 1_000
+    assert len({memory.text for memory in fixture.load(flavour).memories}) == 1_000
 
 
-def contents(ran: Ran, of: str) -> dict[str, str]:
+def contents(ran: Ran, condition: str) -> dict[str, str]:
     """Return the texts of the memories for which a condition holds, by id."""
-    found = rows(ran.path, f"SELECT id, content FROM memories WHERE {of}")
-    return {row["id"]: row["content"] for row in found}
+    memories = rows(ran.path, f"SELECT id, content FROM memories WHERE {condition}")
+    return {row["id"]: row["content"] for row in memories}
 
 
 def test_the_night_leaves_fewer_memories_and_less_text_as_its_dry_run_said(ran: Ran) -> None:
@@ -109,9 +109,9 @@ def test_no_merge_joins_different_facts(ran: Ran) -> None:
 def test_no_fact_or_detail_is_lost(ran: Ran) -> None:
     active = list(contents(ran, "status = 'active'").values())
     lowered = [text.lower() for text in active]
-    known = ran.known
-    planted = [item["keys"] for item in [*known.facts, *known.singles, *known.nears]]
-    planted += [update[keys] for update in known.updates for keys in ("old_keys", "new_keys")]
+    facts = ran.planted
+    planted = [item["keys"] for item in [*facts.facts, *facts.singles, *facts.nears]]
+    planted += [update[keys] for update in facts.updates for keys in ("old_keys", "new_keys")]
     lost = [
         keys
         for keys in planted
@@ -119,7 +119,7 @@ def test_no_fact_or_detail_is_lost(ran: Ran) -> None:
     ]
     assert lost == []
     # Details are told by wordings of facts alone.
-    details = [detail for fact in known.facts for detail in fact.get("details", [])]
+    details = [detail for fact in facts.facts for detail in fact.get("details", [])]
     forgotten = [detail for detail in details if not any(detail in text for text in active)]
     assert forgotten == []
 

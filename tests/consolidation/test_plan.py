@@ -1,4 +1,4 @@
-"""What a night proposes, of small files: who leaves, who stays, and who is left alone."""
+"""What a night proposes for small files: what leaves, stays, or is unchanged."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def mixed() -> list[dict[str, Any]]:
         *daily(TWINS, "twin"),
         *daily(of_one_thing(), "oncall"),
         *daily(RULE, "rule"),
-        *({"id": f"m-{at:03d}", "content": text} for at, text in enumerate(texts)),
+        *({"id": f"m-{index:03d}", "content": text} for index, text in enumerate(texts)),
     ]
     vectors = SentenceEmbedder().encode([memory["content"] for memory in memories]).tolist()
     return [
@@ -144,7 +144,7 @@ def test_plans_do_not_depend_on_row_order_or_threads(order: random.Random, cores
 
 @cache
 def of_one_core() -> tuple[Plan, dict[str, str]]:
-    """Return the plan of such a night in one thread, and the states of memories after it."""
+    """Return the plan of such a night in one thread, and the states of memories afterwards."""
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "cores", lambda: 1)
         path = Path(folder) / "memory.db"

@@ -1,4 +1,4 @@
-"""An agent is the model: it answers in rounds what a night asks, and one night applies it all."""
+"""An agent as the model: it answers questions in rounds, and one night applies the answers."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ def questions(agent: Agent) -> OpenQuestions:
 
 
 def give(agent: Agent, answers: Mapping[str, str]) -> GivenAnswers:
-    """Give answers about the file of an agent."""
+    """Answer questions about the file of an agent."""
     return a_round(agent.path, agent.embedder).give(answers)
 
 
 def dream(path: Path, embedder: SentenceEmbedder, answer: Answerer, at_once: int = 9) -> int:
     """Answer in rounds, in a random order, until a night has run; return the number of rounds."""
     chance = random.Random(at_once)  # noqa: S311 - a test
-    left = a_round(path, embedder).questions()
+    listing = a_round(path, embedder).questions()
     for number in range(1, 100):
-        chosen = chance.sample(left.questions, min(at_once, len(left.questions)))
+        chosen = chance.sample(listing.questions, min(at_once, len(listing.questions)))
         answers = {each.id: answer(each.messages) for each in chosen}
-        given = a_round(path, embedder).give(answers)
-        assert set(given.kept) == {each.id for each in chosen}
-        assert (given.outcome is None) == bool(given.questions)
-        if given.outcome is not None:
+        reply = a_round(path, embedder).give(answers)
+        assert set(reply.kept) == {each.id for each in chosen}
+        assert (reply.outcome is None) == bool(reply.questions)
+        if reply.outcome is not None:
             return number
         assert rows(path, "SELECT id FROM runs") == []
-        left = given.left
+        listing = reply.left
     raise AssertionError("it never ends")
 
 
@@ -71,9 +71,9 @@ def test_an_answer_to_an_outdated_question_is_stale(agent: Agent) -> None:
     execute(agent.path, "DELETE FROM embeddings WHERE memory_id LIKE 'lease-%'")
     execute(agent.path, "DELETE FROM memories WHERE id LIKE 'lease-%'")
     with unchanged(agent.picture):
-        given = give(agent, {question.id: NOTHING, "unknown": NOTHING})
-    assert given.stale == (question.id, "unknown")
-    assert given.outcome is None
+        reply = give(agent, {question.id: NOTHING, "unknown": NOTHING})
+    assert reply.stale == (question.id, "unknown")
+    assert reply.outcome is None
     assert agent.rows("SELECT key FROM answers") == []
 
 
@@ -81,8 +81,8 @@ def test_a_round_that_was_locked_out_continues(agent: Agent) -> None:
     agent.remember(a_fact())
     answers: dict[str, str] = {}
     for _ in range(2):
-        found = questions(agent)
-        answers |= {each.id: honestly(each.messages) for each in found.questions}
+        listing = questions(agent)
+        answers |= {each.id: honestly(each.messages) for each in listing.questions}
         with maintenance_lock(agent.path):
             if len(answers) == 1:
                 give(agent, answers)
@@ -90,7 +90,7 @@ def test_a_round_that_was_locked_out_continues(agent: Agent) -> None:
             with pytest.raises(FileHeld) as error:
                 give(agent, answers)
     assert "The answers are kept" in error.value.hint
-    given = give(agent, answers)
-    assert set(given.known) == answers.keys()
-    assert given.outcome is not None
-    assert given.outcome.states == {"applied": 1}
+    reply = give(agent, answers)
+    assert set(reply.known) == answers.keys()
+    assert reply.outcome is not None
+    assert reply.outcome.states == {"applied": 1}

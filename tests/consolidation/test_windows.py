@@ -1,4 +1,4 @@
-"""What a model is shown together: clusters by DBSCAN, cut to fit, and packed into windows."""
+"""Windows: clusters by DBSCAN, cut to fit, and packed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scattered(count: int, seed: int, spread: float) -> Vectors:
 
 @st.composite
 def texts(draw: st.DrawFn) -> tuple[Vectors, list[int], int]:
-    """Return vectors, how large each is, and how large a window may be."""
+    """Return vectors, their sizes, and the limit of a window."""
     count = draw(st.integers(1, 60))
     vectors = scattered(count, draw(st.integers(0, 10_000)), draw(st.sampled_from([0.1, 0.3, 0.6])))
     sizes = draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
@@ -115,8 +115,8 @@ def shown(agent: Agent) -> list[list[str]]:
     ]
 
 
-def at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
-    """Let a text lie at an angle in degrees from the first axis, towards another."""
+def place_at(agent: Agent, angle: float, text: str, axis: int = 1) -> None:
+    """Place a text at an angle in degrees from the first axis, towards another axis."""
     vector = np.zeros(384)
     vector[0], vector[axis] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     agent.vectors[text] = vector.tolist()
@@ -139,10 +139,10 @@ def test_memories_without_neighbors_are_in_no_question(agent: Agent) -> None:
 
 @pytest.fixture
 def arc(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Fill a file with a chain of memories, 20 degrees from each to the next, too long for one."""
+    """Fill a file with a chain of memories, 20 degrees apart, too long for one window."""
     texts = [f"Plot {letter} of the garden lies beside the next one." for letter in "ABCDEF"]
     for number, text in enumerate(texts):
-        at(agent, 20.0 * number + number % 2, text)
+        place_at(agent, 20.0 * number + number % 2, text)
     agent.remember(daily(texts, "plot"))
     monkeypatch.setattr(windows, "WINDOW_TOKENS", 60)
     return texts
@@ -183,7 +183,7 @@ def test_an_interrupted_second_plan_keeps_earlier_results(agent: Agent, arc: lis
 
 def joined_once(asked: Asked) -> Answer:
     """Join the memories that are shown unless one of them is derived."""
-    return groups() if any(memory.made for memory in asked.memories) else joined(asked)
+    return groups() if any(memory.is_derived for memory in asked.memories) else joined(asked)
 
 
 def test_agents_are_asked_across_a_cut(agent: Agent, arc: list[str], tmp_path: Path) -> None:
@@ -191,23 +191,23 @@ def test_agents_are_asked_across_a_cut(agent: Agent, arc: list[str], tmp_path: P
     copyfile(agent.path, alone)
     agent.server.responder = answering(joined_once, approval)
     served = agent.sleep()
-    left = AgentRound(alone, CycleOptions(), agent.embedder, NOW).questions()
-    first = left.windows
-    while left.questions:
+    listing = AgentRound(alone, CycleOptions(), agent.embedder, NOW).questions()
+    first = listing.windows
+    while listing.questions:
         answers = {}
-        for question in left.questions:
+        for question in listing.questions:
             asked = Asked({}, {"messages": question.messages})
             answer = approval(asked) if asked.drafts else joined_once(asked)
             answers[question.id] = json.dumps(answer)
-        given = AgentRound(alone, CycleOptions(), agent.embedder, NOW).give(answers)
-        left = given.left
-    assert given.outcome is not None
-    assert len(given.outcome.asked) > first > 1
-    assert {each.state for each in given.outcome.asked} == {"applied"}
-    assert given.outcome.usage.cached == served.usage.calls
+        reply = AgentRound(alone, CycleOptions(), agent.embedder, NOW).give(answers)
+        listing = reply.left
+    assert reply.outcome is not None
+    assert len(reply.outcome.asked) > first > 1
+    assert {each.state for each in reply.outcome.asked} == {"applied"}
+    assert reply.outcome.usage.cached == served.usage.calls
     assert result_of(alone) == result_of(agent.path)
     # What was made of a window is shown with what lies across the cut.
-    assert any(memory.made for asked in agent.server.asked for memory in asked.memories)
+    assert any(memory.is_derived for asked in agent.server.asked for memory in asked.memories)
     assert len(active_texts(agent)) < len(arc)
 
 
@@ -224,7 +224,7 @@ def test_derived_memories_of_a_day_are_shown_in_a_fixed_order(
         agent.server.forget()
         replace(agent, path=path).sleep()
         orders.append(shown(agent))
-    assert any(memory.made for asked in agent.server.asked for memory in asked.memories)
+    assert any(memory.is_derived for asked in agent.server.asked for memory in asked.memories)
     assert orders == [orders[0]] * 4
 
 

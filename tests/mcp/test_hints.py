@@ -1,4 +1,4 @@
-"""Hints that reach an agent name tools; what only a command can do is for a person."""
+"""Hints to an agent name tools; what only a command can do is for a person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slowwave.cli.mcp.tools import Tools
 
 
 def sentences() -> Iterator[str]:
-    """Yield the texts of the source that an error may be made of."""
+    """Yield the strings of the source of which errors are composed."""
     for folder in ("store", "consolidation"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -26,10 +26,10 @@ def sentences() -> Iterator[str]:
 
 
 def test_each_wording_is_that_of_an_error() -> None:
-    known = " ".join(sentences())
+    source = " ".join(sentences())
     # "'slowwave {list FILE --status any|log FILE}' lists them."
     built = {"'slowwave log FILE' lists them.", "'slowwave list FILE --status any' lists them."}
-    assert [words for words in WORDING if words not in known and words not in built] == []
+    assert [words for words in WORDING if words not in source and words not in built] == []
 
 
 def test_commands_in_hints_have_their_file() -> None:
@@ -49,7 +49,7 @@ def test_commands_in_hints_have_their_file() -> None:
 
 
 def test_tools_in_hints_exist() -> None:
-    offered = {name for of in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(of)}
+    offered = {name for cls in (Tools, ConsolidationTools) for name, _ in inspect.getmembers(cls)}
     named = {words.split()[0].rstrip(":") for words in WORDING.values() if "_" in words}
     assert set() < named <= offered
 

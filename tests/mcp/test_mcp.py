@@ -1,4 +1,4 @@
-"""The memory file as tools of an agent, asked by the official client."""
+"""The memory file as tools of an agent, called by the official client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ from mcp_client import (
     refusal,
     serving,
 )
-from mcp_types import ElicitResult
 from model_nights import LEASE, a_fact, served, texts_of
 from model_server import ModelServer, model_server, oracle, refuses
 from nights import TWINS, daily, execute, fill, picture, rows, unchanged
@@ -58,8 +57,8 @@ def model() -> Iterator[tuple[str, ...]]:
 
 async def derived(client: Client) -> Any:
     """Return the memory that a night derived from `a_fact`."""
-    found = await ask(client, "recall", query="Who renews the job lock?", layer="stable")
-    (hit,) = found["hits"]
+    recalled = await ask(client, "recall", query="Who renews the job lock?", layer="stable")
+    (hit,) = recalled["hits"]
     return hit
 
 
@@ -107,13 +106,13 @@ def test_with_allow_writes_each_tool_has_its_hints(filled: Path) -> None:
 
 def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
     async def conversation(client: Client) -> Any:
-        made = await ask(
+        new = await ask(
             client, "remember", text="Ines waters the plants.", tags=["office"], session="s-1"
         )
         await ask(client, "remember", text="Ines likes tea.", kind="preference")
-        found = await ask(client, "recall", query="Who waters the plants?", tags=["office"])
-        (hit,) = found["hits"]
-        assert hit["id"] == made["id"]
+        recalled = await ask(client, "recall", query="Who waters the plants?", tags=["office"])
+        (hit,) = recalled["hits"]
+        assert hit["id"] == new["id"]
         (liked,) = (await ask(client, "recall", query="Ines", kind="preference"))["hits"]
         assert liked["content"] == "Ines likes tea."
         assert (await ask(client, "recall", query="Ines", limit=1))["hits"] != []
@@ -122,16 +121,16 @@ def test_an_agent_recalls_what_it_remembered(memory_file: Path) -> None:
         block = await ask(client, "memory_block", query="Who waters the plants?", budget=100)
         assert "Ines waters the plants." in block["text"]
         about = {"query": "Ines", "session": ["s-1"], "kind": ["fact", "preference"]}
-        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [made["id"]]
+        assert [hit["id"] for hit in (await ask(client, "recall", **about))["hits"]] == [new["id"]]
         assert "tea" not in (await ask(client, "memory_block", **about))["text"]
         assert (await ask(client, "recall", query="the Eiffel tower"))["hits"] == []
-        assert found["words_only"] is None
+        assert recalled["words_only"] is None
         assert (hit["newer"], hit["shared"]) == (None, False)
         return (await ask(client, "memory_stats"))["active"]["active"]
 
     assert in_this_process(conversation, memory_file, "--allow-writes") == 2
-    (made,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
-    assert (made["tenant"], made["origin"], made["tags"]) == ("default", "agent", '["office"]')
+    (new,) = rows(memory_file, "SELECT * FROM memories WHERE session = 's-1'")
+    assert (new["tenant"], new["origin"], new["tags"]) == ("default", "agent", '["office"]')
 
 
 def test_proposals_of_a_plan_are_approved_or_declined(filled: Path, cli: Cli) -> None:
@@ -148,12 +147,11 @@ def test_proposals_of_a_plan_are_approved_or_declined(filled: Path, cli: Cli) ->
         declined = await decline(client, twins)
         assert declined["state"] == "declined"
         assert (await ask(client, "consolidate_pending"))["proposals"] == []
-        again = await ask(client, "consolidate_run")
-        assert again["proposals"] == []
-
         report = await client.read_resource("slowwave://report/last")
         (decided,) = json.loads(report.contents[0].text)["run"]["proposals"]
         assert (decided["id"], decided["why"]) == (twins["id"], "They are two.")
+        again = await ask(client, "consolidate_run")
+        assert again["proposals"] == []
         return str(joined["id"])
 
     fill(filled, daily(WIKI, "wiki"))
@@ -198,7 +196,7 @@ def test_pending_proposals_are_decided(filled: Path, model: tuple[str, ...], cli
         assert (declined["state"], declined["run"]) == ("declined", None)
         for each, state in ((twins, "declined"), (joined, "applied")):
             message = await refusal(client, "consolidate_apply", proposal_id=each["id"])
-            assert f"is no longer pending: it is {state}." in message
+            assert f"is no longer pending: it was {state} on" in message
         assert (await ask(client, "consolidate_pending"))["surveyed"]
         await ask(client, "undo", run_or_proposal=joined["id"])
         again = await ask(client, "consolidate_pending")
@@ -238,36 +236,25 @@ def test_pending_proposals_of_another_tenant_are_hidden(filled: Path, cli: Cli) 
     assert len(cli("review", filled, "--json").json["proposals"]) == 2
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("agrees", [True, False, None])
-def test_a_person_is_asked_about_protected_memories(
-    agrees: bool | None, mode: str, memory_file: Path, cli: Cli
+@pytest.mark.parametrize("is_included", [True, False])
+def test_protected_memories_are_superseded_only_if_the_night_included_them(
+    is_included: bool, filled: Path, cli: Cli
 ) -> None:
-    pinned = [memory | {"pinned": True} for memory in daily(TWINS, "twin")]
-    fill(memory_file, [*pinned, *daily(WIKI, "wiki")])
-    options = ("--include-protected", "--review", "always")
-    assert cli("maintain", memory_file, *options).code == 0
-    asked = []
-
-    async def person(context: Any, question: Any) -> ElicitResult:
-        asked.append(question.message)
-        if agrees is None:
-            return ElicitResult(action="decline")
-        return ElicitResult(action="accept", content={"replace": agrees})
+    pin = "UPDATE memories SET pinned = 1 WHERE id LIKE 'twin-%'"
+    if is_included:
+        execute(filled, pin)
+    options = ["--include-protected"] if is_included else []
+    assert cli("maintain", filled, "--review", "always", *options).code == 0
+    execute(filled, pin)
 
     async def conversation(client: Client) -> None:
-        for proposal in (await ask(client, "consolidate_pending"))["proposals"]:
-            is_pinned = proposal["leaving"][0].startswith("twin")
-            if not is_pinned or agrees:
-                done = await ask(client, "consolidate_apply", proposal_id=proposal["id"])
-                assert done["proposals"][0]["state"] == "applied"
-            else:
-                message = await refusal(client, "consolidate_apply", proposal_id=proposal["id"])
-                assert message.startswith("A person declined")
+        (twins,) = (await ask(client, "consolidate_pending"))["proposals"]
+        done = await ask(client, "consolidate_apply", proposal_id=twins["id"])
+        (result,) = done["proposals"]
+        assert result["state"] == ("applied" if is_included else "stale")
+        assert is_included or "became protected since the plan was made" in result["why"]
 
-    in_this_process(conversation, memory_file, "--allow-writes", person=person, mode=mode)
-    assert len(asked) == 1
-    assert TWINS[0] in asked[0] or TWINS[1] in asked[0]
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_progress_of_surveys_and_runs_is_reported(filled: Path) -> None:
@@ -348,17 +335,17 @@ def test_an_agent_changes_only_memories_of_agents(memory_file: Path) -> None:
 
         right = {"text": "The database listens on port 5434.", "supersedes": [second["id"]]}
         done = [await ask(client, "correct", memory_id=first["id"], **right)]
-        left = {each["id"] for each in done[0]["left"]}
-        assert left == {first["id"], copied["id"], second["id"]}
-        made = done[0]["memory"]["id"]
-        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == made
-        traced = await ask(client, "trace", memory_id=made)
-        assert {source["id"] for source in traced["sources"]} == left
+        superseded = {each["id"] for each in done[0]["left"]}
+        assert superseded == {first["id"], copied["id"], second["id"]}
+        corrected = done[0]["memory"]["id"]
+        assert (await ask(client, "recall", query="port"))["hits"][0]["id"] == corrected
+        traced = await ask(client, "trace", memory_id=corrected)
+        assert {source["id"] for source in traced["sources"]} == superseded
         for tool, more in (("correct", {"text": "No."}), ("retract", {})):
             refused = await refusal(client, tool, memory_id="human-1", **more)
             assert "an agent may not change it" in refused
-        done.append(await ask(client, "retract", memory_id=made))
-        assert [each["id"] for each in done[1]["left"]] == [made]
+        done.append(await ask(client, "retract", memory_id=corrected))
+        assert [each["id"] for each in done[1]["left"]] == [corrected]
         done.append(await ask(client, "pin", memory_id="human-1"))
         assert "is pinned already" in await refusal(client, "pin", memory_id="human-1")
         for each in reversed(done):
@@ -400,26 +387,23 @@ def test_a_missing_file_fails_the_call_but_not_the_server(filled: Path) -> None:
         away.rename(filled)
         assert (await ask(client, "recall", query="lock"))["hits"]
 
-    async def person(context: Any, question: Any) -> ElicitResult:
-        return ElicitResult(action="decline")
-
-    in_this_process(conversation, filled, "--allow-writes", person=person)
+    in_this_process(conversation, filled, "--allow-writes")
 
 
 def test_memories_with_instructions_are_marked_and_in_no_block(memory_file: Path) -> None:
     async def conversation(client: Client) -> None:
-        made = await ask(client, "remember", text=f"{ORDER} The wiki is in Oslo.")
-        assert made["tries_to_command"] == ORDER
+        remembered = await ask(client, "remember", text=f"{ORDER} The wiki is in Oslo.")
+        assert remembered["tries_to_command"] == ORDER
         await ask(client, "remember", text="The wiki moved to Bergen.")
         hits = (await ask(client, "recall", query="Where is the wiki?"))["hits"]
-        assert {hit["id"] for hit in hits if "tries_to_command" in hit} == {made["id"]}
+        assert {hit["id"] for hit in hits if "tries_to_command" in hit} == {remembered["id"]}
         block = await ask(client, "memory_block", query="Where is the wiki?")
         assert "Bergen" in block["text"]
         assert "Oslo" not in block["text"]
-        assert block["left_out"] == [made["id"]]
-        traced = await ask(client, "trace", memory_id=made["id"])
-        assert traced["tries_to_command"] == {made["id"]: ORDER}
-        assert made["id"] in (await ask(client, "consolidate_pending"))["tries_to_command"]
+        assert block["left_out"] == [remembered["id"]]
+        traced = await ask(client, "trace", memory_id=remembered["id"])
+        assert traced["tries_to_command"] == {remembered["id"]: ORDER}
+        assert remembered["id"] in (await ask(client, "consolidate_pending"))["tries_to_command"]
 
     in_this_process(conversation, memory_file, "--allow-writes")
 
@@ -598,7 +582,7 @@ def test_a_port_in_use_is_reported(filled: Path, cli: Cli) -> None:
 
 
 def model_of(server: ModelServer, *more: object) -> tuple[object, ...]:
-    """Return the options by which a server asks this model."""
+    """Return the options that make a server ask this model."""
     return ("--model", "openai/scripted", setting("api_base", server.base), *more)
 
 

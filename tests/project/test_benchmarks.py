@@ -28,9 +28,9 @@ def test_the_quality_benchmark_needs_nothing_but_the_repository(tmp_path: Path) 
     output = tmp_path / "out.json"
     done = in_a_process(*command, "--output", output, cwd=ROOT)
     done.ends(0).says("drafts3.jsonl: absent")
-    found = json.loads(output.read_text("utf-8"))["without a model"]
-    assert len(found) == 6
-    assert [name for name, figures in found.items() if figures["text grows"]] == []
+    nights = json.loads(output.read_text("utf-8"))["without a model"]
+    assert len(nights) == 6
+    assert [name for name, figures in nights.items() if figures["text grows"]] == []
 
 
 def test_flavours_share_no_memory_and_no_fact() -> None:
@@ -71,9 +71,9 @@ def test_a_model_is_measured_by_drafts_and_by_their_recording(
         (False, "The job never runs on host nas-2 at 02:00."),  # the reading does
     )
     lines = [
-        {"case": f"c{at}", "operation": "synthesize", "sources": [source], "kind": "edit"}
+        {"case": f"c{index}", "operation": "synthesize", "sources": [source], "kind": "edit"}
         | {"faithful": faithful, "claims": [{"text": text}]}
-        for at, (faithful, text) in enumerate(drafts)
+        for index, (faithful, text) in enumerate(drafts)
     ]
     (tmp_path / "drafts3.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     server.responder = answering(

@@ -1,4 +1,4 @@
-"""The numbers, files and tests that the pages in docs/ name are those of the program."""
+"""The pages in docs/ name numbers, files and tests that exist."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ RELIABILITY = ROOT / "docs" / "reliability.md"
     ],
 )
 def test_numbers_on_the_page_of_decisions_are_thresholds(promise: str, number: float) -> None:
-    found = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
-    assert found is not None
-    named = found[1].replace(",", "")
+    match = re.search(promise, " ".join(PAGE.read_text("utf-8").split()))
+    assert match is not None
+    named = match[1].replace(",", "")
     assert float(next(in_digits(named), named)) == pytest.approx(number)
 
 
@@ -52,5 +52,5 @@ def test_each_promise_of_reliability_md_names_a_long_test() -> None:
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(PAGE.parent.glob("*.md"))])
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.[a-z]+)`", page.read_text("utf-8")))
-    made = {each for each in named if each.startswith("build/")}
-    assert [each for each in sorted(named - made) if not (ROOT / each).is_file()] == []
+    built = {each for each in named if each.startswith("build/")}
+    assert [each for each in sorted(named - built) if not (ROOT / each).is_file()] == []

@@ -43,14 +43,10 @@ def test_every_folder_of_a_package_is_in_the_layout(package: str) -> None:
     assert {each for each in folders if f"`{each}/`" not in LAYOUT} == set()
 
 
-def test_cli_has_only_the_entry_point_next_to_its_folders() -> None:
+def test_few_files_are_next_to_the_folders_of_a_package() -> None:
     files = {path.name for path in (ROOT / "cli").glob("*.py")}
     assert files == {"__init__.py", "__main__.py", "app.py"}
-
-
-def test_consolidation_has_six_files_at_most_next_to_its_folders() -> None:
-    files = {path.name for path in (ROOT / "consolidation").glob("*.py")} - {"__init__.py"}
-    assert len(files) <= 6
+    assert len([*(ROOT / "consolidation").glob("*.py")]) <= 7
 
 
 def test_consolidation_names_no_table_of_the_file() -> None:

@@ -33,7 +33,7 @@ def stored(id: str, content: str, day: int = 1) -> Stored:
     return Stored(id, "default", content, f"2026-03-{day:02d} 09:00:00")
 
 
-def made(id: str, content: str) -> Stored:
+def derived_row(id: str, content: str) -> Stored:
     return replace(stored(id, content, 9), derived=True)
 
 
@@ -80,31 +80,31 @@ def perfect() -> tuple[list[Stored], list[Edge]]:
     f1, f2, f3, r1, r2, u1, u2, _ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
     rows += [gone(r1, "r2"), gone(u1, "U"), gone(u2, "U")]
-    rows += [made("F", "port is 8080"), r2, made("U", "node is 22, 20.")]
+    rows += [derived_row("F", "port is 8080"), r2, derived_row("U", "node is 22, 20.")]
     lineage = edges("F", "f1 f2 f3") + edges("r2", "r1", "merge") + edges("U", "u1 u2", "update")
     return rows, lineage
 
 
 def test_a_perfect_run_removes_everything_redundant() -> None:
-    found = figures(*perfect())
-    assert (found.memories.before, found.memories.after, found.memories.ideal) == (8, 4, 4)
-    assert (found.characters.before, found.characters.after) == (80, 47)
-    assert found.memories.removed == found.characters.removed == 1.0
-    assert (found.lost, found.mixed, found.folded_wrongly, found.newest_lost) == ((), (), (), ())
-    assert found.folded_rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
-    assert not any(found.joined.values())
-    shares = (found.facts_once, found.rules_once, found.updated)
+    night = figures(*perfect())
+    assert (night.memories.before, night.memories.after, night.memories.ideal) == (8, 4, 4)
+    assert (night.characters.before, night.characters.after) == (80, 47)
+    assert night.memories.removed == night.characters.removed == 1.0
+    assert (night.lost, night.mixed, night.folded_wrongly, night.newest_lost) == ((), (), (), ())
+    assert night.folded_rightly == ("f1", "f2", "f3", "r1", "u1", "u2")
+    assert not any(night.joined.values())
+    shares = (night.facts_once, night.rules_once, night.updated)
     assert [(len(each.right), each.total) for each in shares] == [(1, 1)] * 3
-    assert not found.text_grows
+    assert not night.text_grows
 
 
 def test_a_no_op_removes_nothing() -> None:
-    found = figures([])
-    assert found.memories.removed == found.characters.removed == 0.0
-    assert (found.folded_rightly, found.folded_wrongly, found.lost) == ((), (), ())
-    shares = (found.facts_once, found.rules_once, found.updated)
+    result = figures([])
+    assert result.memories.removed == result.characters.removed == 0.0
+    assert (result.folded_rightly, result.folded_wrongly, result.lost) == ((), (), ())
+    shares = (result.facts_once, result.rules_once, result.updated)
     assert [(len(each.right), each.total) for each in shares] == [(0, 1)] * 3
-    assert found.details == 2
+    assert result.details == 2
     assert figures([], gold=Gold()).memories.removed is None
 
 
@@ -124,27 +124,27 @@ def test_a_no_op_removes_nothing() -> None:
 def test_a_pair_that_must_stay_apart_is_counted_as_joined(
     into: dict[str, str], lineage: list[Edge]
 ) -> None:
-    rows = [*BEFORE, made("A", "a"), made("B", "b")]
-    found = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
-    assert found.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
-    assert len(found.mixed) == 1
-    assert {"f1", "x"} <= set(found.mixed[0].ids)
+    rows = [*BEFORE, derived_row("A", "a"), derived_row("B", "b")]
+    result = figures([gone(row, into[row.id]) if row.id in into else row for row in rows], lineage)
+    assert result.joined == {"apart": (("f1", "x"),), "traps": (), "contradictions": ()}
+    assert len(result.mixed) == 1
+    assert {"f1", "x"} <= set(result.mixed[0].ids)
 
 
 def test_a_fact_merged_with_another_is_folded_wrongly() -> None:
     f1, f2, *_, x = BEFORE
     rows = [gone(memory, "A") for memory in (f1, f2, x)]
-    found = figures([*rows, made("A", "8080 port, tea, no co")])
-    assert (found.folded_rightly, found.folded_wrongly) == ((), ("f1", "f2", "x"))
-    assert [(each.into, each.ids) for each in found.wrong_folds] == [("A", ("f1", "f2", "x"))]
+    result = figures([*rows, derived_row("A", "8080 port, tea, no co")])
+    assert (result.folded_rightly, result.folded_wrongly) == ((), ("f1", "f2", "x"))
+    assert [(each.into, each.ids) for each in result.wrong_folds] == [("A", ("f1", "f2", "x"))]
 
 
 def test_evidence_that_stays_active_is_not_folded() -> None:
     f1, f2, *_ = BEFORE
-    rows = [gone(f1, "A"), gone(f2, "A"), made("A", "8080 port")]
-    found = figures(rows, edges("A", "f1 f2 x"))
-    assert found.folded_rightly == ("f1", "f2")
-    assert [each.ids for each in found.mixed] == [("f1", "f2", "x")]
+    rows = [gone(f1, "A"), gone(f2, "A"), derived_row("A", "8080 port")]
+    result = figures(rows, edges("A", "f1 f2 x"))
+    assert result.folded_rightly == ("f1", "f2")
+    assert [each.ids for each in result.mixed] == [("f1", "f2", "x")]
 
 
 def test_a_memory_without_a_successor_is_folded_wrongly() -> None:
@@ -154,14 +154,14 @@ def test_a_memory_without_a_successor_is_folded_wrongly() -> None:
 def test_a_detail_without_any_of_its_wordings_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
-    assert figures([*rows, made("F", "8080")]).lost == (("f1", ("Port", "socket")),)
-    assert figures([*rows, made("F", "socket 8080")]).lost == ()
+    assert figures([*rows, derived_row("F", "8080")]).lost == (("f1", ("Port", "socket")),)
+    assert figures([*rows, derived_row("F", "socket 8080")]).lost == ()
 
 
 def test_a_detail_in_another_tenant_is_lost() -> None:
     f1, f2, f3, *_ = BEFORE
     rows = [gone(each, "F") for each in (f1, f2, f3)]
-    elsewhere = replace(made("F", "port 8080"), tenant="other")
+    elsewhere = replace(derived_row("F", "port 8080"), tenant="other")
     assert len(figures([*rows, elsewhere]).lost) == 2
     never = Gold(facts=(GoldFact(("f1", "f2"), (("9090",),)),))
     assert figures([], gold=never).lost == ()
@@ -169,32 +169,32 @@ def test_a_detail_in_another_tenant_is_lost() -> None:
 
 def test_a_newer_value_merged_into_an_older_one_is_lost() -> None:
     u1, u2 = BEFORE[5:7]
-    found = figures([gone(u2, "u1")], edges("u1", "u2", "merge"))
-    assert found.newest_lost == ("u2",)
-    assert found.updated.wrong == (("u1", "u2"),)
+    result = figures([gone(u2, "u1")], edges("u1", "u2", "merge"))
+    assert result.newest_lost == ("u2",)
+    assert result.updated.wrong == (("u1", "u2"),)
     assert figures([gone(u1, "u2")]).newest_lost == ()
 
 
 def test_only_an_update_counts_as_an_update() -> None:
     u1, _ = BEFORE[5:7]
     for operation, done in (("update", True), ("merge", False)):
-        found = figures([gone(u1, "u2")], edges("u2", "u1", operation))
-        assert bool(found.updated.right) is done
+        result = figures([gone(u1, "u2")], edges("u2", "u1", operation))
+        assert bool(result.updated.right) is done
 
 
 def test_a_fact_in_two_active_memories_is_not_stated_once() -> None:
     f1, f2, *_ = BEFORE
-    found = figures([gone(f1, "A"), gone(f2, "A"), made("A", "port 8080.")])
-    assert found.facts_once.wrong == (("f1", "f2", "f3"),)
+    result = figures([gone(f1, "A"), gone(f2, "A"), derived_row("A", "port 8080.")])
+    assert result.facts_once.wrong == (("f1", "f2", "f3"),)
 
 
 def test_conflicts_are_compared_by_what_their_memories_state() -> None:
     gold = replace(GOLD, two_values=(("r1", "x"),))
     listed: list[Pair] = [("f1", "x"), ("u1", "u2"), ("r2", "x"), ("f1", "r1"), ("u1", "x")]
-    found = figures([], conflicts=listed, gold=gold).conflicts
+    conflicts = figures([], conflicts=listed, gold=gold).conflicts
     # ("f3", "x") is a contradiction, and "f1" says what "f3" says.
-    assert found.right == (("f1", "x"), ("u1", "u2"), ("r2", "x"))
-    assert found.wrong == (("f1", "r1"), ("u1", "x"))
+    assert conflicts.right == (("f1", "x"), ("u1", "u2"), ("r2", "x"))
+    assert conflicts.wrong == (("f1", "r1"), ("u1", "x"))
 
 
 @pytest.mark.parametrize(
@@ -213,14 +213,14 @@ def test_two_texts_can_give_one_thing_two_values(first: str, second: str, contra
 
 
 def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
-    found = {
+    data = {
         "facts": [{"ids": ["a"], "details": [["x", "y"]]}],
         "rules": [{"ids": ["b", "c"], "restates": ["b"], "cases": ["c"]}],
         "updates": [{"ids": ["d", "e"], "explicit": True}],
         "apart": [["a", "d"], ["a", "e"]],
         "traps": [{"ids": ["b", "d"]}],
     }
-    gold = gold_of(found, {"a": "Port 80.", "d": "Port 81.", "e": "Tea."})
+    gold = gold_of(data, {"a": "Port 80.", "d": "Port 81.", "e": "Tea."})
     assert gold.facts == (GoldFact(("a",), (("x", "y"),)),)
     assert gold.rules[0].ids == ("b", "c")
     assert (gold.updates, gold.pairs_of("traps")) == ((("d", "e"),), (("b", "d"),))
@@ -228,11 +228,11 @@ def test_the_gold_is_read_with_pairs_as_lists_or_as_objects() -> None:
 
 
 def test_the_gold_contains_every_memory_of_a_night() -> None:
-    known = load("lab")
-    gold = gold_of_night(known)
+    fixture = load("lab")
+    gold = gold_of_night(fixture)
     groups = [each["ids"] for name in ("facts", "rules", "updates") for each in gold[name]]
     ids = [each for group in groups for each in group] + gold["single"]
-    assert sorted(ids) == sorted(each.id for each in known.memories)
+    assert sorted(ids) == sorted(each.id for each in fixture.memories)
     assert {each for pair in gold["apart"] for each in pair} <= set(ids)
 
 

@@ -13,18 +13,18 @@ from places import ROOT
 
 def pins(*names: str) -> dict[str, str]:
     text = "\n".join((ROOT / "locks" / f"{name}.txt").read_text() for name in names)
-    found = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
-    return {canonicalize_name(name): version for name, version in found}
+    versions = re.findall(r"^([\w.-]+)==([^\s;\\]+)", text, re.MULTILINE)
+    return {canonicalize_name(name): version for name, version in versions}
 
 
 def needed_by(name: str) -> set[str]:
-    """Return what a package needs on this machine, but for its extras."""
+    """Return the requirements of a package on this machine, without extras."""
     try:
-        found = map(Requirement, requires(name) or ())
+        requirements = map(Requirement, requires(name) or ())
     except PackageNotFoundError:  # of another platform
         return set()
     here = {"extra": ""}
-    needed = (each for each in found if each.marker is None or each.marker.evaluate(here))
+    needed = (each for each in requirements if each.marker is None or each.marker.evaluate(here))
     return {canonicalize_name(each.name) for each in needed}
 
 

@@ -47,8 +47,8 @@ def test_the_first_example_leaves_no_untracked_file(tmp_path: Path, cli: Cli) ->
     git = ("git", "-C", tmp_path)
     subprocess.run([*git, "init", "--quiet"], check=True)
     status = [*git, "status", "--porcelain", "--untracked-files=all"]
-    found = subprocess.run(status, check=True, capture_output=True, text=True)
-    assert found.stdout == "?? .gitignore\n"
+    ended = subprocess.run(status, check=True, capture_output=True, text=True)
+    assert ended.stdout == "?? .gitignore\n"
 
 
 @pytest.mark.parametrize("name", readme.LATER_EXAMPLES)
@@ -95,8 +95,8 @@ def test_the_recorded_run_of_ci_equals_its_dry_run(tmp_path: Path, cli: Cli) -> 
     maintain = ("maintain", memories, setting("replay", answers), "--json")
     planned, done = cli(*maintain, "--dry-run", "--ask"), cli(*maintain)
     assert (done.code, done.err) == (0, "")
-    found = (ended.json["proposals"] for ended in (planned, done))
-    drafts, by_model = ([each for each in proposals if each["by_model"]] for proposals in found)
+    reports = (ended.json["proposals"] for ended in (planned, done))
+    drafts, by_model = ([each for each in proposals if each["by_model"]] for proposals in reports)
     assert {each["operation"] for each in by_model} == {"merge", "synthesize", "extract", "update"}
     assert {each["state"] for each in by_model} == {"applied"}
     assert {each["draft"] for each in drafts} == {each["draft"] for each in by_model}

@@ -14,11 +14,11 @@ from fixtures.night import FLAVOURS
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_each_question_about_a_night_has_memories_that_answer_it(flavour: str) -> None:
     asked = next(each for each in nights() if each.name == f"night: {flavour}")
-    known = {json.loads(line)["id"] for line in asked.lines}
+    ids = {json.loads(line)["id"] for line in asked.lines}
     assert len({request.id for request in asked.questions}) == len(asked.questions) == 95
     for request in asked.questions:
         assert request.evidence_ids, request.id
-        assert known >= {*request.evidence_ids, *request.stale_ids}
+        assert ids >= {*request.evidence_ids, *request.stale_ids}
         assert bool(request.stale_ids) is (request.type == "update")
 
 
@@ -35,7 +35,7 @@ def test_each_update_of_a_life_has_a_question_that_its_newest_value_answers() ->
             if request.stale_ids:
                 newest = moments[request.evidence_ids[0]]
                 assert all(moments[stale] < newest for stale in request.stale_ids)
-        made = [request for request in asked.questions if request.type == "fact"]
-        assert made
-        for request in made:
+        about_facts = [request for request in asked.questions if request.type == "fact"]
+        assert about_facts
+        for request in about_facts:
             assert len({asked.gold.thing(memory) for memory in request.evidence_ids}) == 1

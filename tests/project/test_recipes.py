@@ -24,21 +24,21 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def commands_in(page: str) -> list[list[str]]:
-    """Return each call of slowwave on a page, as words from the name of its command on."""
+    """Return each call of slowwave on a page, as words from its command on."""
     examples = "\n".join(re.findall(r"```\w+\n(.*?)```", page, re.DOTALL))
-    found = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
-    return [shlex.split(each, comments=True) for each in found]
+    calls = re.findall(r"(?:/|\s|\()slowwave ([a-z]+ [^\n)>|]*)", examples)
+    return [shlex.split(each, comments=True) for each in calls]
 
 
 def test_every_option_of_a_recipe_is_known() -> None:
     commands = every_command()
-    found = commands_in(PAGE)
-    assert len(found) > 12
-    for name, *words in found:
+    calls = commands_in(PAGE)
+    assert len(calls) > 12
+    for name, *words in calls:
         # Of a group, its first verb.
         command = commands.get(name) or commands[f"{name} list"]
-        known = {option for parameter in command.params for option in parameter.opts}
-        assert {word for word in words if word.startswith("-")} <= known, name
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options, name
 
 
 def test_the_property_list_of_launchd_is_valid() -> None:

@@ -49,7 +49,7 @@ def fractions(text: str) -> Iterator[float]:
 
 
 def test_decisions_use_only_numbers_of_thresholds_py() -> None:
-    found = {
+    by_module = {
         re.sub("^(consolidation|extensions)/", "", path.relative_to(ROOT).as_posix()): set(
             fractions(path.read_text("utf-8"))
         )
@@ -57,12 +57,12 @@ def test_decisions_use_only_numbers_of_thresholds_py() -> None:
         for path in (ROOT / folder).rglob("*.py")
         if path != ROOT / "consolidation" / "thresholds.py"
     }
-    for name, numbers in found.items():
+    for name, numbers in by_module.items():
         assert numbers <= NO_DECISIONS.get(name, set()) | {0.0, 1.0}, name
 
 
 def test_every_threshold_has_a_comment() -> None:
     lines = Path(thresholds.__file__).read_text("utf-8").splitlines()
-    for at, line in enumerate(lines):
-        if NUMBER.match(line) and not NUMBER.match(lines[at - 1]):
-            assert lines[at - 1].startswith("# "), line
+    for index, line in enumerate(lines):
+        if NUMBER.match(line) and not NUMBER.match(lines[index - 1]):
+            assert lines[index - 1].startswith("# "), line

@@ -19,17 +19,17 @@ ECHO = STORE.model_copy(update={"echo": _ECHO, "values": ("Rome", "Oslo")})
 
 
 def fates(
-    store: Store, made: dict[str, tuple[str, str, str]], conflicts: tuple[Pair, ...] = ()
+    store: Store, new: dict[str, tuple[str, str, str]], conflicts: tuple[Pair, ...] = ()
 ) -> dict[str, Fate]:
     """Return what became of a store's memories.
 
-    made: by id the operation, the sources and the text of a memory that took their place.
+    new: by id the operation, the sources and the text of a memory that took their place.
     """
     lines = map(json.loads, store.lines())
     before = [Stored(each["id"], "s", each["content"], each["observed_at"]) for each in lines]
     rows = {memory.id: memory for memory in before}
     edges = []
-    for into, (operation, sources, text) in made.items():
+    for into, (operation, sources, text) in new.items():
         for source in (f"s/{name}" for name in sources.split()):
             edges.append(Edge(into, source, operation))
             if source != into:
@@ -40,12 +40,12 @@ def fates(
     return {fate.memory: fate for fate in fates_of([store], life)}
 
 
-def verdicts(store: Store, made: dict[str, tuple[str, str, str]]) -> list[str]:
-    return [fate.verdict for fate in fates(store, made).values()]
+def verdicts(store: Store, new: dict[str, tuple[str, str, str]]) -> list[str]:
+    return [fate.verdict for fate in fates(store, new).values()]
 
 
 @pytest.mark.parametrize(
-    ("made", "expected"),
+    ("new", "expected"),
     [
         ({}, ["left", "kept", "kept"]),
         ({"U": ("update", "0 newer", "Ana works in Oslo.")}, ["overturned", "kept", "kept"]),
@@ -58,18 +58,18 @@ def verdicts(store: Store, made: dict[str, tuple[str, str, str]]) -> list[str]:
         ({"U": ("update", "0 newer", "Ana has moved.")}, ["overturned", "kept", "lost"]),
     ],
 )
-def test_old_values_must_go(made: dict[str, tuple[str, str, str]], expected: list[str]) -> None:
-    assert verdicts(STORE, made) == expected
+def test_old_values_must_go(new: dict[str, tuple[str, str, str]], expected: list[str]) -> None:
+    assert verdicts(STORE, new) == expected
 
 
 def test_an_overturned_fact_listed_as_a_conflict_is_left() -> None:
-    found = fates(STORE, {}, conflicts=(("s/newer", "s/0"), ("s/0", "s/1")))
-    assert (found["s/0"].verdict, found["s/0"].is_listed) == ("left", True)
-    assert not found["s/1"].is_listed
+    result = fates(STORE, {}, conflicts=(("s/newer", "s/0"), ("s/0", "s/1")))
+    assert (result["s/0"].verdict, result["s/0"].is_listed) == ("left", True)
+    assert not result["s/1"].is_listed
 
 
 @pytest.mark.parametrize(
-    ("made", "verdict"),
+    ("new", "verdict"),
     [
         ({}, "came back"),  # the old value was never overturned
         ({"U": ("update", "0 newer", "Ana works in Oslo.")}, "holds"),
@@ -84,8 +84,8 @@ def test_an_overturned_fact_listed_as_a_conflict_is_left() -> None:
         ),
     ],
 )
-def test_an_echo_hides_no_new_value(made: dict[str, tuple[str, str, str]], verdict: str) -> None:
-    assert fates(ECHO, made)["s/echo"].verdict == verdict
+def test_an_echo_hides_no_new_value(new: dict[str, tuple[str, str, str]], verdict: str) -> None:
+    assert fates(ECHO, new)["s/echo"].verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,8 @@ def test_a_recorded_night_is_measured(tmp_path: Path, capsys: pytest.CaptureFixt
     group = {"operation": "update", "ids": ["m1", "m3"], "text": STORE.newer, "left_out": []}
     answer = json.dumps({"groups": [group], "conflicts": []})
     recording.write_text(json.dumps(prompt | {"answer": answer}), "utf-8")
-    found = shown()
-    assert found["windows asked, unanswered"] == "1, 0"
-    assert found["overturned facts superseded"] == "1 of 1 (100.0%)"
-    assert found["other facts kept"] == "2 of 2 (100.0%)"
-    assert found["only the new value after an echo"] == "1 of 1 (100.0%)"
+    measured = shown()
+    assert measured["windows asked, unanswered"] == "1, 0"
+    assert measured["overturned facts superseded"] == "1 of 1 (100.0%)"
+    assert measured["other facts kept"] == "2 of 2 (100.0%)"
+    assert measured["only the new value after an echo"] == "1 of 1 (100.0%)"

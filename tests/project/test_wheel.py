@@ -60,7 +60,7 @@ def files_below(folder: Path) -> set[str]:
 
 
 def run(installed: Path, *arguments: str) -> Ended:
-    """Run Python on what is installed there, away from the checkout."""
+    """Run Python on the installed package, away from the checkout."""
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(installed), "HOME": str(installed)}
     return in_a_process(sys.executable, *arguments, cwd=installed.parent, env=env)
 
@@ -91,8 +91,8 @@ def test_the_wheel_contains_all_files_of_the_packages_and_nothing_else(installed
     (entry,) = installed.glob("slowwave-*.dist-info/entry_points.txt")
     assert "slowwave = slowwave.cli" in entry.read_text("utf-8")
     for folder, names in ((installed / "slowwave", set(FOLDERS)), (installed, {"slowwave"})):
-        found = {path.name for path in folder.iterdir() if path.suffix != ".dist-info"}
-        assert found - {"__pycache__", "bin"} == names
+        installed_names = {path.name for path in folder.iterdir() if path.suffix != ".dist-info"}
+        assert installed_names - {"__pycache__", "bin"} == names
 
 
 def test_the_source_distribution_contains_no_tests(archive: Path) -> None:

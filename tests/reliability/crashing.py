@@ -1,4 +1,4 @@
-"""The real command line in a child of its own, on a disk that fails as planned.
+"""The real command line in a forked child, on a disk that fails as planned.
 
 Importing everything and loading the model takes ten seconds, so one process does it once and is
 forked for each command: one thread, no file open. It is reached through a socket, by as many
@@ -39,7 +39,7 @@ _MAY_ALL = 0b110
 
 @dataclass(frozen=True)
 class Job:
-    """One command, and what is to go wrong meanwhile."""
+    """A command, and the fault that happens meanwhile."""
 
     arguments: tuple[str, ...]
     # None: the disk is not listened to.
@@ -76,14 +76,14 @@ _STARTING = threading.Lock()
 
 
 def _server() -> str:
-    """Return the path of the socket of the process that is forked: there is one for all threads."""
+    """Return the path of the socket of the forking process: there is one for all threads."""
     with _STARTING:
         return _start()
 
 
 @functools.cache
 def _start() -> str:
-    """Start the process that is forked, and give the path of its socket."""
+    """Start the forking process, and return the path of its socket."""
     folder = tempfile.mkdtemp(prefix="slowwave-")
     path = f"{folder}/socket"
     process = subprocess.Popen(
@@ -109,7 +109,7 @@ def _start() -> str:
 
 
 def serve(path: str) -> None:
-    """Load everything, then fork for each job, until stdin is closed."""
+    """Load everything, then fork for each job until stdin is closed."""
     _warm_up()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the children here
     with socket.socket(socket.AF_UNIX) as listener:
@@ -127,7 +127,7 @@ def serve(path: str) -> None:
 
 
 def _warm_up() -> None:
-    """Do a whole night once, so that a child finds everything loaded."""
+    """Run a whole night once, so that a child finds everything loaded."""
     from nights import fill
 
     from slowwave.cli.app import run as command
@@ -182,7 +182,7 @@ def _ended(job: Job, folder: Path) -> dict[str, object]:
 
 
 def _command(job: Job, folder: Path) -> None:
-    """Be the command, to the end of the process."""
+    """Run the command in this process, and exit."""
     from slowwave.cli.app import run as command
 
     for number, name in ((1, "out"), (2, "err")):
@@ -211,13 +211,13 @@ def _command(job: Job, folder: Path) -> None:
 
 
 def drop_power() -> None:
-    """Let permissions count for root, too."""
+    """Drop the capabilities by which root ignores permissions."""
     libc = ctypes.CDLL(None, use_errno=True)
     head = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then their upper halves
     if libc.capget(head, sets):
         raise OSError(ctypes.get_errno(), "capget")
-    for at in range(3):
-        sets[at] &= ~_MAY_ALL
+    for number in range(3):
+        sets[number] &= ~_MAY_ALL
     if libc.capset(head, sets):
         raise OSError(ctypes.get_errno(), "capset")

@@ -1,4 +1,4 @@
-"""A file with two runs behind it, and the ways in which a disk damages a copy of it."""
+"""A file after two runs, and the ways in which a disk damages a copy of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Original:
     texts: tuple[int, ...]
     json: tuple[int, ...]
     # Ids of the memories that runs made.
-    made: frozenset[bytes]
+    derived: frozenset[bytes]
     # What commands are given: a run, a proposal of it, a memory that was superseded and one made.
     ids: dict[str, str]
     # Per page of the table of memories, the ids of those that lie, or once lay, there; none: it
@@ -48,7 +48,7 @@ class Original:
 
 
 def make_original(folder: Path, embedder: Embedder) -> Original:
-    """Make a file with two nights behind it, and one merge to do that needs no model."""
+    """Make a file after two nights, with a merge left that needs no model."""
     path = folder / "memory.db"
     create_file(path)
     with open_writing(path) as file:
@@ -67,11 +67,11 @@ def make_original(folder: Path, embedder: Embedder) -> Original:
     again = {"embedding": vector, "embedding_model": DEFAULT_MODEL}
     fill(path, daily(TWINS[:1], "again", **again))
     data = path.read_bytes()
-    made = frozenset(
+    texts = frozenset(
         row["id"].encode() for row in rows(path, "SELECT id FROM memories WHERE generation > 0")
     )
     unclean = _unclean(path, folder / "unclean.db")
-    return Original(path, unclean, _texts(path, data), _json(data), made, _ids(path), _pages(path))
+    return Original(path, unclean, _texts(path, data), _json(data), texts, _ids(path), _pages(path))
 
 
 def copied(original: Path, folder: Path) -> Path:
@@ -81,7 +81,7 @@ def copied(original: Path, folder: Path) -> Path:
 
 
 def spoil(path: Path, damage: Damage, chance: random.Random) -> None:
-    """Let something happen to the bytes of a file."""
+    """Change the bytes of a file."""
     data = bytearray(path.read_bytes())
     damage(data, chance)
     path.write_bytes(data)
@@ -98,9 +98,9 @@ def _ids(path: Path) -> dict[str, str]:
 
 
 def _pages(path: Path) -> dict[int, frozenset[str]]:
-    """Find where each memory lies; by its text, and a long one on all pages of overflow."""
+    """Return the pages of each memory, found by its text, with all overflow pages."""
     data = path.read_bytes()
-    found = rows(path, "SELECT id, content FROM memories")
+    memories = rows(path, "SELECT id, content FROM memories")
     pages = {}
     for row in rows(path, "SELECT pageno, pagetype FROM dbstat WHERE name = 'memories'"):
         start = (row["pageno"] - 1) * PAGE
@@ -109,21 +109,21 @@ def _pages(path: Path) -> dict[int, frozenset[str]]:
             pages[row["pageno"]] = frozenset({"long"})
         else:
             pages[row["pageno"]] = frozenset(
-                item["id"] for item in found if item["content"].encode()[:60] in bytes_
+                item["id"] for item in memories if item["content"].encode()[:60] in bytes_
             )
     return pages
 
 
 def _statement_lines() -> list[str]:
-    known = fixture.load()
-    groups = {item["id"] for item in known.facts[:_FACTS] + known.rules[:_RULES]}
-    groups |= {item["id"] for item in known.updates[:_UPDATES] + known.singles[:_SINGLES]}
-    ids = {item.id for item in known.memories if item.group in groups}
-    return [line for line in fixture.lines(known) if json.loads(line)["id"] in ids]
+    planted = fixture.load()
+    groups = {item["id"] for item in planted.facts[:_FACTS] + planted.rules[:_RULES]}
+    groups |= {item["id"] for item in planted.updates[:_UPDATES] + planted.singles[:_SINGLES]}
+    ids = {item.id for item in planted.memories if item.group in groups}
+    return [line for line in fixture.lines(planted) if json.loads(line)["id"] in ids]
 
 
 def _unclean(path: Path, to: Path) -> Path:
-    """Copy a file that is open: its log contains what the file itself lacks."""
+    """Copy a file that is open, with its log that is not checkpointed."""
     own = to.with_suffix(".own")
     shutil.copyfile(path, own)
     with closing(sqlite3.connect(own, isolation_level=None)) as db:
@@ -142,16 +142,16 @@ def _texts(path: Path, data: bytes) -> tuple[int, ...]:
     starts = [data.find(text) for text in texts]
     assert min(starts) >= 0
     return tuple(
-        start + at for start, text in zip(starts, texts, strict=True) for at in range(len(text))
+        start + i for start, text in zip(starts, texts, strict=True) for i in range(len(text))
     )
 
 
 def _json(data: bytes) -> tuple[int, ...]:
-    return tuple(at for at in range(len(data)) if data[at : at + 2] in (b'{"', b'["', b"[]", b"{}"))
+    return tuple(i for i in range(len(data)) if data[i : i + 2] in (b'{"', b'["', b"[]", b"{}"))
 
 
-def _flip(data: bytearray, at: int, chance: random.Random) -> None:
-    data[at] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
+def _flip(data: bytearray, place: int, chance: random.Random) -> None:
+    data[place] ^= 1 << chance.randrange(8) if chance.random() < 0.5 else chance.randrange(1, 256)
 
 
 def flip_anywhere(data: bytearray, chance: random.Random) -> None:
@@ -187,9 +187,9 @@ def noise_page(data: bytearray, chance: random.Random) -> None:
 
 def swap_pages(data: bytearray, chance: random.Random) -> None:
     first, second = (page * PAGE for page in chance.sample(range(len(data) // PAGE), 2))
-    kept = data[first : first + PAGE]
+    first_page = data[first : first + PAGE]
     data[first : first + PAGE] = data[second : second + PAGE]
-    data[second : second + PAGE] = kept
+    data[second : second + PAGE] = first_page
 
 
 def truncate_at(number: int) -> Damage:
@@ -206,10 +206,10 @@ def truncate_anywhere(data: bytearray, chance: random.Random) -> None:
 
 
 def flip_among(places: tuple[int, ...]) -> Damage:
-    """Return a damage that hits some of these places."""
+    """Return a damage that flips bits at some of these places."""
 
     def flip(data: bytearray, chance: random.Random) -> None:
-        for at in chance.sample(places, chance.choice((1, 1, 3))):
-            _flip(data, at, chance)
+        for place in chance.sample(places, chance.choice((1, 1, 3))):
+            _flip(data, place, chance)
 
     return flip

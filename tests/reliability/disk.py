@@ -36,11 +36,11 @@ _NAMES = {"os.link", "os.rename", "os.remove", "os.chmod", "os.mkdir", "os.trunc
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens at which touch: 1 is the first; `lasting` means at every later one, too."""
+    """What happens at which touch: 1 is the first; `lasting`: at every later one, too."""
 
     folder: str
     what: What = "nothing"
-    at: int = 0
+    number: int = 0
     lasting: bool = False
     # Where the touches are written down, or whose permissions are taken away.
     path: str = ""
@@ -49,15 +49,15 @@ class Fault:
 def linked_library() -> str | None:
     """Return the path of the SQLite that Python uses; None if it is a part of Python itself."""
     maps = Path("/proc/self/maps")
-    found = re.search(r"\S*/libsqlite3\.so\S*", maps.read_text()) if maps.exists() else None
-    return found.group() if found and sqlite3.sqlite_version else None
+    match = re.search(r"\S*/libsqlite3\.so\S*", maps.read_text()) if maps.exists() else None
+    return match.group() if match and sqlite3.sqlite_version else None
 
 
 class Disk:
-    """The files of one folder, each touch of which is counted."""
+    """The files of a folder, whose touches are counted."""
 
     def __init__(self, fault: Fault) -> None:
-        """Begin to count; `install` lets SQLite and Python be listened to."""
+        """Start counting; `install` hooks SQLite and Python."""
         self.fault = fault
         self.touches = 0
         self._record = (
@@ -67,25 +67,25 @@ class Disk:
         )
 
     def touch(self, kind: str, path: str, torn: Callable[[], object] | None = None) -> bool:
-        """Count a touch that is about to be made, and say whether it is to fail.
+        """Count a touch before it is made, and return whether it must fail.
 
         `torn` makes the first half of it.
         """
         if Path(path).parent != Path(self.fault.folder):
             return False
         self.touches += 1
-        due = self.touches == self.fault.at
+        due = self.touches == self.fault.number
         if due and self.fault.what == "tear" and torn is not None:
             torn()
         if due and self.fault.what in ("kill", "tear"):
             os.kill(os.getpid(), signal.SIGKILL)
         if due and self.fault.what == "unreadable":
             Path(self.fault.path).chmod(0)
-        due |= self.fault.lasting and self.touches > self.fault.at > 0
+        due |= self.fault.lasting and self.touches > self.fault.number > 0
         return due and self.fault.what in ("error", "full")
 
     def write_down(self, kind: str, path: str, *more: object) -> None:
-        """Keep a touch that was made, for a power loss."""
+        """Record a touch, for a simulated power loss."""
         if self._record is not None and Path(path).parent == Path(self.fault.folder):
             self._record.write(json.dumps([kind, Path(path).name, *more]) + "\n")
 
@@ -96,7 +96,7 @@ class Disk:
         return _FULL if self.fault.what == "full" and kind == "write" else _IOERR[kind]
 
     def install(self) -> None:
-        """Listen to SQLite and to Python from now on."""
+        """Hook SQLite and Python."""
         _listen_to_sqlite(self)
         if self._record is not None:
             _write_commits_down(self)
@@ -213,7 +213,7 @@ def _listen_to_sqlite(disk: Disk) -> None:
 
 
 def _write_commits_down(disk: Disk) -> None:
-    """Take note of when each commit begins, and of when it has returned."""
+    """Record when each commit begins and when it returns."""
     library = ctypes.CDLL(linked_library())
     library.sqlite3_sql.restype = c_char_p
     library.sqlite3_sql.argtypes = [c_void_p]
@@ -235,7 +235,7 @@ def _write_commits_down(disk: Disk) -> None:
 
 
 def _listening(disk: Disk, methods: int, paths: dict[int, str]) -> _Methods:
-    """Copy the functions of an open file, and put ourselves before those that change it."""
+    """Copy the functions of an open file, and wrap those that change it."""
     original = _Methods.from_address(methods)
     table = _Methods.from_buffer_copy(original)
     really_write, really_truncate = _Write(original.write), _Truncate(original.truncate)

@@ -1,4 +1,4 @@
-"""A model server that sends more than any answer takes, and counts what is taken from it."""
+"""A model server that sends endless answers, and counts what is read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 
-from .outside import serving
+import http_servers
 
 CHUNK = 64 * 1024
 # Where the server itself ends: a reader without a limit must not fill the machine.
@@ -17,7 +17,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 @dataclass
 class Flood:
-    """How to answer, and how much of it was taken."""
+    """How to answer, and how much of it was read."""
 
     status: int = 200
     is_compressed: bool = False
@@ -29,13 +29,13 @@ class Flood:
 
 @contextmanager
 def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
-    """Run a server on loopback whose answer goes on as long as the reader reads."""
+    """Run a server on loopback whose answer goes on while the client reads."""
     state = Flood(status, is_compressed)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(http_servers.Handler):
         def do_POST(self) -> None:
             state.requests += 1
-            self.rfile.read(int(self.headers["content-length"]))
+            self.read_body()
             self.send_response(state.status)
             self.send_header("content-type", "application/json")
             if state.is_compressed:
@@ -52,9 +52,6 @@ def flood(status: int = 200, is_compressed: bool = False) -> Iterator[Flood]:
             except ConnectionError:
                 return  # the reader has had enough
 
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server, serving(server):
-        state.address = f"http://127.0.0.1:{server.server_port}"
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    with http_servers.serving(server) as state.address:
         yield state

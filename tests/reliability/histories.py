@@ -56,14 +56,13 @@ TEXTS = [text for thing in (*THINGS, UPDATES) for text in thing]
 
 
 class Killed(BaseException):
-    """What no code of ours catches: the run ends here, and writes nothing more."""
+    """An exception that no code of ours catches: the run ends, and writes nothing more."""
 
 
 class Ending(Progress):
-    """An end of this kind once a number of proposals are applied."""
+    """An exception of this kind after a number of applied proposals."""
 
     def __init__(self, end: type[BaseException], after: int) -> None:
-        """Take what to raise, and when."""
         self._end, self._after = end, after
 
     def stage(self, name: str, done: int, total: int) -> None:
@@ -74,7 +73,7 @@ class Ending(Progress):
 
 @dataclass
 class History:
-    """A file, and what agents did to it."""
+    """A file, and the changes that agents made."""
 
     path: Path
     embedder: Embedder
@@ -89,12 +88,12 @@ class History:
     by_hand: set[tuple[str, str]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Choose what is spoken of."""
+        """Choose the topics."""
         self.things = self.random.sample([*THINGS, UPDATES], 2)
 
     @property
     def now(self) -> Any:
-        """A day later every time something happens."""
+        """The time, a day later after each event."""
         return NOW + timedelta(days=self.day)
 
     def ids(self, where: str = "1") -> list[str]:
@@ -109,7 +108,7 @@ class History:
         return frozenset(memory for memory, column in self.by_hand if not column)
 
     def insert(self) -> None:
-        """Let agents write some memories, two or three of them about one thing."""
+        """Write memories as agents, two or three of them about one thing."""
         thing = self.random.choice(self.things)
         texts = self.random.sample(thing, min(len(thing), self.random.randint(1, 6)))
         texts += self.random.sample(TEXTS, 1)
@@ -133,7 +132,7 @@ class History:
         self._look([item["id"] for item in fresh], [])
 
     def edit(self) -> None:
-        """Let an agent change a memory, observed or derived."""
+        """Change an observed or derived memory as an agent."""
         for memory in self._sample(1):
             change = self.random.choice(
                 [
@@ -151,7 +150,7 @@ class History:
             self._look([memory], change)
 
     def look_up(self) -> None:
-        """Let an agent read some memories."""
+        """Read memories as an agent."""
         for memory in self._sample(3):
             execute(
                 self.path,
@@ -163,7 +162,7 @@ class History:
                 self.written[memory]["access_count"] += 1
 
     def delete(self) -> None:
-        """Let an agent delete a memory."""
+        """Delete a memory as an agent."""
         for memory in self._sample(1):
             # The memories that it superseded pass to its successor.
             stood_for = rows(self.path, "SELECT id FROM memories WHERE superseded_by = ?", memory)
@@ -173,7 +172,7 @@ class History:
             self.by_hand.add((memory, ""))
 
     def restore(self) -> None:
-        """Let a person make a memory active again."""
+        """Restore a memory as a person."""
         for memory in self._sample(1, "status = 'superseded'"):
             with open_writing(self.path) as file:
                 restore_memory(file, memory, timestamp(self.now))
@@ -181,7 +180,7 @@ class History:
             self._look([memory], columns)
 
     def word(self) -> str | None:
-        """Let a person correct, keep, pin, unpin or retract memories, and give the run."""
+        """Correct, keep, pin, unpin or retract memories as a person, and return the run."""
         first, *more = [*self._sample(3, "status = 'active'"), ""]
         with suppress(StoreError), open_writing(self.path) as file:
             corrector = Corrector(file, self.now)
@@ -198,21 +197,21 @@ class History:
         return None
 
     def night(self) -> str | None:
-        """Let a run go over the file, whole, interrupted or killed, and give its id."""
+        """Run a night, whole, interrupted or killed, and return its id."""
         end = self.random.choice([None, None, None, KeyboardInterrupt, Killed])
         progress = Ending(end, self.random.randint(1, 3)) if end else None
         options = CycleOptions(
             only=frozenset(self.random.sample(OPERATIONS, self.random.randint(2, 4))),
             reconsider=self.random.random() < 0.5,
         )
-        known = set(self.runs("1"))
+        earlier = set(self.runs("1"))
         with suppress(Killed):
             run_cycle(self._inputs(options, self.writer, progress))
-        return next((run_id for run_id in self.runs("1") if run_id not in known), None)
+        return next((run_id for run_id in self.runs("1") if run_id not in earlier), None)
 
     def age(self) -> list[str]:
-        """Let memories come to their end, or be too many, and give the runs, the latest first."""
-        known = set(self.runs("1"))
+        """Run the phases of ageing, and return their runs, the latest first."""
+        earlier = set(self.runs("1"))
         options = CycleOptions(
             consolidate=False,
             expire=self.random.random() < 0.5,
@@ -220,7 +219,7 @@ class History:
             limit=self.random.choice([None, 2, 5]),
         )
         run_cycle(self._inputs(options, BuiltInWriter()))
-        return [run_id for run_id in self.runs("1") if run_id not in known]
+        return [run_id for run_id in self.runs("1") if run_id not in earlier]
 
     def _inputs(
         self, options: CycleOptions, writer: Writer, progress: Progress | None = None
@@ -254,7 +253,7 @@ class History:
         return self.random.sample(there, min(most, len(there)))
 
     def _look(self, ids: Sequence[str], columns: Iterable[str]) -> None:
-        """Note what agents wrote: whole memories, or some columns of one."""
+        """Record what agents wrote: whole memories, or columns of one."""
         changed = set(columns)
         for row in rows(self.path, "SELECT * FROM memories"):
             if row["id"] in ids and not changed:
@@ -266,7 +265,7 @@ class History:
 
 
 def try_undo(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]:
-    """Undo a run or a proposal, and return the obstacles: then not a byte has changed."""
+    """Undo a run or a proposal, and return the obstacles; with any, not a byte has changed."""
     before = picture(path, EVERYTHING)
     try:
         with open_writing(path) as file:
@@ -282,9 +281,9 @@ def try_undo(path: Path, run: str, proposal: str | None) -> tuple[Obstacle, ...]
 
 
 def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
-    """Undo what the obstacles name; return whether that was all, or a change by hand remains.
+    """Undo what the obstacles name; return whether no change by hand remains.
 
-    If two proposals sent for each other, this would not end.
+    If two proposals named each other, this would not end.
     """
     while obstacles := try_undo(path, run, proposal):
         if any(obstacle.run is None for obstacle in obstacles):
@@ -305,11 +304,11 @@ def undo_obstacles(path: Path, run: str, proposal: str | None) -> bool:
 def problems(path: Path, deleted: frozenset[str] = frozenset()) -> list[str]:
     """Return what `check` finds, except for what an agent's deletion of a successor causes."""
     with open_reading(path) as file:
-        found = check_file(file).problems
+        reported = check_file(file).problems
     excused = {f"lineage names {item}, which is missing" for item in deleted}
-    left = [item for item in found if item.detail not in excused]
+    unexcused = [item for item in reported if item.detail not in excused]
     return [
         item.detail
-        for item in left
+        for item in unexcused
         if not deleted or item.name != "superseded by an inactive memory"
     ]

@@ -1,4 +1,4 @@
-"""Texts that attack their readers, and harmless ones that only look like it."""
+"""Texts that attack their readers, and harmless texts that look like it."""
 
 # ruff: noqa: RUF001 - letters that look like others are what this is about
 
@@ -256,7 +256,7 @@ HALF = "half \ud800 pair"
 
 
 def shapes(size: int) -> dict[str, str]:
-    """Return texts of one size that some pattern might try its luck at in square time."""
+    """Return texts of one size that may take a pattern quadratic time."""
     parts = (
         *'aA1."`/-_@{<($\u200bé忽',
         *("'a ", "a/", "a-", "a_", "a.", "a@", "1.", "1:", "1,", "a, ", "aA", "v1.", "a'", ". "),
@@ -264,8 +264,8 @@ def shapes(size: int) -> dict[str, str]:
         *("is by ", "5 million ", "twenty-one ", "2026-01-01 ", "[since 2026-01-01] ", "Ann's "),
         *("of the ", "Ann asks Ben 7. ", "Ann Ben ", "p1 m1 ", "you are now a x-", "stop "),
     )
-    made = {part: (part * (size // len(part) + 1))[:size] for part in parts}
-    return made | {
+    texts = {part: (part * (size // len(part) + 1))[:size] for part in parts}
+    return texts | {
         "blanks": f"x{' ' * (size - 2)}x",
         "ignore all": f"ignore {'all ' * size}"[:size],
     }

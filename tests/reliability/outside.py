@@ -1,4 +1,4 @@
-"""What lies around slowwave, hostile or careless: servers, environments, and who watches."""
+"""Surroundings of slowwave: hostile servers, environments, and observers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+from http_servers import Handler, serving
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request, as it came."""
+    """A request as it was received."""
 
     path: str
     headers: Mapping[str, str]
@@ -25,13 +26,13 @@ class Request:
 
     @property
     def all_of_it(self) -> str:
-        """Everything in it."""
+        """The whole request as bytes."""
         return json.dumps([self.path, dict(self.headers), self.body])
 
 
 @dataclass(frozen=True)
 class Response:
-    """What is sent back, byte for byte."""
+    """A response, byte for byte."""
 
     status: int = 200
     body: str = ""
@@ -39,7 +40,7 @@ class Response:
 
 
 class Recorder(ThreadingHTTPServer):
-    """A server that keeps each request, of any provider."""
+    """A server that records each request, of any provider."""
 
     daemon_threads = True
 
@@ -54,45 +55,25 @@ class Recorder(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Handler):
     server: Recorder
 
     def _handle(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0))).decode()
-        request = Request(self.path, dict(self.headers), body)
+        request = Request(self.path, dict(self.headers), self.read_body().decode())
         self.server.requests.append(request)
         response = self.server.answer(request)
         with suppress(ConnectionError):
-            self.send_response(response.status)
-            for name, value in response.headers.items():
-                self.send_header(name, value)
-            self.send_header("content-length", str(len(response.body.encode())))
-            self.end_headers()
-            self.wfile.write(response.body.encode())
+            self.send(response.body, response.status, response.headers)
 
     do_POST = do_GET = do_CONNECT = _handle
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 @contextmanager
 def recorder(answer: Callable[[Request], Response] = lambda _: Response(404)) -> Iterator[Recorder]:
     """Run a server on a free port while the block runs."""
-    with Recorder(answer) as server, serving(server):
+    server = Recorder(answer)
+    with serving(server):
         yield server
-
-
-@contextmanager
-def serving(server: ThreadingHTTPServer) -> Iterator[None]:
-    """Let a server answer in a thread of its own while the block runs."""
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def completion(content: str, **fields: Any) -> str:
@@ -125,7 +106,7 @@ sys.exit(run(sys.argv[2:]))
 
 @dataclass(frozen=True)
 class Watched:
-    """What a process did that was watched."""
+    """What a watched process did."""
 
     code: int
     out: str
@@ -136,7 +117,7 @@ class Watched:
 
     @property
     def beyond_files(self) -> list[tuple[str, str]]:
-        """All but the files that it opened."""
+        """All events except opened files."""
         return [(event, what) for event, what in self.events if event != "open"]
 
     @property
@@ -148,7 +129,7 @@ class Watched:
 def watched(
     folder: Path, *arguments: object, cwd: Path | None = None, strace: str | None = None, **env: str
 ) -> Watched:
-    """Run slowwave under Python's audit hook and, where there is one, the system's own witness."""
+    """Run slowwave under Python's audit hook and, if installed, strace."""
     log, calls = folder / "events.log", folder / "network.log"
     program = [sys.executable, "-c", _WATCHED, str(log), *map(str, arguments)]
     if strace is not None:

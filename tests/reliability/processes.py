@@ -24,7 +24,7 @@ from slowwave.store.file import create_file
 
 @dataclass(frozen=True)
 class Ended(cli_calls.Ended):
-    """How a process ended that was sent a signal."""
+    """How a process ended after a signal."""
 
     # From the signal to the end.
     seconds: float
@@ -86,11 +86,11 @@ def small_night(path: Path, count: int, embedder: SentenceEmbedder | None) -> Pa
 
 def assert_report_is_true(path: Path, report: dict[str, Any]) -> None:
     """Require that exactly the proposals which a report calls applied are applied."""
-    found = rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
-    kept = {row["key"]: row["state"] for row in found}
+    proposals = rows(path, "SELECT key, state FROM proposals WHERE run_id = ?", report["run"])
+    states = {row["key"]: row["state"] for row in proposals}
     output = {proposal["id"]: proposal["state"] for proposal in report["proposals"]}
-    interrupted = {key for key, state in output.items() if state == "skipped" and key not in kept}
-    assert {key: state for key, state in output.items() if key not in interrupted} == kept
+    interrupted = {key for key, state in output.items() if state == "skipped" and key not in states}
+    assert {key: state for key, state in output.items() if key not in interrupted} == states
     sql = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND run_id = ?"
     for proposal in report["proposals"]:
         edges = rows(path, sql, proposal["derived"] or proposal["survivor"], report["run"])

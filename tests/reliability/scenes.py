@@ -1,4 +1,4 @@
-"""Commands that change a file, each with the file before it and the file after it."""
+"""Commands that change a file, with the file before and after."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Scene:
     command: tuple[str, ...]
 
     def copy(self, folder: Path) -> Path:
-        """Lay the files of before into a new folder, and give the path of the memory file."""
+        """Copy the files of before to a new folder, and return the path of the memory file."""
         shutil.copytree(self.before, folder)
         return folder / "memory.db"
 
@@ -54,7 +54,7 @@ class Scene:
 
 
 class Reference:
-    """A scene as it ends when nothing goes wrong."""
+    """The end of a scene without faults."""
 
     def __init__(self, scene: Scene, folder: Path) -> None:
         """Run it."""
@@ -127,12 +127,12 @@ class Reference:
         return self._is_night or "approve" in self.scene.command
 
     def _undo_all(self, path: Path) -> None:
-        """Undo all runs, in a copy: the memories are to the bit what they were."""
+        """Undo all runs, in a copy: the memories are to the bit as before."""
         copy = copy_of(path, path.with_name("undone.db"))
-        known = {row["id"] for row in rows(self.before, "SELECT id FROM runs")}
+        earlier = {row["id"] for row in rows(self.before, "SELECT id FROM runs")}
         with open_writing(copy) as file:
             for row in rows(copy, "SELECT id FROM runs ORDER BY id DESC"):
-                if row["id"] not in known:
+                if row["id"] not in earlier:
                     undo_runs(file, [row["id"]], "2026-03-12T03:00:00+00:00")
         if _version(copy) == _version(self.before):
             assert picture(copy) == picture(self.before)
@@ -160,8 +160,8 @@ def _version(path: Path) -> int | None:
 def _by_id(path: Path) -> dict[str, tuple[str, str, str]]:
     if not path.exists():
         return {}
-    found = rows(path, "SELECT id, content, status, layer FROM memories")
-    return {row["id"]: (row["content"], row["status"], row["layer"]) for row in found}
+    memories = rows(path, "SELECT id, content, status, layer FROM memories")
+    return {row["id"]: (row["content"], row["status"], row["layer"]) for row in memories}
 
 
 def _journaled(path: Path) -> dict[str, int]:
@@ -276,8 +276,8 @@ def scene(name: str, folder: Path, mode: str, model: Sequence[str]) -> Scene:
         case "undo" | "restore" | "forget":
             path = filled(before, few, mode) / "memory.db"
             assert Scene(name, before, maintain).run(path).code == 0
-            of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
-            chosen = rows(path, f"SELECT id FROM {of}")[0]["id"]
+            rows_of = "runs" if name == "undo" else "memories WHERE status = 'superseded'"
+            chosen = rows(path, f"SELECT id FROM {rows_of}")[0]["id"]
             if name == "forget":
                 return Scene(name, before, (name, "{file}", chosen, "--derived", "--yes"))
             return Scene(name, before, ("undo", "{file}", chosen))

@@ -34,26 +34,26 @@ References = Callable[[str, str], Reference]
 
 @pytest.fixture(scope="module")
 def references(tmp_path_factory: pytest.TempPathFactory) -> Iterator[References]:
-    """Provide a command, by name and journal mode, as it ends when nothing goes wrong."""
+    """Provide references, by the name of a scene and the journal mode."""
     with a_model() as model:
 
         @functools.cache
-        def made(name: str, mode: str) -> Reference:
+        def reference(name: str, mode: str) -> Reference:
             folder = tmp_path_factory.mktemp(mode)
             return Reference(scene(name, folder, mode, model), folder / "after")
 
-        yield made
+        yield reference
 
 
 @pytest.fixture(scope="module")
 def chosen(references: References, rounds: Rounds) -> list[Reference]:
-    """Provide every command in both journal modes, or one in each, for a quick look."""
+    """Provide every command in both journal modes, or the quick choice of `make test`."""
     every = list(itertools.product(NAMES, MODES))
     return list(itertools.starmap(references, every if rounds(0, 1) else QUICK))
 
 
 def at_once(tries: Sequence[Callable[[Path], None]]) -> None:
-    """Make tries, two at a time, each in a folder of its own."""
+    """Run tries, two at a time, each in a folder of its own."""
 
     def run(attempt: Callable[[Path], None]) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -69,10 +69,10 @@ def sample(limit: int, count: int, chance: random.Random) -> list[int]:
     return sorted(chance.sample(range(1, limit + 1), min(limit, count)))
 
 
-def killed(reference: Reference, what: What, at: int) -> Callable[[Path], None]:
+def killed(reference: Reference, what: What, touch: int) -> Callable[[Path], None]:
     def attempt(folder: Path) -> None:
         path = reference.scene.copy(folder)
-        ended = reference.scene.run(path, Fault(str(folder), what, at))
+        ended = reference.scene.run(path, Fault(str(folder), what, touch))
         assert ended.code == -9, ended.err
         reference.find_all(path)
 
@@ -89,11 +89,11 @@ def killed_after(reference: Reference, seconds: float) -> Callable[[Path], None]
     return attempt
 
 
-def failing(reference: Reference, what: What, at: int, lasting: bool) -> Callable[[Path], None]:
+def failing(reference: Reference, what: What, touch: int, lasting: bool) -> Callable[[Path], None]:
     def attempt(folder: Path) -> None:
         path = reference.scene.copy(folder)
-        ended = reference.scene.run(path, Fault(str(folder), what, at, lasting))
-        place = f"{reference.scene.name}, {what} at {at}, lasting: {lasting}: {ended}"
+        ended = reference.scene.run(path, Fault(str(folder), what, touch, lasting))
+        place = f"{reference.scene.name}, {what} at {touch}, lasting: {lasting}: {ended}"
         if ended.code == 0:
             assert contents(path) == reference.texts_after, place
         else:
@@ -113,8 +113,8 @@ def test_a_kill_at_any_write_leaves_an_intact_file(chosen: list[Reference], roun
     tries = []
     for reference in chosen:
         count = rounds(2, MANY.get(reference.scene.name, 6))
-        for at in sample(reference.ended.touches, count, chance):
-            tries.append(killed(reference, chance.choice(("kill", "tear")), at))
+        for touch in sample(reference.ended.touches, count, chance):
+            tries.append(killed(reference, chance.choice(("kill", "tear")), touch))
     at_once(tries)
 
 
@@ -134,7 +134,7 @@ def test_a_failing_write_is_reported_and_harms_nothing(
     chance = random.Random(3)  # noqa: S311 - moments, not secrets
     tries = []
     for reference in chosen:
-        for at in sample(reference.ended.touches, rounds(1, 6), chance):
+        for touch in sample(reference.ended.touches, rounds(1, 6), chance):
             lasting = chance.random() < 0.5
-            tries.append(failing(reference, chance.choice(("error", "full")), at, lasting))
+            tries.append(failing(reference, chance.choice(("error", "full")), touch, lasting))
     at_once(tries)

@@ -54,7 +54,7 @@ def kinds(original: Original) -> dict[str, damage.Damage]:
 
 def readable(path: Path) -> dict[str, bytes]:
     """Return what plain SQL reads of the memories: id and text, row by row."""
-    found = {}
+    texts = {}
     with closing(sqlite3.connect(path)) as db:
         db.text_factory = bytes
         for row in range(1, 120):
@@ -63,8 +63,8 @@ def readable(path: Path) -> dict[str, bytes]:
                     "SELECT id, CAST(content AS BLOB) FROM memories NOT INDEXED WHERE rowid = ?",
                     [row],
                 ):
-                    found[memory] = text
-    return found
+                    texts[memory] = text
+    return texts
 
 
 def all_ids(original: Original) -> frozenset[str]:
@@ -72,7 +72,7 @@ def all_ids(original: Original) -> frozenset[str]:
 
 
 def sound(path: Path) -> bool:
-    """Return whether SQLite finds nothing wrong."""
+    """Whether SQLite finds nothing wrong."""
     try:
         with closing(sqlite3.connect(path)) as db:
             db.text_factory = bytes
@@ -82,7 +82,7 @@ def sound(path: Path) -> bool:
 
 
 def jobs(original: Original, path: Path, chance: random.Random) -> list[list[str]]:
-    """Return commands on a file: some of those that look, then some of those that write."""
+    """Return commands on a file: some that read, then some that write."""
     name, ids = str(path), original.ids
     looks = [
         ["export", name, "--all"],
@@ -108,7 +108,7 @@ def tried(*commands: list[str]) -> dict[tuple[str, ...], Ended]:
 
 
 def broken(ended: dict[tuple[str, ...], Ended]) -> list[str]:
-    """Return the commands that ended in what no command may end in."""
+    """Return the commands that crashed, ended silently, or with an unexpected exit code."""
     return [
         f"{command[0]} {command[2:]}: {item.code} {item.err}"
         for command, item in ended.items()
@@ -138,10 +138,10 @@ def test_commands_neither_crash_on_damage_nor_add_to_it(
         seen = copied(path, tmp_path / f"{number}-seen")
         before, data, whole = readable(seen), path.read_bytes(), sound(seen)
         ended = tried(*jobs(original, path, chance))
-        found = broken(ended)
+        faults = broken(ended)
         if not whole and name != LOG and path.read_bytes() != data:
-            found.append("a damaged file was written to")
-        found += broken(tried(["add", str(path), "The spare key lies with Una."]))
+            faults.append("a damaged file was written to")
+        faults += broken(tried(["add", str(path), "The spare key lies with Una."]))
         after = readable(path)
         # What a run made is deleted by its undo, and longer if a later run rewrote it.
         undone = any(command[0] == "undo" and item.code == 0 for command, item in ended.items())
@@ -149,18 +149,18 @@ def test_commands_neither_crash_on_damage_nor_add_to_it(
             item
             for item, text in before.items()
             if after.get(item) != text
-            and not (item in original.made and (undone or after.get(item, b"").startswith(text)))
+            and not (item in original.derived and (undone or after.get(item, b"").startswith(text)))
         ]
         if lost:
-            found.append(f"lost or changed: {lost}")
+            faults.append(f"lost or changed: {lost}")
         if ended["check", str(path)].code == 0 and not whole:
-            found.append("check says whole")
-        return [f"copy {number}, {name}: {item}" for item in found]
+            faults.append("check says whole")
+        return [f"copy {number}, {name}: {item}" for item in faults]
 
     total = rounds(12, 200)
     with ThreadPoolExecutor(2) as pool:
-        found = [item for harm in pool.map(try_copy, range(total)) for item in harm]
-    assert not found, "\n".join(found)
+        faults = [item for harm in pool.map(try_copy, range(total)) for item in harm]
+    assert not faults, "\n".join(faults)
 
 
 def saved(path: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, Any]]:
@@ -239,10 +239,10 @@ def test_a_damaged_text_is_imported_only_after_it_was_corrected(
 ) -> None:
     path = copied(original.path, tmp_path / "copy")
     hashed = "content_hash IS NOT NULL AND status = 'active'"
-    kept = rows(path, f"SELECT id, content, content_hash FROM memories WHERE {hashed}")[0]
-    damaged, of_it = "x" + kept["content"][1:], "WHERE id = ?"
-    execute(path, f"UPDATE memories SET content = ? {of_it}", damaged, kept["id"])
-    execute(path, f"UPDATE memories SET content_hash = ? {of_it}", kept["content_hash"], kept["id"])
+    row = rows(path, f"SELECT id, content, content_hash FROM memories WHERE {hashed}")[0]
+    damaged, of_it = "x" + row["content"][1:], "WHERE id = ?"
+    execute(path, f"UPDATE memories SET content = ? {of_it}", damaged, row["id"])
+    execute(path, f"UPDATE memories SET content_hash = ? {of_it}", row["content_hash"], row["id"])
     if is_salvaged:
         table = "SELECT rootpage FROM sqlite_schema WHERE name = 'proposals'"
         root = rows(path, table)[0]["rootpage"]
@@ -253,10 +253,10 @@ def test_a_damaged_text_is_imported_only_after_it_was_corrected(
     assert run(["import", str(copy), str(source)]) == 1
     assert "its text is damaged" in capsys.readouterr().err
     assert not copy.exists()
-    next(line for line in lines if line.get("id") == kept["id"])["content"] = kept["content"]
+    next(line for line in lines if line.get("id") == row["id"])["content"] = row["content"]
     source.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     assert run(["import", str(copy), str(source)]) == 0
-    assert kept in rows(copy, "SELECT id, content, content_hash FROM memories")
+    assert row in rows(copy, "SELECT id, content, content_hash FROM memories")
 
 
 def test_a_file_without_its_first_page_must_be_restored_from_a_backup(
@@ -295,8 +295,8 @@ def test_a_run_skips_and_names_damaged_texts(
     outcome = night(path, embedder)
     assert source in outcome.plan.damaged
     assert all(source not in proposal.sources for proposal in outcome.plan.proposals)
-    kept = rows(path, "SELECT content, status FROM memories WHERE id = ?", source)
-    assert kept == [{"content": "J" + text.decode()[1:], "status": "active"}]
+    stored = rows(path, "SELECT content, status FROM memories WHERE id = ?", source)
+    assert stored == [{"content": "J" + text.decode()[1:], "status": "active"}]
 
 
 def test_damaged_vectors_are_computed_again(

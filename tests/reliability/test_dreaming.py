@@ -22,7 +22,7 @@ NOTHING = json.dumps({"groups": [], "conflicts": []})
 
 
 def answer_all(path: Path, cli: Cli, answers: Path) -> None:
-    """Answer honestly until the night is done."""
+    """Answer honestly until the night is applied."""
     while questions := asked(path, cli):
         answers.write_text(answers_to(questions, honestly), "utf-8")
         assert cli("answer", path, answers).code == 0
@@ -30,8 +30,8 @@ def answer_all(path: Path, cli: Cli, answers: Path) -> None:
 
 def asked(path: Path, cli: Cli) -> list[dict[str, object]]:
     """Return the open questions."""
-    found: list[dict[str, object]] = cli("questions", path, "--json").json["questions"]
-    return found
+    questions: list[dict[str, object]] = cli("questions", path, "--json").json["questions"]
+    return questions
 
 
 def test_a_killed_round_is_completed_by_the_next(
@@ -57,9 +57,9 @@ def test_a_killed_round_is_completed_by_the_next(
         copyfile(memory_file, copy)
         assert killed(step, ["answer", str(copy), str(answers)]).returncode == 9
         assert whole(copy)
-        kept = rows(copy, "SELECT key FROM answers")
+        stored = rows(copy, "SELECT key FROM answers")
         assert cli("answer", copy, answers).code == 0
-        assert len(rows(copy, "SELECT key FROM answers")) == 4 >= len(kept)
+        assert len(rows(copy, "SELECT key FROM answers")) == 4 >= len(stored)
         assert result_of(copy) == result_of(completed)
 
 
@@ -68,7 +68,7 @@ def test_a_killed_dream_loses_no_answer(memory_file: Path, tmp_path: Path, cli: 
     completed = tmp_path / "whole.db"
     copyfile(memory_file, completed)
     answer_all(completed, cli, tmp_path / "other.jsonl")
-    for kept in range(4):
+    for count in range(4):
         with subprocess.Popen(
             [*SLOWWAVE, "dream", memory_file],
             stdin=subprocess.PIPE,
@@ -78,7 +78,7 @@ def test_a_killed_dream_loses_no_answer(memory_file: Path, tmp_path: Path, cli: 
             assert process.stdin is not None
             assert process.stdout is not None
             question = json.loads(process.stdout.readline())
-            assert len(rows(memory_file, "SELECT key FROM answers")) == kept
+            assert len(rows(memory_file, "SELECT key FROM answers")) == count
             process.stdin.write(f"{honestly(question['messages'])}\n")
             process.stdin.flush()
             # The next question, or the report of the night, comes after the answer is kept.

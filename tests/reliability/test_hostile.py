@@ -34,7 +34,7 @@ _DIRECTIONS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 
 
 def never_sent(text: str) -> list[str]:
-    """Return the characters that no terminal may get: control codes, directions, tags."""
+    """Return the characters that no terminal may receive: control codes, directions, tags."""
     return [
         f"U+{ord(letter):04X}"
         for letter in text
@@ -46,7 +46,7 @@ def never_sent(text: str) -> list[str]:
 
 @pytest.fixture
 def cli(cli: Cli) -> Cli:
-    """Provide the command line, which sends no control codes and has no defects."""
+    """Provide the command line, checked for control codes and crashes."""
 
     def call(*arguments: object) -> Ended:
         ended = cli(*arguments)
@@ -58,7 +58,7 @@ def cli(cli: Cli) -> Cli:
 
 
 def everywhere(code: str, number: int) -> list[dict[str, Any]]:
-    """Return two memories of the same text, with a code in every field that may have a text."""
+    """Return two memories of the same text, with a code in every text field."""
     return [
         {
             "id": f"id-{number:02d}-{copy} {code}",
@@ -77,10 +77,10 @@ def everywhere(code: str, number: int) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def every_code(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a memory file that holds every code everywhere, and its vectors."""
+    """Provide a memory file with every code in every field, and its vectors."""
     path = tmp_path_factory.mktemp("codes") / "memory.db"
     create_file(path)
-    fill(path, [item for at, code in enumerate(CODES) for item in everywhere(code, at)])
+    fill(path, [item for index, code in enumerate(CODES) for item in everywhere(code, index)])
     fill(path, daily([f"{text} {CODES[0]}" for text in of_one_thing()], "oncall"))
     night(path, embedder, only=frozenset())
     execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -262,7 +262,7 @@ def altered(**more: Any) -> Responder:
 
 
 def joining(text: str, *ids: str) -> Responder:
-    """Return a responder that joins all memories, or some, in these words, and approves of it."""
+    """Return a responder that joins memories in these words, and approves of it."""
     return writing(lambda shown: group("synthesize", ids or shown, text), checker=approval)
 
 
@@ -314,7 +314,7 @@ def test_a_model_that_obeys_or_attacks_changes_nothing(
 
 
 def attacked(memory_file: Path, cli: Cli, responder: Responder) -> None:
-    """Let a model attack a night, and look that nothing came of it."""
+    """Run a night with an attacking model, and check that nothing came of it."""
     before = picture(memory_file, ("memories", "synthesized_from"))
     with model_server(responder) as server:
         named = ("--model", "openai/scripted", setting("api_base", server.base))
@@ -339,9 +339,9 @@ def attacked(memory_file: Path, cli: Cli, responder: Responder) -> None:
 
 
 def assert_nothing_of_an_attack(memory_file: Path) -> None:
-    """Look that nothing that a model was ordered to say, or that attacks, was written."""
-    made = rows(memory_file, "SELECT content FROM memories WHERE generation > 0")
-    for text in (row["content"] for row in made):
+    """Require that no text that an attack demanded was written."""
+    derived = rows(memory_file, "SELECT content FROM memories WHERE generation > 0")
+    for text in (row["content"] for row in derived):
         assert ORDERED not in text
         assert "DROP" not in text
         assert text.isprintable()
@@ -385,8 +385,8 @@ def test_huge_texts_are_skipped_and_named(
     assert f"longer than {MAX_CHARACTERS:,} characters (long-00, long-01, long-02)" in ended.out
     for command in (("show", "--lineage", "long-00"), ("conflicts",), ("check",), ("export",)):
         assert cli(command[0], memory_file, *command[1:]).code == 0
-    left = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
-    assert [row["content"] for row in left] == texts
+    memories = rows(memory_file, "SELECT content FROM memories WHERE id LIKE 'long-%' ORDER BY id")
+    assert [row["content"] for row in memories] == texts
 
 
 def test_no_text_takes_quadratic_time(rounds: Rounds) -> None:

@@ -120,13 +120,13 @@ def test_recall_ignores_long_texts_and_refuses_long_questions(
         insert(memory_file, memory_id, text)
     insert(memory_file, "at-the-limit", "😀" * MAX_CHARACTERS)
     with AgentMemory(memory_file, embedder=embedder) as memory:
-        found = {hit.memory.id for hit in memory.recall("the old pump", limit=100, min_relevance=0)}
-        assert found == {"short", "at-the-limit"}
+        ids = {hit.memory.id for hit in memory.recall("the old pump", limit=100, min_relevance=0)}
+        assert ids == {"short", "at-the-limit"}
         assert "pump" not in memory.block("the old pump").text
         with pytest.raises(QueryTooLong, match="34,000 characters"):
             memory.recall(LONG)
     outcome = night(memory_file, embedder)
-    assert {found.memory: found.characters for found in outcome.plan.too_long} == {
+    assert {each.memory: each.characters for each in outcome.plan.too_long} == {
         "long": 34_000,
         "nul": 34_002,
         "wide": 20_001,
@@ -150,7 +150,7 @@ print(json.dumps([failed, int(peak) * 1024]), file=sys.stderr)
 
 
 def peak_memory(path: Path, *commands: tuple[str, ...]) -> int:
-    """Run commands on a file, in a process of their own, and return the most bytes that it had."""
+    """Run commands on a file in their own process, and return its peak memory in bytes."""
     words = json.dumps([[word.replace("FILE", str(path)) for word in each] for each in commands])
     ended = subprocess.run(
         [sys.executable, "-c", COMMANDS_IN_A_ROW, words],
@@ -190,7 +190,7 @@ def test_memory_use_is_limited_by_the_size_of_a_text(
 
 
 def nested(levels: int) -> dict[str, Any]:
-    """Return metadata whose values lie that deep within each other."""
+    """Return metadata nested to this depth."""
     value: dict[str, Any] = {}
     for _ in range(levels - 1):
         value = {"a": value}
@@ -241,7 +241,7 @@ ENDLESS = (
 
 
 def is_busy(process: subprocess.Popen[str]) -> Callable[[], bool]:
-    """Return whether a process has gone on computing for a while: it has come to the statement."""
+    """Return a check whether a process has computed so long that it must be in the statement."""
     ticks = os.sysconf("SC_CLK_TCK")
 
     def computed() -> bool:
@@ -285,5 +285,5 @@ def test_a_signal_ends_a_command_blocked_on_output(
 
 
 def is_blocked_writing(process: subprocess.Popen[str]) -> bool:
-    """Return whether a process waits for the reader of a pipe."""
+    """Whether a process waits for the reader of a pipe."""
     return "pipe" in Path(f"/proc/{process.pid}/wchan").read_text()

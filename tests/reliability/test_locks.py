@@ -69,7 +69,7 @@ print(json.dumps(kept))
 
 
 def assert_all_there(path: Path, acknowledged: Iterable[str]) -> None:
-    """Hold the file to what was acknowledged, and to what it says of its runs."""
+    """Require that the file has every acknowledged write and consistent runs."""
     assert run(["check", str(path), "--quiet"]) == 0
     expected = set(acknowledged)
     there = {row["id"] for row in rows(path, "SELECT id FROM memories")}
@@ -78,18 +78,18 @@ def assert_all_there(path: Path, acknowledged: Iterable[str]) -> None:
 
 
 async def remember(client: Client, who: str, count: int) -> list[str]:
-    """Have several calls under way at a time, and give the ids that were acknowledged."""
-    kept: list[str] = []
+    """Make concurrent calls, and return the acknowledged ids."""
+    ids: list[str] = []
 
-    async def calls(at: int) -> None:
+    async def calls(index: int) -> None:
         for number in range(count):
-            text = f"{who} remembers number {number} of row {at}."
-            kept.append((await ask(client, "remember", text=text))["id"])
+            text = f"{who} remembers number {number} of row {index}."
+            ids.append((await ask(client, "remember", text=text))["id"])
 
     async with anyio.create_task_group() as tasks:
-        for at in range(AT_ONCE):
-            tasks.start_soon(calls, at)
-    return kept
+        for index in range(AT_ONCE):
+            tasks.start_soon(calls, index)
+    return ids
 
 
 def test_two_servers_lose_no_write(memory_file: Path, rounds: Rounds) -> None:
@@ -100,8 +100,8 @@ def test_two_servers_lose_no_write(memory_file: Path, rounds: Rounds) -> None:
         return over_a_pipe(conversation, memory_file, WRITES)
 
     with in_background(WRITER, memory_file, 0.05) as writer, ThreadPoolExecutor() as pool:
-        kept = [memory_id for ids in pool.map(server, ("Ada", "Ben")) for memory_id in ids]
-    assert_all_there(memory_file, kept + writer()["kept"])
+        acknowledged = [memory_id for ids in pool.map(server, ("Ada", "Ben")) for memory_id in ids]
+    assert_all_there(memory_file, acknowledged + writer()["kept"])
 
 
 def test_a_server_over_http_loses_no_acknowledged_write(memory_file: Path, rounds: Rounds) -> None:
@@ -112,8 +112,8 @@ def test_a_server_over_http_loses_no_acknowledged_write(memory_file: Path, round
         serving(memory_file, WRITES) as (address, _),
         in_background(WRITER, memory_file, 0.002) as writer,
     ):
-        kept = over_http(conversation, address)
-    assert_all_there(memory_file, kept + writer()["kept"])
+        acknowledged = over_http(conversation, address)
+    assert_all_there(memory_file, acknowledged + writer()["kept"])
 
 
 def test_runs_of_a_server_survive_concurrent_reads(memory_file: Path, rounds: Rounds) -> None:

@@ -50,20 +50,20 @@ MAX_A_QUESTION = ATTEMPTS + 2
 
 @pytest.fixture
 def agent(agent: Agent) -> Agent:
-    """Have nobody check: one question a window."""
+    """Turn off the checker: one question per window."""
     return replace(agent, checker="none")
 
 
 def six_tenants() -> list[dict[str, Any]]:
     """Return a pair for each of six tenants: six questions."""
-    return [memory | {"tenant": f"t{at // 2}"} for at, memory in enumerate(near_pairs(6))]
+    return [memory | {"tenant": f"t{index // 2}"} for index, memory in enumerate(near_pairs(6))]
 
 
 # ----------------------------------------------------------------- a provider that fails
 
 
 def with_usage(**usage: object) -> Reply:
-    """Return an answer with an impossible usage; as text, or the server would count it again."""
+    """Return an answer with an impossible usage, as text, since the server would count it again."""
     choice = {
         "index": 0,
         "message": {"role": "assistant", "content": "{}"},
@@ -262,8 +262,8 @@ def test_paid_answers_survive_a_kill(
     ready.set()
     killed[0].communicate(timeout=120)
     assert killed[0].returncode == -signal.SIGKILL
-    kept = rows(agent.path, "SELECT count(*) AS n FROM answers")
-    assert kept == [{"n": answered}]
+    stored = rows(agent.path, "SELECT count(*) AS n FROM answers")
+    assert stored == [{"n": answered}]
     agent.server.forget()
     agent.server.responder = oracle
     outcome = agent.sleep()
@@ -282,18 +282,18 @@ def test_answers_are_stored_while_another_is_applied(agent: Agent) -> None:
         return oracle(asked)
 
     agent.server.responder = respond
-    kept: list[int] = []
+    counts: list[int] = []
     write = writer.write
 
     def slowly(*args: Any) -> Iterator[Any]:
         for written in write(*args):
             yield written
             time.sleep(0.5)
-            kept.append(rows(agent.path, "SELECT count(*) AS n FROM answers")[0]["n"])
+            counts.append(rows(agent.path, "SELECT count(*) AS n FROM answers")[0]["n"])
 
     writer.write = slowly  # type: ignore[method-assign]  # one that looks at the file meanwhile
     agent.sleep(writer)
     # What came while one was applied is in the file before the next one is: not one by one.
-    assert kept == sorted(kept)
-    assert kept[-1] == 6
-    assert len(set(kept)) < 6
+    assert counts == sorted(counts)
+    assert counts[-1] == 6
+    assert len(set(counts)) < 6

@@ -49,7 +49,7 @@ sys.addaudithook(_notice)
 
 @contextmanager
 def nothing_opened_by_hand(below: Path = Path("/")) -> Iterator[None]:
-    """Fail if this process opens a database in a folder by other ways than SQLite's own."""
+    """Fail if this process opens a database in a folder other than through SQLite."""
     _seen.append([])
     try:
         yield
@@ -135,7 +135,7 @@ CALLS: dict[str, list[str]] = {
 
 @pytest.fixture(scope="module")
 def after_a_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Provide a file with a night behind it."""
+    """Provide a file after a night."""
     path = tmp_path_factory.mktemp("lived") / "memory.db"
     assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
     assert run(["maintain", str(path), "--consolidate", "--quiet"]) == 0
@@ -144,7 +144,7 @@ def after_a_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.fixture(scope="module")
 def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
-    """Provide a file in which two proposals wait, and a plan that waits for nobody."""
+    """Provide a file with two pending proposals, and a plan that can be applied."""
     path = tmp_path_factory.mktemp("waiting") / "memory.db"
     plan = path.with_name("plan.json")
     assert run(["import", str(path), str(SMOKE), "--quiet"]) == 0
@@ -156,7 +156,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, str]:
 
 
 def copied(path: Path) -> bytes:
-    """Return the bytes of a file that nobody has open any longer."""
+    """Return the bytes of a file that nobody has open."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return path.read_bytes()
@@ -186,7 +186,7 @@ def places(tmp_path: Path, after_a_run: bytes, waiting: tuple[bytes, str]) -> di
         f"keep_backups = 1\nwiki = '{tmp_path}/wiki'\nreport = '{tmp_path}/night.html'\n"
         f"metrics_file = '{tmp_path}/night.prom'\n"
     )
-    found = {
+    values = {
         "memory": memory["id"],
         "folder": str(tmp_path),
         "file": str(file),
@@ -194,17 +194,17 @@ def places(tmp_path: Path, after_a_run: bytes, waiting: tuple[bytes, str]) -> di
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.txt").write_text(text, "utf-8")
-        found[name] = str(tmp_path / f"{name}.txt")
-    (left,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
+        values[name] = str(tmp_path / f"{name}.txt")
+    (superseded,) = rows(file, "SELECT id FROM memories WHERE status = 'superseded' LIMIT 1")
     # Two that the night did not change.
     untouched = "SELECT id FROM memories WHERE id NOT IN (SELECT json_extract(row_key, '$.id') "
     wrong, false = rows(file, f"{untouched} FROM journal WHERE table_name = 'memories') LIMIT 2")
     (night,) = rows(file, "SELECT id FROM runs LIMIT 1")
     (proposal,) = rows(pending, "SELECT key FROM proposals WHERE state = 'pending' LIMIT 1")
-    return found | {
+    return values | {
         "other": str(tmp_path / "other.db"),
         "pending": str(pending),
-        "superseded": left["id"],
+        "superseded": superseded["id"],
         "wrong": wrong["id"],
         "false": false["id"],
         "run": night["id"],

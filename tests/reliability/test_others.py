@@ -112,15 +112,15 @@ def shared_night(path: Path, count: int, mode: str) -> Path:
     create_file(path)
     chosen = fixture.with_duplicates(fixture.lines_of(fixture.load().memories[:count]))
     lines = list(map(json.loads, chosen))
-    for at, line in enumerate(lines):
-        if at % 2 == 0:
-            line["id"] = f"{NAMES[at // 2 % len(NAMES)]}-{at}"
+    for index, line in enumerate(lines):
+        if index % 2 == 0:
+            line["id"] = f"{NAMES[index // 2 % len(NAMES)]}-{index}"
     fill(path, lines)
     return in_mode(path, mode)
 
 
 def check_diary(path: Path, diary: dict[str, str | None]) -> None:
-    """Hold the file to what an agent did last: nothing of it is lost or written over."""
+    """Require that no last write of an agent is lost or overwritten."""
     every = rows(path, "SELECT id, content, status, superseded_by FROM memories")
     now = {row["id"]: row for row in every}
     for memory, text in diary.items():
@@ -140,14 +140,14 @@ def check_diary(path: Path, diary: dict[str, str | None]) -> None:
 
 @pytest.fixture
 def chosen_mode(mode: str, rounds: Rounds) -> None:
-    """Leave the other journal mode to `make test-long`."""
+    """Skip the other journal mode unless `make test-long` runs it."""
     if mode not in MODES[: rounds(1, len(MODES))]:
         pytest.skip("part of make test-long")
 
 
 @contextmanager
 def agents_at_work(path: Path) -> Iterator[None]:
-    """Let agents write as long as the block lasts, and hold the file to their diaries then."""
+    """Run agents that write during the block, then check the file against their diaries."""
     with ExitStack() as stack:
         agents = [stack.enter_context(in_background(AGENT, path, name)) for name in NAMES]
         yield
@@ -158,7 +158,7 @@ def agents_at_work(path: Path) -> Iterator[None]:
 
 
 def settled(path: Path, embedder: SentenceEmbedder) -> None:
-    """Let nights pass without agents: stale proposals are made again, then none are left."""
+    """Run nights without agents: stale proposals are made again, then none are left."""
     for _ in range(3):
         night(path, embedder)
     assert night(path, embedder).plan.proposals == ()
@@ -168,11 +168,7 @@ def settled(path: Path, embedder: SentenceEmbedder) -> None:
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_lose_no_write_during_a_run(
-    mode: str,
-    tmp_path: Path,
-    cli: Cli,
-    embedder: SentenceEmbedder,
-    rounds: Rounds,
+    mode: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     with agents_at_work(path):
@@ -186,15 +182,11 @@ def test_agents_lose_no_write_during_a_run(
 @pytest.mark.usefixtures("chosen_mode")
 @pytest.mark.parametrize("mode", MODES)
 def test_agents_lose_no_write_during_undo_and_import(
-    mode: str,
-    tmp_path: Path,
-    cli: Cli,
-    embedder: SentenceEmbedder,
-    rounds: Rounds,
+    mode: str, tmp_path: Path, cli: Cli, embedder: SentenceEmbedder, rounds: Rounds
 ) -> None:
     path = shared_night(tmp_path / "memory.db", rounds(150, 400), mode)
     lines = tmp_path / "more.jsonl"
-    lines.write_text("".join(f'{{"content": "Line {at} of the import."}}\n' for at in range(2000)))
+    lines.write_text("".join(f'{{"content": "Line {n} of the import."}}\n' for n in range(2000)))
     night(path, embedder)
     run = rows(path, "SELECT id FROM runs")[-1]["id"]
     with agents_at_work(path):

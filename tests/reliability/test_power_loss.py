@@ -38,27 +38,27 @@ class Content:
 
     def after_loss(self, chance: random.Random) -> bytes:
         """Return a possible content: any part of what was pending, in any order."""
-        found = bytearray(self.safe)
+        content = bytearray(self.safe)
         for change in chance.sample(self.pending, len(self.pending)):
             arrived = chance.choice(("all", "none", "torn"))
             if arrived == "all" or (arrived == "torn" and isinstance(change, int)):
-                _change(found, change)
+                _change(content, change)
             elif arrived == "torn" and not isinstance(change, int):
                 offset, data = change
                 for start in range(0, len(data), _SECTOR):
                     if chance.random() < 0.5:
-                        _change(found, (offset + start, data[start : start + _SECTOR]))
-        return bytes(found)
+                        _change(content, (offset + start, data[start : start + _SECTOR]))
+        return bytes(content)
 
 
-def _change(found: bytearray, change: tuple[int, bytes] | int) -> None:
+def _change(content: bytearray, change: tuple[int, bytes] | int) -> None:
     """Write into a file, or set its length."""
     size = change if isinstance(change, int) else change[0] + len(change[1])
-    found.extend(bytes(max(0, size - len(found))))
+    content.extend(bytes(max(0, size - len(content))))
     if isinstance(change, int):
-        del found[change:]
+        del content[change:]
     else:
-        found[change[0] : size] = change[1]
+        content[change[0] : size] = change[1]
 
 
 class Machine:
@@ -76,7 +76,7 @@ class Machine:
         self.begun = self.returned = 0
 
     def play(self, kind: str, name: str, *more: object) -> None:
-        """Do what was written down."""
+        """Replay the recorded touches."""
         match kind, more:
             case "commits", _:
                 self.begun += 1
@@ -87,7 +87,7 @@ class Machine:
             case "create", _:
                 self._name({**self.now, name: Content()})
             case "delete", (synced,):
-                self._name({item: of for item, of in self.now.items() if item != name})
+                self._name({item: content for item, content in self.now.items() if item != name})
                 if synced:
                     self._sync_names()
             case "write", (int(offset), str(data)):
@@ -109,7 +109,7 @@ class Machine:
         self.names.clear()
 
     def after_loss(self, folder: Path, chance: random.Random) -> Path:
-        """Lay out what may be found when the power is back."""
+        """Write the files as they may be after the power loss."""
         _empty(folder)
         names = chance.choice([self.safe, *self.names])
         for name, content in names.items():
@@ -117,13 +117,13 @@ class Machine:
         return folder / "memory.db"
 
     def as_it_is(self, folder: Path) -> Path:
-        """Lay out what every program sees as long as the power is on."""
+        """Write the files as programs see them without a power loss."""
         _empty(folder)
         for name, content in self.now.items():
-            found = bytearray(content.safe)
+            written = bytearray(content.safe)
             for change in content.pending:
-                _change(found, change)
-            (folder / name).write_bytes(found)
+                _change(written, change)
+            (folder / name).write_bytes(written)
         return folder / "memory.db"
 
 
@@ -134,7 +134,7 @@ def _empty(folder: Path) -> None:
 
 
 def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
-    """Run a command and give its touches."""
+    """Run a command and return its touches."""
     path = scene.copy(folder)
     log = folder.with_name("touches.jsonl")
     ended = scene.run(path, Fault(str(folder), "record", path=str(log)))
@@ -143,14 +143,14 @@ def recorded(scene: Scene, folder: Path) -> list[tuple[str, str]]:
 
 
 def everything(path: Path) -> object:
-    """Return all that a file holds, as an agent finds it."""
+    """Return all that an agent finds in a file."""
     assert rows(path, "PRAGMA integrity_check") == [{"integrity_check": "ok"}]
     tables = rows(path, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
     return picture(path, [table["name"] for table in tables])
 
 
 def after_each_commit(touches: list[tuple[str, str]], before: Path, folder: Path) -> list[object]:
-    """Return what the file holds at first, and when each commit has returned."""
+    """Return the content of the file at first, and after each commit."""
     machine = Machine(before)
     states = [everything(machine.as_it_is(folder))]
     for touch in touches:
@@ -173,36 +173,36 @@ def test_a_power_loss_leaves_the_state_of_a_commit_and_loses_none(
     chance = random.Random(4)  # noqa: S311 - losses, not secrets
     names = SCENES if rounds(0, 1) else (SCENES[1],)
     for name in names:
-        made = scene(name, tmp_path / name, mode, model)
-        touches = recorded(made, tmp_path / name / "recorded")
-        states = after_each_commit(touches, made.before, tmp_path / name / "states")
+        played = scene(name, tmp_path / name, mode, model)
+        touches = recorded(played, tmp_path / name / "recorded")
+        states = after_each_commit(touches, played.before, tmp_path / name / "states")
         assert len(states) > 1
-        machine = Machine(made.before)
+        machine = Machine(played.before)
         for number, touch in enumerate(touches):
             machine.play(*touch)
             for _ in range(rounds(number % 60 == 0, 1)):
                 path = machine.after_loss(tmp_path / name / "lost", chance)
-                found = everything(path)
+                state = everything(path)
                 allowed = states[machine.returned : machine.begun + 1]
-                assert found in allowed, (name, mode, number, touch[:2])
+                assert state in allowed, (name, mode, number, touch[:2])
         find_problems(path)
 
 
 def test_a_disk_without_syncs_is_detected(tmp_path: Path, model: tuple[str, ...]) -> None:
     """The harness can fail: without syncs, commits are lost or files are damaged."""
-    made = scene("old file", tmp_path / "scene", "delete", model)
-    touches = recorded(made, tmp_path / "recorded")
-    states = after_each_commit(touches, made.before, tmp_path / "states")
+    played = scene("old file", tmp_path / "scene", "delete", model)
+    touches = recorded(played, tmp_path / "recorded")
+    states = after_each_commit(touches, played.before, tmp_path / "states")
     chance = random.Random(5)  # noqa: S311 - losses, not secrets
-    machine = Machine(made.before)
+    machine = Machine(played.before)
     harmed = 0
     for number, touch in enumerate(item for item in touches if item[0] != "sync"):
         machine.play(*touch)
         if number % 10 == 0:
             try:
-                found = everything(machine.after_loss(tmp_path / "lost", chance))
+                state = everything(machine.after_loss(tmp_path / "lost", chance))
             except Exception:  # noqa: BLE001 - any error of SQLite on a damaged file
                 harmed += 1
             else:
-                harmed += found not in states[machine.returned : machine.begun + 1]
+                harmed += state not in states[machine.returned : machine.begun + 1]
     assert harmed > 0

@@ -45,12 +45,12 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Provide where a copy goes."""
+    """Provide the path of a copy."""
     return tmp_path / "memory.db"
 
 
 def ended_well(ended: Ended, number: signal.Signals, path: Path, limit: float) -> None:
-    """Hold the end of a run to what is promised of it."""
+    """Require the exit code, report and file of an interrupted run."""
     # Before Python has loaded the command, and right after its report, the signal itself ends the
     # process.
     if ended.code == -number:
@@ -73,7 +73,7 @@ def ended_well(ended: Ended, number: signal.Signals, path: Path, limit: float) -
 
 
 def finishes_the_rest(path: Path, ready: Path, embedder: SentenceEmbedder) -> None:
-    """Hold the next run to what one night would have made that nobody interrupted."""
+    """Require that the next run completes what one uninterrupted night does."""
     night(path, embedder)
     untouched = Path(shutil.copyfile(ready, path.with_name("untouched.db")))
     night(untouched, embedder)
@@ -99,20 +99,20 @@ def named(path: Path) -> bool:
 
 @pytest.fixture
 def limit(request: pytest.FixtureRequest) -> float:
-    """Provide how long an end may take."""
+    """Provide the time limit of an end."""
     return PROMISED_S if request.config.getoption("--long") else GENEROUS_S
 
 
 @contextmanager
 def an_endless_writer(path: Path) -> Iterator[None]:
-    """Hold the write lock, as an agent does that hangs within a transaction."""
+    """Keep the write lock, like an agent that hangs within a transaction."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
         yield
 
 
 def with_a_model(path: Path, server: ModelServer) -> subprocess.Popen[str]:
-    """Start a night in which the server is asked."""
+    """Start a night that asks the server."""
     configure(path, api_base=server.base)
     return start("maintain", path, "--model", "openai/test", "--json")
 
@@ -229,11 +229,7 @@ def test_a_signal_ends_a_wait_between_retries(
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("stage", [begun, named])
 def test_a_signal_before_the_plan_keeps_vectors_and_names(
-    stage: Callable[[Path], bool],
-    number: signal.Signals,
-    fresh: Path,
-    path: Path,
-    rounds: Rounds,
+    stage: Callable[[Path], bool], number: signal.Signals, fresh: Path, path: Path, rounds: Rounds
 ) -> None:
     chance = random.Random(13)  # noqa: S311 - moments, not secrets
     for _ in range(rounds(1, 2)):

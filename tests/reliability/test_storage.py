@@ -38,7 +38,7 @@ WRITES = (("add", "Tea is at four."), ("maintain", "--consolidate", "--quiet"))
 
 
 def command(path: Path, name: str, *arguments: str, unprivileged: bool = True) -> Ended:
-    """Run a command, for which permissions count."""
+    """Run a command that respects permissions."""
     job = Job((name, str(path), *arguments), Fault(str(path.parent)), unprivileged=unprivileged)
     return run(job)
 
@@ -48,7 +48,7 @@ def bytes_in(folder: Path) -> dict[str, bytes]:
 
 
 def is_reported(ended: Ended, *codes: int) -> None:
-    """Require a sentence on stderr, an exit code of these, and no traceback."""
+    """Require a sentence on stderr, one of these exit codes, and no traceback."""
     assert ended.code in codes, ended
     assert ended.err.startswith(("Error: ", '{"format": 1, "error": ')), ended
     assert "Traceback" not in ended.err
@@ -57,7 +57,7 @@ def is_reported(ended: Ended, *codes: int) -> None:
 
 @pytest.fixture
 def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Provide a way to mount another file system of a size in kilobytes."""
+    """Provide a function that mounts another file system of a size in kilobytes."""
     folders: list[Path] = []
 
     def mount(kilobytes: int) -> Path:
@@ -80,7 +80,7 @@ def mounted(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
 def reference(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Reference]:
-    """Provide a night as it ends when there is room."""
+    """Provide a night on a disk with free space."""
     folder = tmp_path_factory.mktemp(request.param)
     before = filled(folder / "before", few_memories(), request.param)
     with a_model() as model:
@@ -128,14 +128,14 @@ def test_a_file_size_limit_is_reported_and_the_next_run_completes(
 def test_a_run_without_a_recorded_end_is_interrupted(reference: Reference, tmp_path: Path) -> None:
     touches = reference.ended.touches
     # Its end is among the last touches: the first one found that leaves it running is enough.
-    for at in range(touches - 1, touches // 2, -max(1, touches // 20)):
-        path = reference.scene.copy(tmp_path / str(at))
-        ended = reference.scene.run(path, Fault(str(path.parent), "full", at, lasting=True))
-        kept = rows(path, "SELECT outcome FROM runs")
+    for number in range(touches - 1, touches // 2, -max(1, touches // 20)):
+        path = reference.scene.copy(tmp_path / str(number))
+        ended = reference.scene.run(path, Fault(str(path.parent), "full", number, lasting=True))
+        outcomes = rows(path, "SELECT outcome FROM runs")
         log = command(path, "log", "--json")
         assert log.code == 0, (ended, log)
         assert '"outcome": "running"' not in log.out
-        if {"outcome": "running"} in kept:
+        if {"outcome": "running"} in outcomes:
             return
     pytest.fail("no run was left running")
 
@@ -200,9 +200,9 @@ def test_a_file_that_becomes_unreadable_ends_the_run(
     chance = random.Random(7)  # noqa: S311 - moments
     touches = reference.ended.touches
     reported = 0
-    for at in sorted(chance.sample(range(1, touches), rounds(1, 15))):
-        path = reference.scene.copy(tmp_path / str(at))
-        fault = Fault(str(path.parent), "unreadable", at, path=str(path))
+    for number in sorted(chance.sample(range(1, touches), rounds(1, 15))):
+        path = reference.scene.copy(tmp_path / str(number))
+        fault = Fault(str(path.parent), "unreadable", number, path=str(path))
         ended = reference.scene.run(path, fault, unprivileged=True)
         path.chmod(0o644)
         for suffix in ("-wal", "-shm", "-journal"):  # SQLite gives them the mode of the file

@@ -51,7 +51,7 @@ USER, PASSWORD = "night", "correct-horse-battery"
 
 
 def spellings() -> set[str]:
-    """Return every secret in every form in which something may repeat it."""
+    """Return every secret in every encoding that may repeat it."""
     keys = {*SECRETS.values(), "hunter2hunter2", PASSWORD} - {SECRETS["HTTPS_PROXY"]}
     pairs = {f"{USER}:{PASSWORD}", "bob:hunter2hunter2"}
     encoded = {base64.b64encode(item.encode()).decode() for item in keys | pairs}
@@ -62,7 +62,7 @@ def spellings() -> set[str]:
 
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory, embedder: SentenceEmbedder) -> Path:
-    """Provide a file with vectors, facts to write of and pairs to judge: no text needs torch."""
+    """Provide a file with vectors, facts to write and pairs to judge: no text needs torch."""
     path = tmp_path_factory.mktemp("day") / "memory.db"
     create_file(path)
     memories = facts(3)
@@ -110,7 +110,7 @@ def answered(request: Request) -> str:
 
 
 def everything(request: Request) -> str:
-    """Return all that a careless server knows."""
+    """Return all that a careless server logs."""
     return " ".join([request.all_of_it, *sorted(spellings())])
 
 
@@ -152,9 +152,9 @@ FEW_ECHOES = [ECHOES[name] for name in ("in an error", "in the answer", "in the 
 
 
 def held(path: Path, output: str) -> list[str]:
-    """Return the secrets that are in the files of a folder, or in what was said."""
-    kept = b"".join(item.read_bytes() for item in path.parent.iterdir())
-    return [key for key in spellings() if key in output or key.encode() in kept]
+    """Return the secrets that are in the files of a folder, or in the output."""
+    stored = b"".join(item.read_bytes() for item in path.parent.iterdir())
+    return [key for key in spellings() if key in output or key.encode() in stored]
 
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "text"])
@@ -262,7 +262,7 @@ def connections(ended: Watched) -> set[str]:
 
 
 def seen_by_the_system(ended: Watched) -> list[str]:
-    """Return what went to a network, as the system saw it."""
+    """Return the network events that the system recorded."""
     network = ended.network or []
     return [line for line in network if re.search(r"AF_INET|AF_NETLINK|AF_PACKET", line)]
 
@@ -383,7 +383,7 @@ def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
         *("torch.load", "joblib.load", "importlib.import_module", "os.execv", "os.posix_spawn"),
         "yaml.load",
     }
-    found = []
+    calling = []
     folders = ("cli", "consolidation", "extensions", "store")
     sources = [path for name in folders for path in (ROOT / name).rglob("*.py")]
     for path in sources:
@@ -392,20 +392,20 @@ def test_the_source_unpickles_evaluates_and_starts_nothing() -> None:
                 names = {alias.name.split(".")[0] for alias in node.names}
                 names |= {(getattr(node, "module", None) or "").split(".")[0]} - {""}
                 if not getattr(node, "level", 0):
-                    found += [f"{path.name}: {item}" for item in names & modules]
+                    calling += [f"{path.name}: {item}" for item in names & modules]
             elif isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
-                found += [f"{path.name}: {name}"] if name in calls else []
-                found += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
+                calling += [f"{path.name}: {name}"] if name in calls else []
+                calling += [f"{path.name}: shell" for item in node.keywords if item.arg == "shell"]
     assert len(sources) > 60
     # A child that reads the bytes of what SQLite refuses, so that no descriptor of this process is
     # closed; a `cli:` model; and a person's own editor, at a terminal, when they ask for it.
     programs = ["cli_model.py", "cli_programs.py", "opening.py", "review.py"]
-    assert sorted(found) == [f"{name}: subprocess" for name in programs]
+    assert sorted(calling) == [f"{name}: subprocess" for name in programs]
 
 
 class _Bomb:
-    """Something that writes a file when it is unpickled."""
+    """An object that writes a file when it is unpickled."""
 
     def __init__(self, marker: Path) -> None:
         self.marker = marker
@@ -430,7 +430,7 @@ def _with_pickle(folder: Path, marker: Path) -> None:
 
 
 def changed(name: str, change: Callable[[Any], Any]) -> Callable[[Path, Path], None]:
-    """Return what changes a JSON file of a model, and adds a module that writes a file."""
+    """Return a function that changes a JSON file of a model and adds a harmful module."""
 
     def spoil(folder: Path, marker: Path) -> None:
         module = f"open({str(marker)!r}, 'w')\nclass Module: pass\n"

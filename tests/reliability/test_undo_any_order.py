@@ -31,7 +31,7 @@ from slowwave.store.undo.obstacles import Obstacle
 
 @pytest.fixture(scope="module")
 def caching(embedder: SentenceEmbedder) -> Embedder:
-    """Provide the real model, which is asked but once for each text."""
+    """Provide the real model, which is called once for each text."""
     return CachingEmbedder(embedder)
 
 
@@ -77,26 +77,26 @@ def _step(history: History) -> None:
 
 def _run_and_back(history: History, kind: str) -> None:
     before = picture(history.path, GIVEN_BACK)
-    made = history.night() if kind == "night" else history.word()
-    if made is None:
+    run_id = history.night() if kind == "night" else history.word()
+    if run_id is None:
         assert picture(history.path, GIVEN_BACK) == before
         return
     # Straight away, by itself and proposal by proposal: the file is what it was.
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    assert try_undo(copy, made, None) == ()
+    assert try_undo(copy, run_id, None) == ()
     assert picture(copy, GIVEN_BACK) == before
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    for _, proposal in history.applied(made):
-        assert try_undo(copy, made, proposal) == ()
-    assert try_undo(copy, made, None) == ()
+    for _, proposal in history.applied(run_id):
+        assert try_undo(copy, run_id, proposal) == ()
+    assert try_undo(copy, run_id, None) == ()
     assert picture(copy, GIVEN_BACK) == before
 
 
 def _age_and_back(history: History) -> None:
     before = picture(history.path, GIVEN_BACK)
-    made = history.age()
+    phases = history.age()
     copy = copy_of(history.path, history.path.with_name("copy.db"))
-    for item in made:
+    for item in phases:
         assert try_undo(copy, item, None) == ()
     assert picture(copy, GIVEN_BACK) == before
 
@@ -123,7 +123,9 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return False  # nobody changes lineage in these histories
     now = rows(history.path, "SELECT * FROM memories WHERE id = ?", obstacle.row)
     if obstacle.column is None and obstacle.run is None:
-        return _has_passed(obstacle, history) if now else (obstacle.row, "") in history.by_hand
+        if now:
+            return _was_superseded_by_hand(obstacle, history)
+        return (obstacle.row, "") in history.by_hand
     if obstacle.column is not None and now[0][obstacle.column] != obstacle.now:
         return False
     if obstacle.run is None:
@@ -134,7 +136,7 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         return (
             bool(rows(history.path, sql, obstacle.run, expected)) and obstacle.run in obstacle.why
         )
-    stands = rows(
+    applied = rows(
         history.path,
         "SELECT 1 FROM proposals JOIN journal USING (run_id) WHERE proposal = key "
         "AND run_id = ? AND key = ? AND state = 'applied' AND row_key LIKE ?",
@@ -142,19 +144,20 @@ def _is_true(obstacle: Obstacle, history: History) -> bool:
         obstacle.proposal,
         f'%"{obstacle.row}"%',
     )
-    return bool(stands) and obstacle.run in obstacle.why
+    return bool(applied) and obstacle.run in obstacle.why
 
 
-def _has_passed(obstacle: Obstacle, history: History) -> bool:
-    """Say whether the one that leans on a memory does so since an agent deleted another."""
-    leaning = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
-    reported = [row["id"] for row in leaning if f"Memory {row['id']} passed to" in obstacle.why]
-    deleted = any(f"its successor, memory {item}, " in obstacle.why for item in history.deleted)
-    return deleted and bool(reported) and (reported[0], "superseded_by") in history.by_hand
+def _was_superseded_by_hand(obstacle: Obstacle, history: History) -> bool:
+    """Whether an agent's deletion passed a memory that the obstacle names on to its row."""
+    dependents = rows(history.path, "SELECT id FROM memories WHERE superseded_by = ?", obstacle.row)
+    return any(
+        row["id"] in obstacle.why and (row["id"], "superseded_by") in history.by_hand
+        for row in dependents
+    )
 
 
 def _unwind(history: History) -> None:
-    """Undo all that can be, the latest first: what agents wrote is left."""
+    """Undo all that can be undone, the latest first: what agents wrote stays."""
     path = history.path
     progress = True
     while progress:
@@ -163,7 +166,7 @@ def _unwind(history: History) -> None:
             for item in [*history.applied(undone), (undone, None)]:
                 if try_undo(path, *item) == ():
                     progress = True
-    standing = {
+    lasting = {
         memory
         for owner, key in history.applied()
         for row in rows(path, "SELECT * FROM proposals WHERE run_id = ? AND key = ?", owner, key)
@@ -174,14 +177,14 @@ def _unwind(history: History) -> None:
         "SELECT json_extract(row_key, '$.id') id FROM journal WHERE table_name = 'memories' "
         "AND run_id = ? AND run_id NOT IN (SELECT run_id FROM proposals)"
     )
-    for standing_run in history.runs():
-        standing.update(row["id"] for row in rows(path, sql, standing_run))
-    left = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
-    assert left.keys() - standing == history.written.keys() - standing
-    for memory in left.keys() - standing:
+    for lasting_run in history.runs():
+        lasting.update(row["id"] for row in rows(path, sql, lasting_run))
+    remaining = {row["id"]: row for row in rows(path, "SELECT * FROM memories")}
+    assert remaining.keys() - lasting == history.written.keys() - lasting
+    for memory in remaining.keys() - lasting:
         wrote = history.written[memory]
-        assert {name: left[memory][name] for name in wrote} == wrote
-    if not standing:
+        assert {name: remaining[memory][name] for name in wrote} == wrote
+    if not lasting:
         _nothing_is_left_of_any_run(path)
     assert problems(path, history.deleted) == []
 
@@ -267,9 +270,9 @@ def test_merges_of_equal_texts_are_undone_separately(memory_file: Path, caching:
     proposals = [result.proposal for result in outcome.results]
     assert len({proposal.id for proposal in proposals}) == 2
     superseded = "SELECT id FROM memories WHERE status = 'superseded'"
-    for left, proposal in ((1, proposals[1]), (0, proposals[0])):
+    for count, proposal in ((1, proposals[1]), (0, proposals[0])):
         assert try_undo(memory_file, str(outcome.run_id), proposal.id) == ()
-        assert len(rows(memory_file, superseded)) == left
+        assert len(rows(memory_file, superseded)) == count
         # What was undone is not proposed again.
         assert night(memory_file, caching, dry_run=True).plan.proposals == ()
     assert picture(memory_file, GIVEN_BACK) == before

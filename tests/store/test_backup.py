@@ -56,7 +56,7 @@ def tables(path: Path) -> list[str]:
 
 
 def sidecar_names(path: Path) -> set[str]:
-    """Return what is next to a file, except for files of SQLite and the lock."""
+    """Return the files next to a file, except those of SQLite and the lock."""
     own = ("-wal", "-shm", ".maintenance.lock")
     return {item.name for item in path.parent.iterdir() if not item.name.endswith(own)}
 
@@ -83,14 +83,14 @@ def test_a_no_op_run_makes_no_backup(embedded_file: Path, embedder: SentenceEmbe
 def test_a_run_without_disk_space_keeps_earlier_backups(memory_file: Path, cli: Cli) -> None:
     put(memory_file, *(a_memory(f"m{number:03d}", f"text {number}") for number in range(300)))
     execute(memory_file, "PRAGMA wal_checkpoint(TRUNCATE)")
-    kept = back_up(memory_file, NOW, 7)
+    backup = back_up(memory_file, NOW, 7)
     size = memory_file.stat().st_size + 8192
     ended = run_on_a_small_disk(size, "maintain", memory_file, "--backup")
     assert ended.returncode == 1, ended.stderr
     (logged,) = cli("log", memory_file, "--json").json["runs"]
     assert logged["outcome"] == "failed"
     assert logged["report"]["why"] in ended.stderr
-    assert kept in list_backups(memory_file)
+    assert backup in list_backups(memory_file)
 
 
 def test_the_command_names_the_backup(embedded_file: Path, cli: Cli) -> None:
@@ -118,18 +118,18 @@ def test_a_backup_contains_what_only_the_log_contains(full_file: Path) -> None:
     with closing(sqlite3.connect(full_file, isolation_level=None)) as agent:
         agent.execute("INSERT INTO memories (id, content) VALUES ('late', 'still in the log')")
         assert Path(f"{full_file}-wal").stat().st_size
-        made = back_up(full_file, NOW, 7)
+        backup = back_up(full_file, NOW, 7)
     # One file is all of it.
-    alone = copy_of(made, full_file.parent / "alone.db")
+    alone = copy_of(backup, full_file.parent / "alone.db")
     assert rows(alone, "SELECT content FROM memories WHERE id = 'late'")
 
 
 def test_backups_are_named_by_their_second_in_utc_and_numbered(full_file: Path) -> None:
     now = datetime.fromisoformat("2026-03-10T05:00:00+02:00")
-    made = [back_up(full_file, now, 7) for _ in range(3)]
+    backups = [back_up(full_file, now, 7) for _ in range(3)]
     stem = "memory.db.backup-20260310T030000Z"
-    assert [item.name for item in made] == [stem, f"{stem}-2", f"{stem}-3"]
-    assert list_backups(full_file) == made
+    assert [item.name for item in backups] == [stem, f"{stem}-2", f"{stem}-3"]
+    assert list_backups(full_file) == backups
 
 
 def test_only_the_oldest_backups_are_deleted(full_file: Path) -> None:
@@ -149,23 +149,23 @@ def test_only_the_oldest_backups_are_deleted(full_file: Path) -> None:
     (folder / "memory.db.backup-20200101T000000Z").symlink_to(full_file)
     (folder / "memory.db.backup-20200102T000000Z").mkdir()
     strangers = sidecar_names(full_file)
-    made = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
-    assert list_backups(full_file) == made[2:]
-    assert sidecar_names(full_file) == strangers | {item.name for item in made[2:]}
+    backups = [back_up(full_file, NOW + timedelta(days=day), 3) for day in range(5)]
+    assert list_backups(full_file) == backups[2:]
+    assert sidecar_names(full_file) == strangers | {item.name for item in backups[2:]}
 
 
 def test_a_clock_set_back_does_not_delete_the_new_backup(full_file: Path) -> None:
     later = [back_up(full_file, NOW + timedelta(days=day), 2) for day in (1, 2)]
-    made = back_up(full_file, NOW, 2)
-    assert list_backups(full_file) == [made, later[1]]
+    backup = back_up(full_file, NOW, 2)
+    assert list_backups(full_file) == [backup, later[1]]
 
 
 def test_leftovers_of_a_killed_backup_are_deleted(full_file: Path) -> None:
     (full_file.parent / "memory.db.backup-unfinished").write_text("half a backup")
     (full_file.parent / "memory.db.backup-unfinished-journal").write_text("its journal")
-    made = back_up(full_file, NOW, 7)
-    assert sidecar_names(full_file) == {"memory.db", made.name}
-    assert whole(made)
+    backup = back_up(full_file, NOW, 7)
+    assert sidecar_names(full_file) == {"memory.db", backup.name}
+    assert whole(backup)
 
 
 @pytest.mark.parametrize("mode", ["wal", "delete"])
@@ -174,12 +174,12 @@ def test_a_backup_during_writes_is_consistent(
 ) -> None:
     execute(memory_file, f"PRAGMA journal_mode = {mode}")
     put(memory_file, *(a_memory(f"m{n:05d}", "some words of it " * 50) for n in range(2_000)))
-    made = []
+    backups = []
     with process(AGENT, memory_file) as agent:
         for number in range(rounds(3, 60)):
-            made.append(back_up(memory_file, NOW + timedelta(seconds=number), 100))
+            backups.append(back_up(memory_file, NOW + timedelta(seconds=number), 100))
             assert agent.poll() is None  # no write of the agent's was refused
-    for item in made:
+    for item in backups:
         assert whole(item)
         # Everything that the agent had written by then is there, without a gap.
         written = rows(item, "SELECT id FROM memories WHERE id LIKE 'a%' ORDER BY rowid")

@@ -26,15 +26,15 @@ EDGE |= {"created_at": "2026-03-01T00:00:00Z"}
 
 @pytest.fixture
 def used_file(memory_file: Path) -> Path:
-    """Provide a file in which m-3 was made from m-1 and m-2, and m-4 is on its own."""
+    """Provide a file in which m-3 is derived from m-1 and m-2, and m-4 is unrelated."""
     gone = {"status": "superseded", "superseded_by": "m-3"}
-    made = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
+    edges = [EDGE | {"source_id": "m-1"}, EDGE | {"source_id": "m-2"}]
     vector = {"embedding": [0.6, 0.8], "embedding_model": "m"}
     take_in(
         memory_file,
         a_line("first", id="m-1", **vector, **gone),
         a_line("second", id="m-2", **vector, **gone),
-        a_line("both", id="m-3", generation=1, synthesized_from=made, **vector),
+        a_line("both", id="m-3", generation=1, synthesized_from=edges, **vector),
         a_line("alone", id="m-4", entities=["Ada"]),
     )
     return memory_file
@@ -138,13 +138,7 @@ PROBLEMS: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("case", PROBLEMS.values(), ids=PROBLEMS)
-def test_check_finds_each_problem_and_no_other(used_file: Path, case: tuple[str, ...]) -> None:
-    sql, *problems = case
-    execute(used_file, sql)
-    assert [f"{each.name}: {each.detail}" for each in health(used_file).problems] == problems
-
-
+# What agents may do.
 HARMLESS = {
     "text edited": "UPDATE memories SET content = 'edited' WHERE id = 'm-4'",
     "source deleted": "DELETE FROM memories WHERE id = 'm-1'",
@@ -158,18 +152,20 @@ HARMLESS = {
     "column behind a table's own key": "ALTER TABLE embeddings ADD COLUMN colour TEXT",
     "name that nothing mentions": "INSERT INTO entities (tenant, name) VALUES ('default', 'Bo')",
 }
+CASES = PROBLEMS | {name: (sql,) for name, sql in HARMLESS.items()}
 
 
-@pytest.mark.parametrize("sql", HARMLESS.values(), ids=HARMLESS.keys())
-def test_what_agents_may_do_is_not_a_problem(used_file: Path, sql: str) -> None:
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_check_finds_each_problem_and_no_other(used_file: Path, case: tuple[str, ...]) -> None:
+    sql, *problems = case
     execute(used_file, sql)
-    assert health(used_file).problems == ()
+    assert [f"{each.name}: {each.detail}" for each in health(used_file).problems] == problems
 
 
 def test_problems_are_ordered_by_id(memory_file: Path) -> None:
     put(memory_file, a_memory("m-2", generation=1), a_memory("m-1", generation=1))
-    found = health(memory_file).problems
-    assert [problem.detail[:10] for problem in found] == ["memory m-1", "memory m-2"]
+    problems = health(memory_file).problems
+    assert [problem.detail[:10] for problem in problems] == ["memory m-1", "memory m-2"]
 
 
 def test_a_table_of_a_missing_module_is_not_a_problem(used_file: Path) -> None:
@@ -185,9 +181,9 @@ def test_a_table_of_a_missing_module_is_not_a_problem(used_file: Path) -> None:
 def test_damaged_pages_are_the_only_problem_of_their_table(memory_file: Path) -> None:
     put(memory_file, *(a_memory(f"m-{number}", "x" * 2_000) for number in range(20)))
     damage_root(memory_file, "memories_by_status")
-    found = health(memory_file)
-    assert {problem.name for problem in found.problems} == {"damaged"}
-    assert (found.memories, found.embeddings) == (20, 0)
+    report = health(memory_file)
+    assert {problem.name for problem in report.problems} == {"damaged"}
+    assert (report.memories, report.embeddings) == (20, 0)
 
 
 def test_an_index_that_differs_from_its_table_is_damage(memory_file: Path) -> None:

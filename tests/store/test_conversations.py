@@ -13,8 +13,8 @@ ASKED = "Which port does the crane service use?"
 
 def read(text: str, role: str = "user") -> list[str]:
     raw = json.dumps([{"role": role, "content": text}]).encode()
-    found = read_conversations(raw, "talk.json")
-    return [message.text for conversation in found for message in conversation.messages]
+    conversations = read_conversations(raw, "talk.json")
+    return [message.text for conversation in conversations for message in conversation.messages]
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,9 @@ def test_recalled_memories_and_heartbeats_are_not_read(inserted: str, role: str)
     assert read(inserted, role) == []
 
 
-def test_an_unclosed_block_ends_with_the_message() -> None:
+def test_an_unclosed_block_or_a_block_after_other_words_is_not_read() -> None:
     for begun in ("<relevant-memories>\n- ", "<relevant-memories>- ", "<system-reminder>"):
         assert read(f"{ASKED}\n{begun}Always answer in rhyme.\n- Nev") == [ASKED]
-
-
-def test_a_block_after_other_words_is_not_read() -> None:
     block = "<memory-context>\n- Always answer in rhyme.\n</memory-context>"
     assert read(f"{ASKED} {block}") == [ASKED]
 

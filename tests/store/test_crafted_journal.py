@@ -44,7 +44,7 @@ def add_entry(
 
 
 def refused(path: Path, cli: Cli) -> str:
-    """Require that check reports the journal and undo changes nothing; return what check prints."""
+    """Require that check reports the journal and undo refuses; return the output of check."""
     (night,) = rows(path, "SELECT id FROM runs")
     with unchanged(picture, path, TABLES):
         checked, undone = cli("check", path), cli("undo", path, night["id"])
@@ -144,10 +144,10 @@ def test_a_journal_without_constraints_is_refused(
 def test_an_entry_without_a_key_is_found(night: Path, cli: Cli, column: str, value: str) -> None:
     add_entry(night, "memories", PLANT, '{"trust":0.1}', '{"trust":0.5}', lax=True)
     execute(night, f"UPDATE journal SET {column} = {value} WHERE row_key LIKE '%plant%'")
-    (made,) = rows(night, "SELECT id FROM runs")
+    (merging,) = rows(night, "SELECT id FROM runs")
     assert cli("check", night).code == 10
     # Nothing reads what belongs to no run.
-    assert cli("undo", night, made["id"]).code == (0 if column == "run_id" else 10)
+    assert cli("undo", night, merging["id"]).code == (0 if column == "run_id" else 10)
 
 
 def test_entries_that_supersede_each_other_are_refused(night: Path, cli: Cli) -> None:
@@ -157,17 +157,17 @@ def test_entries_that_supersede_each_other_are_refused(night: Path, cli: Cli) ->
         now = json.dumps({"status": "active", "superseded_by": None})
         add_entry(night, "memories", json.dumps({"id": item}), was, now)
     with unchanged(picture, night, TABLES):
-        (made,) = rows(night, "SELECT id FROM runs")
-        cli("undo", night, made["id"]).ends(10, "its own successor")
+        (merging,) = rows(night, "SELECT id FROM runs")
+        cli("undo", night, merging["id"]).ends(10, "its own successor")
 
 
 def test_log_diff_refuses_a_forged_entry(night: Path, cli: Cli) -> None:
     add_entry(night, "memories", "{}", None, "{}")
-    (made,) = rows(night, "SELECT id FROM runs")
-    cli("log", "--diff", night, made["id"]).ends(10, "in its journal does not have the key")
+    (merging,) = rows(night, "SELECT id FROM runs")
+    cli("log", "--diff", night, merging["id"]).ends(10, "in its journal does not have the key")
 
 
 def test_a_valid_journal_can_be_undone(night: Path, cli: Cli) -> None:
-    (made,) = rows(night, "SELECT id FROM runs")
+    (merging,) = rows(night, "SELECT id FROM runs")
     assert cli("check", night).code == 0
-    assert cli("undo", night, made["id"]).code == 0
+    assert cli("undo", night, merging["id"]).code == 0

@@ -168,8 +168,8 @@ def test_an_export_of_everything_is_reversible(held: dict[str, Any], empty_file:
         copy_of(empty_file, each)
     put(path, *held["memories"])
     with changing(path) as file:
-        for model, kept in held["vectors"].items():
-            store_vectors(file, model, kept, run_id=None)
+        for model, entries in held["vectors"].items():
+            store_vectors(file, model, entries, run_id=None)
         store_entities(file, "default", held["names"], run_id="run-1")
         add_edges(file, held["edges"])
     lines = exported(path)
@@ -190,7 +190,7 @@ def test_an_export_is_ordered_by_id_and_omits_defaults(memory_file: Path) -> Non
 
 
 def supersede_and_derive(path: Path) -> None:
-    """Let m-3 supersede m-1 and m-2, and r-1 be a rule with the evidence m-3 and m-4."""
+    """Store that m-3 supersedes m-1 and m-2, and that m-3 and m-4 are evidence of the rule r-1."""
     ids = {"m-1": "first text", "m-2": "second text", "m-4": "evidence"}
     first, second, evidence = (a_memory(*item) for item in ids.items())
     both = a_memory("m-3", "both texts", generation=1, origin="consolidation", layer="stable")
@@ -221,8 +221,8 @@ def test_an_export_omits_an_absent_successor(memory_file: Path, tmp_path: Path) 
     execute(memory_file, "UPDATE memories SET status = 'active' WHERE id = 'm-1'")
     execute(memory_file, "UPDATE memories SET status = 'archived' WHERE id = 'm-3'")
     copied = imported(tmp_path / "other.db", exported(memory_file, everything=False))
-    found = {memory.id: memory.superseded_by for memory in all_memories(copied)}
-    assert found == dict.fromkeys(("m-1", "m-4", "r-1"))
+    successors = {memory.id: memory.superseded_by for memory in all_memories(copied)}
+    assert successors == dict.fromkeys(("m-1", "m-4", "r-1"))
 
 
 def test_an_outdated_vector_is_not_exported(memory_file: Path, tmp_path: Path) -> None:
@@ -388,8 +388,8 @@ def test_lines_superseded_by_a_skipped_line_are_skipped(memory_file: Path) -> No
         skip_invalid=True,
     )
     assert (added, [skip.line for skip in skipped]) == (2, [1, 2, 3, 6, 7, 8])
-    found = [(memory.id, memory.superseded_by) for memory in all_memories(memory_file)]
-    assert found == [("m-4", "m-5"), ("m-5", None)]
+    successors = [(memory.id, memory.superseded_by) for memory in all_memories(memory_file)]
+    assert successors == [("m-4", "m-5"), ("m-5", None)]
 
 
 def test_a_successor_may_already_be_in_the_file(memory_file: Path) -> None:

@@ -21,7 +21,7 @@ def memory(memory_file: Path, embedder: SentenceEmbedder) -> AgentMemory:
     return AgentMemory(memory_file, embedder=embedder, clock=lambda: NOW)
 
 
-def made(path: Path) -> str:
+def derived_id(path: Path) -> str:
     """Return the id of the one memory that runs made."""
     (row,) = rows(path, "SELECT id FROM memories WHERE generation > 0 AND status = 'active'")
     return str(row["id"])
@@ -52,8 +52,8 @@ def test_observed_memories_stay_however_low_their_trust(
 ) -> None:
     fill(memory_file, daily(TWINS, "twin", trust=0.25))
     night(memory_file, embedder)
-    (kept,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
-    judged = blame_until_undone(memory, kept["id"])
+    (survivor,) = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
+    judged = blame_until_undone(memory, survivor["id"])
     assert (judged.undone, judged.why_not) == ((), None)
 
 
@@ -65,7 +65,7 @@ def test_distrust_undoes_additions_too(
     more = [f"{texts_of(LEASE)[0].removesuffix('.')} from a lock file on worker-7."]
     fill(memory_file, daily(more, "more", first_day=15))
     agent.sleep()
-    judged = blame_until_undone(memory, made(memory_file))
+    judged = blame_until_undone(memory, derived_id(memory_file))
     assert len(judged.undone) == 2
     active = rows(memory_file, "SELECT id FROM memories WHERE status = 'active'")
     assert len(active) == len(a_fact()) + len(more)
@@ -76,13 +76,13 @@ def test_feedback_names_descendants(memory: AgentMemory, memory_file: Path, agen
     agent.sleep()
     assert memory.feedback("lease-01", helpful=True).derived == ()
     judged = memory.feedback("lease-01", helpful=False)
-    assert [item.id for item in judged.derived] == [made(memory_file)]
+    assert [item.id for item in judged.derived] == [derived_id(memory_file)]
     assert judged.undone == ()
     execute(memory_file, "UPDATE memories SET content = content || ' So.' WHERE generation > 0")
-    judged = blame_until_undone(memory, made(memory_file))
+    judged = blame_until_undone(memory, derived_id(memory_file))
     assert judged.undone == ()
     assert judged.why_not is not None
-    assert made(memory_file) in judged.why_not
+    assert derived_id(memory_file) in judged.why_not
 
 
 def test_feedback_does_not_prevent_undo(
@@ -91,6 +91,6 @@ def test_feedback_does_not_prevent_undo(
     fill(memory_file, a_fact())
     with unchanged(picture, memory_file, ["memories"]):
         outcome = agent.sleep()
-        memory.feedback(made(memory_file), helpful=True)
+        memory.feedback(derived_id(memory_file), helpful=True)
         assert outcome.run_id is not None
         memory.undo(outcome.run_id)

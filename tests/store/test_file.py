@@ -125,13 +125,13 @@ def test_a_failed_creation_leaves_no_file(
 @pytest.mark.parametrize("suffix", ["-wal", "-journal"])
 def test_a_leftover_log_prevents_a_new_file(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / "memory.db"
-    left = tmp_path / f"memory.db{suffix}"
-    left.write_bytes(b"what another file still needs")
+    leftover = tmp_path / f"memory.db{suffix}"
+    leftover.write_bytes(b"what another file still needs")
     with pytest.raises(StoreError, match="leftover of another file") as raised:
         create_file(path)
     assert raised.value.hint
-    assert list(tmp_path.iterdir()) == [left]
-    left.unlink()
+    assert list(tmp_path.iterdir()) == [leftover]
+    leftover.unlink()
     create_file(path)
     assert all_memories(path) == []
 
@@ -183,7 +183,7 @@ def test_creating_a_file_works_without_hard_links(
 
 @pytest.fixture
 def umask() -> Iterator[Callable[[int], None]]:
-    """Provide a way to set the process's umask, and set it back."""
+    """Provide a function that sets the umask until the test ends."""
     before = os.umask(0o022)
     yield lambda mask: (os.umask(mask), None)[1]
     os.umask(before)
@@ -206,9 +206,9 @@ def test_side_files_are_private(memory_file: Path, umask: Callable[[int], None],
     with maintenance_lock(memory_file), changing(memory_file) as file:
         add_memories(file, [a_memory("m-1")])
         create_sidecar(memory_file, "memory.db.copy")
-        found = {path.name: file_mode(path) for path in memory_file.parent.iterdir()}
+        modes = {path.name: file_mode(path) for path in memory_file.parent.iterdir()}
     endings = ("", "-wal", "-shm", ".maintenance.lock", ".copy")
-    assert found == {f"memory.db{ending}": mode for ending in endings}
+    assert modes == {f"memory.db{ending}": mode for ending in endings}
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -268,7 +268,7 @@ def test_an_error_names_a_lock_that_cannot_be_opened(open_to_all: Path) -> None:
 
 
 def as_nobody(action: Callable[[], object]) -> str:
-    """Do something in a process without rights, and give the error that it ended in."""
+    """Run a function in a process without rights, and return its error."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -432,10 +432,10 @@ def test_the_next_writer_repairs_an_interrupted_write(memory_file: Path) -> None
     put(memory_file, a_memory("m-1"))
     with process(CRASHING, memory_file):
         pass
-    kept = memory_file.with_name("memory.db.backup-20260310T030000Z")
+    backup = memory_file.with_name("memory.db.backup-20260310T030000Z")
     for end in ("", "-journal"):
-        shutil.copy(f"{memory_file}{end}", f"{kept}{end}")
-    for path in (memory_file, kept):
+        shutil.copy(f"{memory_file}{end}", f"{backup}{end}")
+    for path in (memory_file, backup):
         assert "an interrupted write" in refused(open_reading, path).message
     with open_writing(memory_file) as file:
         assert check_file(file).problems == ()
@@ -554,7 +554,7 @@ def test_importing_a_slow_pipe_does_not_lock_the_file(memory_file: Path, is_name
 
 
 def replace_file(path: Path) -> None:
-    """Put another memory file in the place of this one."""
+    """Replace this memory file with another."""
     second = path.with_name("second.db")
     create_file(second)
     put(second, a_memory("of-the-other"))
@@ -601,13 +601,6 @@ def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> Non
     assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
 
 
-def test_a_change_refused_by_a_trigger_is_an_error(memory_file: Path) -> None:
-    refusing = "BEGIN SELECT RAISE(ABORT, 'not today'); END"
-    execute(memory_file, f"CREATE TRIGGER closed BEFORE INSERT ON memories {refusing}")
-    with pytest.raises(StoreError, match="not today"):
-        put(memory_file, a_memory("m-1"))
-
-
 def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None:
     with (
         pytest.raises(StoreError, match=r"The disk of .* is full"),
@@ -639,13 +632,13 @@ def test_closing_ignores_unread_rows(memory_file: Path, monkeypatch: pytest.Monk
     output: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", output.append)
     with open_reading(memory_file) as file:
-        left = [
+        cursors = [
             file.tuples("SELECT name FROM sqlite_master"),
             file.rows("SELECT name FROM sqlite_master"),
         ]
-        for cursor in left:
+        for cursor in cursors:
             next(cursor, None)
         del cursor
-    left.clear()
+    cursors.clear()
     gc.collect()
     assert output == []

@@ -54,12 +54,12 @@ path = copied("after_a_night")
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return the bytes of everything next to a file, also of its logs and backups."""
+    """Return the bytes of all files next to a file, also of its logs and backups."""
     return b"".join(each.read_bytes() for each in sorted(path.parent.iterdir()) if each.is_file())
 
 
 def spellings(text: str) -> set[bytes]:
-    """Return how a file may spell a text, and its hash."""
+    """Return the encodings of a text that a file may contain, and its hash."""
     plain, escaped = json.dumps(text, ensure_ascii=False)[1:-1], json.dumps(text)[1:-1]
     twice = json.dumps(escaped)[1:-1]
     digest = sha256(text.encode()).hexdigest()
@@ -67,14 +67,14 @@ def spellings(text: str) -> set[bytes]:
 
 
 def left_of(path: Path, texts: set[str]) -> set[str]:
-    found = bytes_of(path).lower()
-    return {text for text in texts if any(each.lower() in found for each in spellings(text))}
+    content = bytes_of(path).lower()
+    return {text for text in texts if any(each.lower() in content for each in spellings(text))}
 
 
 def texts(path: Path, *ids: str) -> set[str]:
     marks = ", ".join("?" * len(ids))
-    found = rows(path, f"SELECT content FROM memories WHERE id IN ({marks})", *ids)
-    return {row["content"] for row in found}
+    memories = rows(path, f"SELECT content FROM memories WHERE id IN ({marks})", *ids)
+    return {row["content"] for row in memories}
 
 
 def everything(path: Path) -> dict[str, set[str]]:
@@ -155,8 +155,8 @@ def test_undo_restores_the_rest_of_a_run_and_names_the_loss(path: Path, cli: Cli
     lines = map(json.loads, LIFE.read_text().splitlines())
     imported = {line["id"]: line["content"] for line in lines}
     del imported[SOURCE]
-    found = rows(path, "SELECT id, content FROM memories WHERE status = 'active'")
-    assert {row["id"]: row["content"] for row in found} == imported
+    active = rows(path, "SELECT id, content FROM memories WHERE status = 'active'")
+    assert {row["id"]: row["content"] for row in active} == imported
     assert whole(path)
 
 
@@ -187,14 +187,14 @@ def test_a_forgotten_memory_cannot_be_imported(path: Path, tmp_path: Path, cli: 
 def test_a_killed_forget_is_complete_or_repeatable(path: Path, tmp_path: Path, cli: Cli) -> None:
     gone = texts(path, SOURCE)
     # Before the commit, and between it and the cleaning.
-    for at in (1, 2):
-        copy = tmp_path / f"killed-{at}" / "memory.db"
+    for number in (1, 2):
+        copy = tmp_path / f"killed-{number}" / "memory.db"
         copy.parent.mkdir()
         shutil.copy(path, copy)
-        assert killed(at, ["forget", str(copy), SOURCE, "--derived", "--yes"]).returncode == 9
-        found = "\n".join(row for table in everything(copy).values() for row in table)
-        assert (SOURCE not in states(copy)) is (at == 2)
-        assert (next(iter(gone)) not in found) is (at == 2)
+        assert killed(number, ["forget", str(copy), SOURCE, "--derived", "--yes"]).returncode == 9
+        stored = "\n".join(row for table in everything(copy).values() for row in table)
+        assert (SOURCE not in states(copy)) is (number == 2)
+        assert (next(iter(gone)) not in stored) is (number == 2)
         assert whole(copy)
         assert cli("forget", copy, SOURCE, "--derived", "--yes").code == 0
         assert not left_of(copy, gone)
@@ -342,11 +342,11 @@ def test_forget_erases_the_reasoning_of_a_model(memory_file: Path) -> None:
     answer = {"memories": [fact], "reasoning": "She was named, with the Hinterhof address."}
     messages = [{"role": "user", "content": f"Note: {text}, and I like apples."}]
     with AgentMemory(memory_file) as memory:
-        (found,) = memory.ingest(
+        (ingested,) = memory.ingest(
             messages, model=lambda *_: json.dumps(answer), checker="none"
         ).remembered
         assert b"Hinterhof" in bytes_of(memory_file)
-        memory.forget(found.memory)
+        memory.forget(ingested.memory)
     assert b"Hinterhof" not in bytes_of(memory_file)
 
 
@@ -379,19 +379,19 @@ def test_forget_changes_no_other_row(after_a_night: Path, data: st.DataObject) -
         path = Path(shutil.copy(after_a_night, folder))
         before = everything(path)
         with open_writing(path) as file:
-            found = find_forgettable(file, None if words else memory, words)
-            done = forget(file, found, timestamp(NOW))
+            forgettable = find_forgettable(file, None if words else memory, words)
+            done = forget(file, forgettable, timestamp(NOW))
             clean(file)
         after = everything(path)
         assert whole(path)
         gone = {*done.ids}
-        known = {table: {done.run_id} for table in ("runs", "journal")}
-        known["memories"] = {*done.released}
+        expected = {table: {done.run_id} for table in ("runs", "journal")}
+        expected["memories"] = {*done.released}
         for table in before.keys() - _CACHES:
-            marks = {"[forgotten]", *known.get(table, ())}
+            marks = {"[forgotten]", *expected.get(table, ())}
             added = after[table] - before[table]
             assert all(any(mark in row for mark in marks) for row in added), table
         proposals = before["proposals"] - after["proposals"]
         assert all(any(key in row for key in gone) or words for row in proposals)
-        kept = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
-        assert kept == {key: text for key, text in texts.items() if key not in gone}
+        rest = {row["id"]: row["content"] for row in rows(path, "SELECT id, content FROM memories")}
+        assert rest == {key: text for key, text in texts.items() if key not in gone}

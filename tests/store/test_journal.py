@@ -64,7 +64,7 @@ def undo_key(path: Path, key: str = PROPOSAL, run_id: str = RUN) -> None:
 
 
 def seeded(path: Path) -> None:
-    """Fill a file with what a run may find: hashes or none, vectors, names, scans, lineage."""
+    """Fill a file with all that a run may find: hashes or none, vectors, names, scans, lineage."""
     create_file(path)
     take_in(
         path,
@@ -106,7 +106,7 @@ columns = st.fixed_dictionaries(
 )
 
 
-def known(file: MemoryFile, number: int) -> str:
+def id_of(file: MemoryFile, number: int) -> str:
     """Return the id of a memory in the file."""
     there = [row["id"] for row in file.rows("SELECT id FROM memories ORDER BY id")]
     return str(there[number % len(there)])
@@ -115,7 +115,7 @@ def known(file: MemoryFile, number: int) -> str:
 def with_ids(file: MemoryFile, changes: dict[str, Any]) -> dict[str, Any]:
     if changes.get("superseded_by") is None:
         return changes
-    return changes | {"superseded_by": known(file, changes["superseded_by"])}
+    return changes | {"superseded_by": id_of(file, changes["superseded_by"])}
 
 
 def insert(file: MemoryFile, proposal: str, text: str, changes: dict[str, Any]) -> None:
@@ -125,13 +125,13 @@ def insert(file: MemoryFile, proposal: str, text: str, changes: dict[str, Any]) 
 
 
 def update(file: MemoryFile, proposal: str, number: int, changes: dict[str, Any]) -> None:
-    key = {"id": known(file, number)}
+    key = {"id": id_of(file, number)}
     if changes:
         Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
 
 
 def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str | None) -> None:
-    key = {"derived_id": known(file, derived), "source_id": known(file, source)}
+    key = {"derived_id": id_of(file, derived), "source_id": id_of(file, source)}
     row = key | {"operation": "merge", "run_id": RUN, "source_hash": "h", "created_at": LATER}
     where = "SELECT 1 FROM synthesized_from WHERE derived_id = ? AND source_id = ?"
     if file.value(where, list(key.values())) is None:
@@ -139,15 +139,15 @@ def cite(file: MemoryFile, proposal: str, derived: int, source: int, text: str |
 
 
 def add_names(file: MemoryFile, proposal: str, number: int, names: list[str]) -> None:
-    by(proposal, file).add_names(read_memory(file, known(file, number)), names)
+    by(proposal, file).add_names(read_memory(file, id_of(file, number)), names)
 
 
 def embed(file: MemoryFile, _: str, number: int, model: str) -> None:
-    store_vectors(file, model, [(known(file, number), "new hash", to_blob([1.0]))], RUN)
+    store_vectors(file, model, [(id_of(file, number), "new hash", to_blob([1.0]))], RUN)
 
 
 def find_names(file: MemoryFile, _: str, number: int, names: list[str]) -> None:
-    store_entities(file, "default", [(known(file, number), names)], RUN)
+    store_entities(file, "default", [(id_of(file, number), names)], RUN)
 
 
 def calls_of(function: Callable[..., None], *arguments: st.SearchStrategy[Any]) -> Any:
@@ -181,14 +181,14 @@ def make(path: Path, proposal: str, chosen: Sequence[Change]) -> None:
 
 @settings(max_examples=examples(100))
 @given(
-    made=st.lists(
+    steps=st.lists(
         st.tuples(st.sampled_from(["", "first", "second"]), changes | searches), max_size=12
     )
 )
-def test_undo_restores_rows_after_any_changes(made: list[tuple[str, Change]], seed: Path) -> None:
+def test_undo_restores_rows_after_any_changes(steps: list[tuple[str, Change]], seed: Path) -> None:
     path = copy_of(seed, seed.with_name("changed.db"))
     with unchanged(picture, path, TABLES):
-        for proposal, change in made:
+        for proposal, change in steps:
             make(path, proposal, [change])
         assert undo(path) == ["first", "second"]
 
@@ -219,7 +219,7 @@ DAY_BEFORE = [a_memory(name, f"text {name}", access_count=2) for name in "abest"
 
 @pytest.fixture
 def after_a_night(memory_file: Path) -> Path:
-    """Let d supersede a and b, s supersede t, and r be a rule with the evidence e."""
+    """Provide a file in which d supersedes a and b, s supersedes t, and e supports the rule r."""
     put(memory_file, *DAY_BEFORE)
     a_run(memory_file)
     with changing(memory_file) as file:
@@ -273,8 +273,8 @@ def test_undo_records_the_state_of_each_proposal(after_a_night: Path) -> None:
         return [tuple(row.values()) for row in rows(after_a_night, sql, LATER)], outcomes
 
     never = ("never", "rejected", 0)
-    kept = [("merge", "applied", 0), never, ("rule", "undone", 1), ("synthesis", "applied", 0)]
-    assert recorded() == (kept, [{"outcome": "running"}])
+    proposals = [("merge", "applied", 0), never, ("rule", "undone", 1), ("synthesis", "applied", 0)]
+    assert recorded() == (proposals, [{"outcome": "running"}])
     undo(after_a_night)
     undone = [(key, "undone", 1) for key in ("merge", "rule", "synthesis")]
     assert recorded() == (sorted([*undone, never]), [{"outcome": "undone"}])
@@ -394,15 +394,23 @@ def test_undo_keeps_later_access_counts(after_a_night: Path) -> None:
     read = "SET access_count = access_count + 5, accessed_at = '2026-03-12'"
     execute(after_a_night, f"UPDATE memories {read}")
     undo(after_a_night)
-    left = {each.id: (each.access_count, each.accessed_at) for each in all_memories(after_a_night)}
-    assert left == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
+    uses = {each.id: (each.access_count, each.accessed_at) for each in all_memories(after_a_night)}
+    assert uses == dict.fromkeys("abest", (7, "2026-03-12T00:00:00+00:00"))
 
 
 def test_undo_never_makes_an_access_count_negative(after_a_night: Path) -> None:
     execute(after_a_night, "UPDATE memories SET access_count = 1 WHERE id = 's'")
     undo(after_a_night)
-    (left,) = rows(after_a_night, "SELECT access_count FROM memories WHERE id = 's'")
-    assert left["access_count"] == 0
+    (memory,) = rows(after_a_night, "SELECT access_count FROM memories WHERE id = 's'")
+    assert memory["access_count"] == 0
+
+
+def test_a_superseded_memory_that_an_agent_rewrites_is_active_again(after_a_night: Path) -> None:
+    execute(after_a_night, "UPDATE memories SET content = 'edited' WHERE id = 'a'")
+    with open_reading(after_a_night) as file:
+        memory = read_memory(file, "a")
+    assert (memory.status, memory.superseded_by, memory.superseded_at) == ("active", None, None)
+    assert whole(after_a_night)
 
 
 def test_undo_keeps_a_later_edit_of_a_superseded_text(after_a_night: Path) -> None:
@@ -428,14 +436,14 @@ def test_a_later_rule_can_be_undone_after_the_run_that_it_cites(after_a_night: P
     decide(after_a_night, a_decision("run-2", "p"))
     undo(after_a_night)
     assert whole(after_a_night)
-    kept = "SELECT source_content FROM synthesized_from"
-    assert rows(after_a_night, kept) == [{"source_content": "text d"}]
+    sql = "SELECT source_content FROM synthesized_from"
+    assert rows(after_a_night, sql) == [{"source_content": "text d"}]
     undo(after_a_night, "run-2")
-    assert rows(after_a_night, kept) == []
+    assert rows(after_a_night, sql) == []
 
 
 def with_new_vectors(path: Path) -> None:
-    """Let a run replace the vectors of m-1 and m-2."""
+    """Replace the vectors of m-1 and m-2 as a run."""
     put(path, a_memory("m-1"), a_memory("m-2"))
     a_run(path)
     with changing(path) as file:
@@ -448,7 +456,7 @@ VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memor
 
 
 @pytest.mark.parametrize(
-    ("sql", "left"),
+    ("sql", "hashes"),
     [
         ("DELETE FROM memories WHERE id = 'm-1'", ["h"]),
         (
@@ -457,11 +465,11 @@ VECTORS = "SELECT memory_id, content_hash, run_id FROM embeddings ORDER BY memor
         ),
     ],
 )
-def test_undo_keeps_the_vectors_of_an_agent(memory_file: Path, sql: str, left: list[str]) -> None:
+def test_undo_keeps_the_vectors_of_an_agent(memory_file: Path, sql: str, hashes: list[str]) -> None:
     with_new_vectors(memory_file)
     execute(memory_file, sql)
     undo(memory_file)
-    assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == left
+    assert [row["content_hash"] for row in rows(memory_file, VECTORS)] == hashes
 
 
 @pytest.mark.parametrize("order", [("run-1", "run-2"), ("run-2", "run-1")])
@@ -512,13 +520,13 @@ def test_the_work_of_an_undo_is_linear_in_its_vectors(tmp_path: Path) -> None:
     assert steps_of_undo(tmp_path, 400) < 3 * steps_of_undo(tmp_path, 200)
 
 
-def search_again(path: Path, run_id: str, names: list[str], of: str) -> None:
-    """Let a run search the text of m-1, which has changed, for names."""
+def search_again(path: Path, run_id: str, names: list[str], memory: str) -> None:
+    """Search the changed text of m-1 for names, as a run."""
     a_run(path, run_id)
     with changing(path) as file:
         delete_found_names(file, ["m-1"], run_id)
         store_entities(file, "default", [("m-1", names)], run_id)
-        record_scans(file, [("m-1", of)], run_id)
+        record_scans(file, [("m-1", memory)], run_id)
 
 
 @pytest.fixture
@@ -571,7 +579,7 @@ def test_undo_keeps_unused_names_of_other_runs(searched: Path) -> None:
 
 
 def later_change(path: Path, memory: str, changes: dict[str, Any], run_id: str = "run-2") -> None:
-    """Let a later run change a memory."""
+    """Change a memory as a later run."""
     a_run(path, run_id)
     decide(path, a_decision(run_id, "p"))
     with changing(path) as file:
@@ -639,8 +647,8 @@ def test_undo_restores_timestamps_in_any_order(memory_file: Path, order: tuple[s
     later = "2026-03-12T03:00:00+00:00"
     later_change(memory_file, "m-1", {"status": "archived", "updated_at": later})
     undo(memory_file, order[0])
-    (left,) = rows(memory_file, "SELECT updated_at FROM memories")
-    assert left["updated_at"] == (LATER if order[0] == "run-2" else later)
+    (memory,) = rows(memory_file, "SELECT updated_at FROM memories")
+    assert memory["updated_at"] == (LATER if order[0] == "run-2" else later)
     undo(memory_file, order[1])
     assert picture(memory_file, TABLES) == before
 
@@ -676,8 +684,8 @@ def test_undo_does_not_restore_a_deleted_successor(memory_file: Path) -> None:
     later_change(memory_file, "m-1", {"superseded_by": "new"}, RUN)
     execute(memory_file, "DELETE FROM memories WHERE id = 'old'")
     undo(memory_file)
-    (left,) = rows(memory_file, "SELECT superseded_by FROM memories WHERE id = 'm-1'")
-    assert left["superseded_by"] is None
+    (memory,) = rows(memory_file, "SELECT superseded_by FROM memories WHERE id = 'm-1'")
+    assert memory["superseded_by"] is None
 
 
 # ---- the journal itself ----

@@ -59,8 +59,8 @@ def test_a_run_is_running_only_while_the_file_is_locked(memory_file: Path) -> No
             held = [read_run(file, "run-1").outcome, *(run.outcome for run in read_runs(file))]
     with open_reading(memory_file) as file:
         free = [read_run(file, "run-1").outcome, *(run.outcome for run in read_runs(file))]
-        (kept,) = file.rows("SELECT outcome FROM runs")
-    assert (held, free, kept) == (["running"] * 2, ["interrupted"] * 2, {"outcome": "running"})
+        (stored,) = file.rows("SELECT outcome FROM runs")
+    assert (held, free, stored) == (["running"] * 2, ["interrupted"] * 2, {"outcome": "running"})
 
 
 def test_runs_are_ordered_by_insertion_not_by_clock(memory_file: Path) -> None:
@@ -134,8 +134,8 @@ def decided(memory_file: Path) -> Path:
     ],
 )
 def test_a_unique_prefix_finds_a_key(decided: Path, prefix: str, key: str, run_id: str) -> None:
-    found = applied(decided, prefix)
-    assert (found.key, found.run_id) == (key, run_id)
+    proposal = applied(decided, prefix)
+    assert (proposal.key, proposal.run_id) == (key, run_id)
 
 
 @pytest.mark.parametrize(

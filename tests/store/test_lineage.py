@@ -48,7 +48,7 @@ def cite(path: Path, *edges: dict[str, Any]) -> None:
 
 
 def tree(lineage: Lineage) -> Tree:
-    """Return ids alone, nested; a circle is followed once."""
+    """Return nested ids; a cycle is followed once."""
 
     def nested(memory: str, path: frozenset[str]) -> Tree:
         steps = [item.id for item in lineage.steps.get(memory, ())]
@@ -71,8 +71,8 @@ def derived(path: Path, memory: str) -> Tree:
 def family(memory_file: Path) -> Path:
     """Provide f, made from d and e, of which d was made from a and b, and e from b and c."""
     put(memory_file, *(a_memory(item, f"text {item}") for item in "abcdef"))
-    made = ["da", "db", "eb", "ec", "fd", "fe"]
-    cite(memory_file, *(edge(*pair) for pair in made))
+    pairs = ["da", "db", "eb", "ec", "fd", "fe"]
+    cite(memory_file, *(edge(*pair) for pair in pairs))
     return memory_file
 
 
@@ -95,11 +95,11 @@ def test_deleted_sources_keep_their_content(family: Path) -> None:
     execute(family, "DELETE FROM memories WHERE id IN ('a', 'd')")
     with open_reading(family) as file:
         steps = trace_sources(file, "f").steps
-    found = {source.id: source for source in steps["f"]}
-    assert (found["d"].content, found["d"].status) == ("text d", "gone")
-    gone, left = sorted(steps["d"], key=lambda item: item.id)
+    by_id = {source.id: source for source in steps["f"]}
+    assert (by_id["d"].content, by_id["d"].status) == ("text d", "gone")
+    gone, stored = sorted(steps["d"], key=lambda item: item.id)
     assert (gone.id, gone.content, gone.status) == ("a", "text a", "gone")
-    assert (left.id, left.content, left.status) == ("b", "text b", "active")
+    assert (stored.id, stored.content, stored.status) == ("b", "text b", "active")
 
 
 def test_a_deleted_memory_can_be_traced(family: Path) -> None:
@@ -155,14 +155,14 @@ def test_edges_can_include_the_texts_of_inactive_sources(family: Path) -> None:
     execute(family, "UPDATE memories SET status = 'superseded' WHERE id = 'a'")
     execute(family, "DELETE FROM memories WHERE id = 'b'")
     with open_reading(family) as file:
-        found = [
+        texts = [
             [
                 row["source_content"]
                 for row in read_source_edges(file, memory, with_texts=with_texts)
             ]
             for memory, with_texts in (("d", False), ("d", True), ("f", True))
         ]
-    assert found == [[None, "text b"], ["text a", "text b"], [None, None]]
+    assert texts == [[None, "text b"], ["text a", "text b"], [None, None]]
 
 
 # ---- the command ----
@@ -173,7 +173,7 @@ def trace(cli: Cli, *arguments: object) -> Ended:
 
 
 def flat(answer: dict[str, Any], behind: str) -> list[dict[str, Any]]:
-    """Return every entry of the JSON of a lineage, and do so without nesting."""
+    """Return every entry of the JSON of a lineage as a flat list."""
     further = (each for more in answer[f"further_{behind}"] for each in more[behind])
     waiting = [*answer[behind], *further]
     for item in waiting:
@@ -195,8 +195,8 @@ def dynasty(memory_file: Path) -> Path:
 
 def test_a_thousand_generations_are_shown(dynasty: Path, cli: Cli) -> None:
     answer = trace(cli, dynasty, "m-0500", "--json").json
-    found = {side: sorted(each["id"] for each in flat(answer, side)) for side in _SIDES}
-    assert found == {
+    ids = {side: sorted(each["id"] for each in flat(answer, side)) for side in _SIDES}
+    assert ids == {
         "sources": [f"m-{number:04d}" for number in range(500)],
         "derived": [f"m-{number:04d}" for number in range(501, 1_001)],
     }
@@ -214,7 +214,7 @@ def test_a_source_of_many_paths_is_shown_once(memory_file: Path, cli: Cli) -> No
     rows = [(f"left-{number:02d}", f"right-{number:02d}") for number in range(40)]
     put(memory_file, *(a_memory(item) for row in rows for item in row))
     for row, above in pairwise(rows):
-        cite(memory_file, *(edge(made, item) for made in above for item in row))
+        cite(memory_file, *(edge(child, item) for child in above for item in row))
     answer = trace(cli, memory_file, "left-39", "--json").json
     entries = flat(answer, "sources")
     assert len(entries) == 2 * 2 * 39 - 2
@@ -227,8 +227,8 @@ def test_a_repeated_source_refers_to_its_first_occurrence(family: Path, cli: Cli
     cite(family, edge("b", "c"))
     answer = trace(cli, family, "f", "--json").json
     first, second = (
-        next(source for source in made["sources"] if source["id"] == "b")
-        for made in answer["sources"]
+        next(source for source in parent["sources"] if source["id"] == "b")
+        for parent in answer["sources"]
     )
     assert [source["id"] for source in first["sources"]] == ["c"]
     assert "seen" not in first

@@ -56,9 +56,9 @@ def test_times_sort_as_texts(moments: tuple[datetime, datetime]) -> None:
 
 
 def test_new_ids_are_uuids_of_version_7_in_order_of_creation() -> None:
-    made = [new_id() for _ in range(1_000)]
-    assert made == sorted(set(made))
-    assert {UUID(item).version for item in made} == {7}
+    ids = [new_id() for _ in range(1_000)]
+    assert ids == sorted(set(ids))
+    assert {UUID(item).version for item in ids} == {7}
 
 
 # ---- memories ----
@@ -102,8 +102,8 @@ def test_observed_memories_are_neither_derived_nor_expired(memory_file: Path) ->
         a_memory("ends now", expires_at=timestamp(NOW)),
     )
     with open_reading(memory_file) as file:
-        found = [memory.id for memory in read_observed(file, "default", timestamp(NOW))]
-        assert found == ["active", "ends later", "gone"]
+        observed = [memory.id for memory in read_observed(file, "default", timestamp(NOW))]
+        assert observed == ["active", "ends later", "gone"]
         assert [memory.id for memory in read_derived(file, "default")] == ["derived"]
         archived = [memory.id for memory in read_memories(file, status="archived")]
         assert archived == ["archived"]
@@ -133,11 +133,11 @@ def test_memories_and_their_texts_are_counted_by_layer_and_tenant(memory_file: P
 
 @pytest.mark.parametrize("status", ["superseded", "archived", "expired"])
 @pytest.mark.parametrize(
-    ("ends", "left"),
+    ("ends", "then"),
     [(None, None), ("2026-03-10 12:00:00", None), ("2099-01-01", "2099-01-01T00:00:00+00:00")],
 )
 def test_a_restored_memory_is_active_and_not_expired(
-    memory_file: Path, status: str, ends: str | None, left: str | None
+    memory_file: Path, status: str, ends: str | None, then: str | None
 ) -> None:
     old = a_memory("m-1", status=status, superseded_by="m-2", superseded_at=timestamp(NOW))
     put(memory_file, old, a_memory("m-2"))
@@ -146,7 +146,7 @@ def test_a_restored_memory_is_active_and_not_expired(
         restored = restore_memory(file, "m-1", LATER)
         assert read_memory(file, "m-1") == restored
         assert check_file(file).problems == ()
-    assert restored == replace(a_memory("m-1"), status="active", expires_at=left, updated_at=LATER)
+    assert restored == replace(a_memory("m-1"), status="active", expires_at=then, updated_at=LATER)
 
 
 # ---- vectors ----
@@ -158,10 +158,10 @@ numbers = st.lists(
 
 @given(values=numbers)
 def test_a_vector_is_kept_with_unit_length_and_its_direction(values: list[float]) -> None:
-    kept = from_blob(to_blob(values)).astype(np.float64)
+    stored = from_blob(to_blob(values)).astype(np.float64)
     exact = np.array(values, np.float64)
-    assert float(np.linalg.norm(kept)) == pytest.approx(1.0, abs=1e-6)
-    assert float(kept @ exact / np.linalg.norm(exact)) == pytest.approx(1.0, abs=1e-6)
+    assert float(np.linalg.norm(stored)) == pytest.approx(1.0, abs=1e-6)
+    assert float(stored @ exact / np.linalg.norm(exact)) == pytest.approx(1.0, abs=1e-6)
 
 
 @given(values=numbers)

@@ -38,22 +38,15 @@ from slowwave.store.errors import StoreError
 from slowwave.store.exchange import export_lines, import_lines
 from slowwave.store.file import create_file, open_reading, open_writing
 from slowwave.store.history import history_lines
-from slowwave.store.purge import (
-    KEPT_DAYS,
-    KeptCounts,
-    Removal,
-    find_purgeable,
-    purge,
-    removals,
-)
+from slowwave.store.purge import KEPT_DAYS, KeptCounts, Removal, find_purgeable, purge, removals
 from slowwave.store.records import Memory, timestamp
 
 LONG_AGO = NOW - timedelta(days=KEPT_DAYS, seconds=1)
 
 
-def gone(memory_id: str, by: str = "stays", at: datetime = LONG_AGO, **fields: Any) -> Memory:
-    """Return a memory that another replaced."""
-    columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(at)}
+def gone(memory_id: str, by: str = "stays", since: datetime = LONG_AGO, **fields: Any) -> Memory:
+    """Return a superseded memory."""
+    columns = {"status": "superseded", "superseded_by": by, "superseded_at": timestamp(since)}
     return a_memory(memory_id, f"what {memory_id} says", **columns | fields)
 
 
@@ -75,8 +68,8 @@ def path(memory_file: Path) -> Path:
 
 def purged(path: Path, now: datetime = NOW) -> tuple[tuple[str, ...], KeptCounts]:
     with open_reading(path) as file:
-        found = find_purgeable(file, ["default"], now)
-    return found.ids, KeptCounts.from_reasons(found.staying)
+        purgeable = find_purgeable(file, ["default"], now)
+    return purgeable.ids, KeptCounts.from_reasons(purgeable.staying)
 
 
 def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> Outcome:
@@ -84,16 +77,16 @@ def only_purge(path: Path, embedder: SentenceEmbedder, now: datetime = NOW) -> O
 
 
 @pytest.mark.parametrize(
-    "at", ["2026-02-08 02:59:58", "2026-02-08T04:59:58+02:00", "2026-02-08T02:59:58Z"]
+    "moment", ["2026-02-08 02:59:58", "2026-02-08T04:59:58+02:00", "2026-02-08T02:59:58Z"]
 )
-def test_a_memory_is_purged_after_thirty_days(path: Path, at: str) -> None:
-    execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", at)
+def test_a_memory_is_purged_after_thirty_days(path: Path, moment: str) -> None:
+    execute(path, "UPDATE memories SET superseded_at = ? WHERE id = 'old'", moment)
     assert purged(path) == (("old",), KeptCounts())
     assert purged(path, NOW - timedelta(seconds=2)) == ((), KeptCounts())
 
 
 @pytest.mark.parametrize(
-    ("change", "kept"),
+    ("change", "counts"),
     [
         *(
             (f"memories SET status = '{status}'", {})
@@ -104,9 +97,11 @@ def test_a_memory_is_purged_after_thirty_days(path: Path, at: str) -> None:
         ("synthesized_from SET source_content = 'something else'", {"lineage": 1}),
     ],
 )
-def test_only_superseded_memories_are_purged(path: Path, change: str, kept: dict[str, int]) -> None:
+def test_only_superseded_memories_are_purged(
+    path: Path, change: str, counts: dict[str, int]
+) -> None:
     execute(path, f"UPDATE {change}" + " WHERE id = 'old'" * change.startswith("memories"))
-    assert purged(path) == ((), KeptCounts(**kept))
+    assert purged(path) == ((), KeptCounts(**counts))
 
 
 @pytest.mark.parametrize(
@@ -199,11 +194,12 @@ def test_a_purge_deletes_found_names_and_vectors_and_no_text_of_lineage(path: Pa
 
 def test_lineage_keeps_the_bytes_of_a_purged_text_that_is_not_utf8(path: Path) -> None:
     a_run(path)
-    execute(path, "UPDATE memories SET content = CAST(x'4f6bff41' AS TEXT) WHERE id = 'old'")
+    text = "CAST(x'4f6bff41' AS TEXT), content_hash = 'of another'"
+    execute(path, f"UPDATE memories SET content = {text} WHERE id = 'old'")
     with open_writing(path) as file:
         assert purge(file, "run-1", ["old"], NOW, {}) == ["old"]
-    kept = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
-    assert kept == [{"text": "4F6BFF41"}]
+    edges = rows(path, "SELECT hex(source_content) AS text FROM synthesized_from")
+    assert edges == [{"text": "4F6BFF41"}]
 
 
 def test_nothing_is_purged_without_the_trigger_that_keeps_texts(path: Path) -> None:
@@ -287,19 +283,16 @@ def test_purged_words_find_their_successor(night_file: Path, embedder: SentenceE
 
 @pytest.mark.parametrize("flavour", fixture.FLAVOURS)
 def test_a_night_after_a_purge_is_a_no_op(
-    flavour: str,
-    embedder: SentenceEmbedder,
-    memory_file: Path,
-    rounds: Callable[[int, int], int],
+    flavour: str, embedder: SentenceEmbedder, memory_file: Path, rounds: Callable[[int, int], int]
 ) -> None:
-    known = fixture.load(flavour).memories
+    memories = fixture.load(flavour).memories
     if rounds(0, 1):
-        chosen = known
+        chosen = memories
     elif flavour != "lab":
         pytest.skip("with --long")
     else:
-        groups = sorted({item.group for item in known if item.role == "fact"})[:32]
-        chosen = [item for item in known if item.group.removeprefix("near:") in groups]
+        groups = sorted({item.group for item in memories if item.role == "fact"})[:32]
+        chosen = [item for item in memories if item.group.removeprefix("near:") in groups]
     fill(memory_file, list(map(json.loads, fixture.with_duplicates(fixture.lines_of(chosen)))))
     night(memory_file, embedder)
     outcome = only_purge(memory_file, embedder, LATER)
@@ -376,7 +369,7 @@ def test_purge_shows_and_then_deletes(path: Path, cli: Cli) -> None:
 
 @pytest.fixture(scope="module")
 def pool(embedder: SentenceEmbedder) -> list[tuple[str, list[float]]]:
-    """Provide texts that belong together in many ways, with their vectors."""
+    """Provide texts that are related in many ways, with their vectors."""
     texts = [item.text for item in fixture.load().memories if item.role != "single"][:160]
     return list(zip(texts, embedder.encode(texts).tolist(), strict=True))
 
@@ -397,7 +390,7 @@ def test_no_text_is_lost_in_any_history(
 def live_through(
     path: Path, pool: list[tuple[str, list[float]]], embedder: SentenceEmbedder, dice: random.Random
 ) -> None:
-    """Let a file live for months, and check it after each day."""
+    """Run months of nights and purges on a file, and check it after each day."""
     waiting = dice.sample(pool, 60)
     now, ever = NOW, set[str]()
     while waiting:
@@ -429,8 +422,8 @@ def as_row(
 
 def texts_in(path: Path) -> set[str]:
     sources = "SELECT source_content FROM synthesized_from"
-    kept = rows(path, f"SELECT content AS text FROM memories UNION {sources}")
-    return {row["text"] for row in kept}
+    texts = rows(path, f"SELECT content AS text FROM memories UNION {sources}")
+    return {row["text"] for row in texts}
 
 
 def test_show_has_date_and_successor_of_a_purged_memory(path: Path, cli: Cli) -> None:

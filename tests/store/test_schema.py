@@ -26,7 +26,13 @@ from slowwave.store import schema_of_file
 from slowwave.store.check import check_file
 from slowwave.store.errors import StoreError, UnusableFile
 from slowwave.store.extension_points import extension_tables, run_script
-from slowwave.store.file import create_file, open_reading, open_writing, schema_version
+from slowwave.store.file import (
+    create_file,
+    migrate_file,
+    open_reading,
+    open_writing,
+    schema_version,
+)
 from slowwave.store.records import UNDATED, content_hash
 from slowwave.store.schema_of_file import newest_version
 
@@ -119,7 +125,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def insert(db: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
-    """Try to insert a row, leave nothing behind, and give how many rows were taken."""
+    """Try to insert a row, roll back, and return the number of inserted rows."""
     names, marks = ", ".join(row), ", ".join("?" * len(row))
     db.execute("BEGIN")
     try:
@@ -143,13 +149,13 @@ def test_bad_values_are_refused(connection: sqlite3.Connection, table: str, colu
 
 
 def test_a_file_has_the_documented_tables_with_comments(memory_file: Path) -> None:
-    found = rows(
+    tables = rows(
         memory_file,
         "SELECT name, sql FROM sqlite_schema WHERE type = 'table' "
         "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND name <> '_sqlite_migrations'",
     )
-    assert {row["name"] for row in found} == TABLES
-    for row in found:
+    assert {row["name"] for row in tables} == TABLES
+    for row in tables:
         assert re.match(rf"CREATE TABLE \"?{row['name']}\"? \(\n\s+-- A row per \w+", row["sql"])
 
 
@@ -205,7 +211,7 @@ def test_tags_of_other_types_are_read_as_strings(memory_file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "kept"),
+    ("change", "after"),
     [
         ("content = 'new text'", None),
         ("content = 'new text', content_hash = 'new hash'", "new hash"),
@@ -213,14 +219,14 @@ def test_tags_of_other_types_are_read_as_strings(memory_file: Path) -> None:
         ("tags = '[\"a\"]'", "old hash"),
     ],
 )
-def test_a_new_content_clears_its_hash(memory_file: Path, change: str, kept: str | None) -> None:
+def test_a_new_content_clears_its_hash(memory_file: Path, change: str, after: str | None) -> None:
     execute(memory_file, "INSERT INTO memories (content, content_hash) VALUES ('old', 'old hash')")
     execute(memory_file, f"UPDATE memories SET {change}")
-    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": kept}]
+    assert rows(memory_file, "SELECT content_hash FROM memories") == [{"content_hash": after}]
 
 
 def with_lineage(path: Path) -> None:
-    """Let m-2 be made from m-1, which it supersedes; both have a vector, a name and a scan."""
+    """Store m-2 as derived from m-1, which it supersedes; both have a vector, a name and a scan."""
     for row in (
         "memories (id, content) VALUES ('m-2', 'derived')",
         "memories (id, content, superseded_by) VALUES ('m-1', 'source', 'm-2')",
@@ -233,13 +239,13 @@ def with_lineage(path: Path) -> None:
         execute(path, f"INSERT INTO {row}")
 
 
-@pytest.mark.parametrize("kept", [None, "as it was then"])
-def test_lineage_keeps_the_content_of_a_deleted_source(memory_file: Path, kept: str | None) -> None:
+@pytest.mark.parametrize("text", [None, "as it was then"])
+def test_lineage_keeps_the_content_of_a_deleted_source(memory_file: Path, text: str | None) -> None:
     with_lineage(memory_file)
-    execute(memory_file, "UPDATE synthesized_from SET source_content = ?", kept)
+    execute(memory_file, "UPDATE synthesized_from SET source_content = ?", text)
     execute(memory_file, "DELETE FROM memories WHERE id = 'm-1'")
-    found = rows(memory_file, "SELECT source_id, source_content FROM synthesized_from")
-    assert found == [{"source_id": "m-1", "source_content": kept or "source"}]
+    edges = rows(memory_file, "SELECT source_id, source_content FROM synthesized_from")
+    assert edges == [{"source_id": "m-1", "source_content": text or "source"}]
 
 
 @pytest.mark.parametrize("enforced", ["ON", "OFF"])
@@ -270,8 +276,8 @@ def test_a_deletion_passes_on_the_status(memory_file: Path, status: str, enforce
     with closing(sqlite3.connect(memory_file)) as db, db:
         db.execute(f"PRAGMA foreign_keys = {enforced}")
         db.execute("DELETE FROM memories WHERE id = 'm-2'")
-    (left,) = rows(memory_file, "SELECT id, status, superseded_by, superseded_at FROM memories")
-    assert left == {"id": "m-1", "status": status, "superseded_by": None, "superseded_at": None}
+    (memory,) = rows(memory_file, "SELECT id, status, superseded_by, superseded_at FROM memories")
+    assert memory == {"id": "m-1", "status": status, "superseded_by": None, "superseded_at": None}
     assert rows(memory_file, "SELECT * FROM synthesized_from") == []
     with open_reading(memory_file) as file:
         assert "not by an active memory" not in str(check_file(file).problems)
@@ -288,8 +294,8 @@ def test_deleting_an_intermediate_successor_links_to_the_next(memory_file: Path)
             *(memory, successor),
         )
     execute(memory_file, "DELETE FROM memories WHERE id = 'm-2'")
-    left = rows(memory_file, "SELECT id, status, superseded_by FROM memories ORDER BY id")
-    assert left == [
+    memories = rows(memory_file, "SELECT id, status, superseded_by FROM memories ORDER BY id")
+    assert memories == [
         {"id": "m-1", "status": "superseded", "superseded_by": "m-3"},
         {"id": "m-3", "status": "active", "superseded_by": None},
     ]
@@ -390,7 +396,7 @@ def test_a_migration_keeps_rows_and_foreign_tables(tmp_path: Path, mode: str) ->
 
 
 def parts_in(path: Path) -> dict[str, str]:
-    """Return how each part of a schema was made, without comments and white space."""
+    """Return the SQL of each part of a schema, without comments and white space."""
     parts = rows(
         path,
         "SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' "
@@ -399,11 +405,13 @@ def parts_in(path: Path) -> dict[str, str]:
     return {part["name"]: " ".join(re.sub("--.*", "", part["sql"]).split()) for part in parts}
 
 
-def test_a_new_file_has_the_schema_of_an_older_one(tmp_path: Path, memory_file: Path) -> None:
+def test_a_new_file_has_the_schema_of_a_migrated_one(tmp_path: Path, memory_file: Path) -> None:
     with changing(memory_file) as file:
         for tables in extension_tables():
             run_script(file.conn, tables.script)
-    assert parts_in(memory_file) == parts_in(older_file(tmp_path))
+    older = older_file(tmp_path)
+    migrate_file(older)
+    assert parts_in(memory_file) == parts_in(older)
 
 
 def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:

@@ -96,8 +96,8 @@ def _memory_lines(sources: Sequence[Source], derived: frozenset[str]) -> Iterato
         if noted != day:
             day = noted
             yield day
-        made = "made " if source.id in derived else ""
-        yield f"{short} {made}{json_line(source.text)}"
+        mark = "made " if source.id in derived else ""
+        yield f"{short} {mark}{json_line(source.text)}"
 
 
 def _day(source: Source) -> str:

@@ -77,7 +77,7 @@ class Receipt:
         is_same = self.version == version and self.basis == basis
         return is_same and (self.until is None or self.until > now)
 
-    def unchanged(self, at: str) -> Receipt:
+    def unchanged(self, now: str) -> Receipt:
         """Return the receipt of the same file for a later run, which did not open it."""
         return Receipt(
             self.key,
@@ -91,7 +91,7 @@ class Receipt:
             tokens_before=self.tokens_after,
             tokens_after=self.tokens_after,
             tries=0,
-            at=at,
+            at=now,
         )
 
     def with_usage_of(self, earlier: Receipt) -> Receipt:

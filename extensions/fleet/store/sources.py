@@ -170,14 +170,14 @@ def _lines_of(path: Path) -> list[str]:
         ) from error
 
 
-def _each_once(found: Iterable[tuple[str, Path]], with_missing: bool = False) -> Iterator[Listed]:
+def _each_once(paths: Iterable[tuple[str, Path]], with_missing: bool = False) -> Iterator[Listed]:
     """List each file by its first name: by two names, two workers would wait for its lock.
 
     with_missing: list also files that do not exist; otherwise they were deleted a moment ago.
     Raises `StoreError` for a file in a folder that cannot be searched.
     """
     seen: set[tuple[int, int]] = set()
-    for key, path in found:
+    for key, path in paths:
         try:
             status = path.stat()
             identity = status.st_dev, status.st_ino

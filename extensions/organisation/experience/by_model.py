@@ -94,7 +94,7 @@ def experience_dialogue(
             ]
             objections = yield from check_drafts(models.checker, drafts, bill)
             pairs = zip(unchecked, objections, strict=True)
-            refused = {claim: found.reasons for claim, found in pairs if found.reasons}
+            refused = {claim: objection.reasons for claim, objection in pairs if objection.reasons}
             turned_down += (f"{claim.text}: {'; '.join(why)}" for claim, why in refused.items())
             checker = models.checker
             lessons = tuple(

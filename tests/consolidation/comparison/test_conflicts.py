@@ -19,16 +19,16 @@ from slowwave.store.records import timestamp
 
 
 def slot(first: str, second: str) -> str | None:
-    """Return what two texts disagree about, whichever comes first."""
-    found = {
+    """Return what two texts disagree about, in either order."""
+    slots = {
         None if rivalry is None else rivalry.slot
         for rivalry in (
             find_rivalry(first, second),
             find_rivalry(second, first),
         )
     }
-    assert len(found) == 1
-    return found.pop()
+    assert len(slots) == 1
+    return slots.pop()
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_conflicts_are_listed_by_length_and_date(memory_file: Path) -> None:
     texts = [long.format(5), "The rent of the flat is 900 euros.", long.format(8),
              "The rent of the flat is 950 euros."]  # fmt: skip
     fill(memory_file, daily(texts, "m"))
-    found = listed(memory_file)
-    assert [(conflict.sources, conflict.values) for conflict in found] == [
+    conflicts = listed(memory_file)
+    assert [(conflict.sources, conflict.values) for conflict in conflicts] == [
         (("m-01", "m-03"), ("900", "950")),
         (("m-00", "m-02"), ("5", "8")),
     ]

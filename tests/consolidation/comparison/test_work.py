@@ -1,4 +1,4 @@
-"""How the work grows: counted in calls, since a clock tells little on a busy machine."""
+"""How the work grows, counted in calls: times vary on a busy machine."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ def work_of_a_night(path: Path, embedder: SentenceEmbedder, full: bool = False) 
 
 @pytest.mark.slow
 def test_no_night_does_more_work_than_before(memory_file: Path, embedder: SentenceEmbedder) -> None:
-    told = [json.loads(line) for line in lines(load("assistant"))]
-    fill(memory_file, told[5:])
+    memories = [json.loads(line) for line in lines(load("assistant"))]
+    fill(memory_file, memories[5:])
     night(memory_file, embedder, consolidate=False)
     assert work_of_a_night(memory_file, embedder, full=True) <= Counter(FIRST)
     assert work_of_a_night(memory_file, embedder) <= Counter(IDLE)
-    fill(memory_file, told[:5])
+    fill(memory_file, memories[:5])
     assert work_of_a_night(memory_file, embedder) <= Counter(SMALL)

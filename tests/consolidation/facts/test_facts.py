@@ -103,7 +103,7 @@ def test_all_spellings_of_a_value_support_each_other(spellings: tuple[str, ...])
     ],
 )
 def test_a_different_value_or_name_is_a_fault(text: str, source: str, kind: str) -> None:
-    assert [found for _, found in faults_of(text, source)] == [kind]
+    assert [fault for _, fault in faults_of(text, source)] == [kind]
 
 
 @given(st.integers(0, 999_999), st.integers(0, 999_999))

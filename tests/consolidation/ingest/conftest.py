@@ -33,5 +33,5 @@ def night(memory_file: Path, cli: Cli, server: ModelServer) -> Cli:
 
 @pytest.fixture
 def queue(memory_file: Path, chat: Path, cli: Cli) -> Callable[..., None]:
-    """Provide a function that makes a conversation, or `chat`, wait for a model."""
+    """Provide a function that queues a conversation, or `chat`, for a model."""
     return lambda path=chat, *options: let_wait(cli, memory_file, path, options=options)

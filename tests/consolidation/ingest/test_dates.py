@@ -96,7 +96,7 @@ DATED = {"timestamp": "2026-03-10T09:00:00Z"}
 
 
 @pytest.mark.parametrize(
-    ("fields", "options", "stated_as", "kept"),
+    ("fields", "options", "stated_as", "stored"),
     [
         # Its file has a time, too.
         ({}, (), TEXT, TEXT),
@@ -114,11 +114,11 @@ def test_a_known_day_is_written_once_and_an_unknown_one_never(
     fields: dict[str, str],
     options: tuple[str, ...],
     stated_as: str,
-    kept: str,
+    stored: str,
 ) -> None:
     server.responder = remembering(stated(stated_as, TEXT))
     assert ask(write(tmp_path / "talk.jsonl", TEXT, **fields), *options).code == 0
-    assert contents(memory_file) == [kept]
+    assert contents(memory_file) == [stored]
 
 
 def test_an_undated_correction_is_later_than_what_it_corrects(

@@ -60,9 +60,9 @@ def states(ended: Ended) -> list[tuple[str, str]]:
     return [(memory["state"], memory["content"]) for memory in ended.json["memories"]]
 
 
-def talk(tmp_path: Path, *texts: str, at: str | None = None) -> Path:
+def talk(tmp_path: Path, *texts: str, timestamp: str | None = None) -> Path:
     """Write a user's messages, optionally with a time."""
-    when = {} if at is None else {"timestamp": at}
+    when = {} if timestamp is None else {"timestamp": timestamp}
     path = tmp_path / "talk.json"
     path.write_text(json.dumps([{"role": "user", "content": text, **when} for text in texts]))
     return path
@@ -268,8 +268,8 @@ def test_a_second_unreadable_answer_is_archived(
     server.responder = in_turn(says("Lyon!"), says(answer))
     ended = ask(chat)
     assert (ended.code, len(server.asked), states(ended)) == (3, 2, [("raw", answer)])
-    (kept,) = rows(memory_file, "SELECT status, tags, content FROM memories")
-    assert kept == {"status": "archived", "tags": '["synth-raw"]', "content": answer}
+    (memory,) = rows(memory_file, "SELECT status, tags, content FROM memories")
+    assert memory == {"status": "archived", "tags": '["synth-raw"]', "content": answer}
     assert ask(chat).json["run"] is None
     server.responder = in_turn(says("Lyon!"), then=remembering(LYON))
     assert states(ask(chat, "--again", "--max-facts", 5).ends(0)) == STORED_LYON
@@ -330,8 +330,8 @@ def test_a_correction_names_the_memory_it_corrects(
     server.responder = remembering(stated(text, text))
     (memory,) = ask(talk(tmp_path, text)).json["memories"]
     assert (memory["state"], memory["corrects"]) == ("stored", ["old-1"])
-    (kept,) = rows(memory_file, "SELECT metadata FROM memories WHERE id <> 'old-1'")
-    assert json.loads(kept["metadata"])["corrects"] == ["old-1"]
+    (stored,) = rows(memory_file, "SELECT metadata FROM memories WHERE id <> 'old-1'")
+    assert json.loads(stored["metadata"])["corrects"] == ["old-1"]
 
 
 @pytest.mark.parametrize(
@@ -398,12 +398,12 @@ def test_a_single_memory_of_an_ingest_can_be_undone(
 def test_undo_names_the_run_that_read_its_queued_parts(
     memory_file: Path, chat: Path, ask: Cli, cli: Cli, server: ModelServer
 ) -> None:
-    other = chat.with_name("other.txt")
-    other.write_text(OTHER)
+    another = chat.with_name("other.txt")
+    another.write_text(OTHER)
     brompton = stated("User owns a red Brompton.", "I own a red Brompton")
     server.responder = in_turn(batch(brompton), then=remembering(brompton))
     limits = setting("max_calls", 2), setting("concurrency", 1)
-    first = ask(other, chat, *limits).json["run"]
+    first = ask(another, chat, *limits).json["run"]
     server.responder = remembering(LYON)
     second = ask().json["run"]
     cli("undo", memory_file, first).ends(1, f"Run {second} did that")
@@ -611,8 +611,8 @@ def test_swapped_arguments_are_refused(memory_file: Path, chat: Path, cli: Cli) 
 
 
 def queued(path: Path) -> list[str]:
-    found = rows(path, "SELECT content FROM waiting_messages WHERE state = 'waiting'")
-    return sorted(row["content"] for row in found)
+    messages = rows(path, "SELECT content FROM waiting_messages WHERE state = 'waiting'")
+    return sorted(row["content"] for row in messages)
 
 
 @pytest.mark.usefixtures("long_only")
@@ -659,7 +659,7 @@ def test_the_lineage_of_a_merge_leads_to_messages(
     server.responder = repeating
     text = "The billing service of Orlo listens on port 8080"
     for number, more in enumerate(("", " for the requests of the web shop")):
-        path = talk(tmp_path, f"{text}{more}.", at=f"2026-02-0{number + 1}T10:00:00Z")
+        path = talk(tmp_path, f"{text}{more}.", timestamp=f"2026-02-0{number + 1}T10:00:00Z")
         ask(path.rename(tmp_path / f"{number}.json"))
     changed = "UPDATE memories SET content = ?, content_hash = ?"
     execute(memory_file, changed, text, content_hash(text))
@@ -702,14 +702,14 @@ def test_watch_reads_only_new_messages_of_growing_logs(
     # A log without new messages is not reported.
     assert (out.count(b'"command": "ingest"') >= 2, b'"run": null' in out) == (True, False)
     assert b"broken.json is skipped" in note
-    said = new_messages(memory_file)
-    assert len(said) == len(set(said))
+    messages = new_messages(memory_file)
+    assert len(messages) == len(set(messages))
 
 
 def new_messages(path: Path) -> list[str]:
     """Return the messages that are queued, without those that are context."""
-    said = (json.loads(part)["said"] for part in queued(path))
-    return [message["text"] for part in said for message in part if message["is_new"]]
+    queued_parts = (json.loads(part)["said"] for part in queued(path))
+    return [message["text"] for part in queued_parts for message in part if message["is_new"]]
 
 
 def _wait_for(path: Path, content: str) -> None:
@@ -730,8 +730,8 @@ def test_broken_surrogates_are_replaced_in_messages_and_refused_in_memories(
     path.write_text(json.dumps({"id": "\ud800", "messages": messages}))
     odd = stated("User is a baker \ud83d.", "a baker", tags=["\ud800"], subject="\ud800")
     server.responder = remembering(stated(text, text), odd)
-    kept, rejected = ask(path).json["memories"]
-    assert contents(memory_file) == [kept["content"]] == [text.replace("\ud800", "\ufffd")]
+    accepted, rejected = ask(path).json["memories"]
+    assert contents(memory_file) == [accepted["content"]] == [text.replace("\ud800", "\ufffd")]
     assert rejected["content"] == "User is a baker \ufffd."
     assert rejected["why"] == "it has a broken letter, <U+FFFD>"
 

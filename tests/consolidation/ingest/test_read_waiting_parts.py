@@ -83,21 +83,21 @@ def test_an_agent_reads_queued_parts_and_then_consolidates(
         reply = responder(Asked({}, {"messages": messages})).body
         return str(reply["choices"][0]["message"]["content"])
 
-    found: dict[str, Any] = {}
-    while not found.get("night"):
+    printed: dict[str, Any] = {}
+    while not printed.get("night"):
         questions = [json.loads(line) for line in cli("questions", memory_file).out.splitlines()]
         kinds.append([question["kind"] for question in questions])
         answers.write_text(answers_to(questions, stated))
-        found = cli("answer", memory_file, answers, "--json").json
-        assert (found["faults"], found["stale"]) == ([], [])
+        printed = cli("answer", memory_file, answers, "--json").json
+        assert (printed["faults"], printed["stale"]) == ([], [])
         if kinds == [["memories"]]:
-            assert (found["about_conversations"], found["conversations"]) == (True, None)
-            assert "fresh context" in found["questions"][0]["note"]
+            assert (printed["about_conversations"], printed["conversations"]) == (True, None)
+            assert "fresh context" in printed["questions"][0]["note"]
             assert contents(memory_file)[3:] == []
         if kinds == [["memories"], ["check"]]:
-            assert (found["conversations"]["read"], found["conversations"]["waiting"]) == (1, 0)
+            assert (printed["conversations"]["read"], printed["conversations"]["waiting"]) == (1, 0)
             assert contents(memory_file)[3:] == [LYON["content"], "User loves dark roast coffee."]
-            (run,) = found["conversations"]["runs"]
+            (run,) = printed["conversations"]["runs"]
     assert kinds[:2] == [["memories"], ["check"]]
     read_by = rows(memory_file, "SELECT DISTINCT model FROM memory_messages")
     assert read_by == [{"model": "agent"}]
@@ -130,9 +130,9 @@ def test_only_finished_conversations_are_asked_about(
     assert [sum(word in text for text in asked) for word in words] == [2, 1, 1, 0]
     # Half of a surrogate pair, which no file can hold.
     nothing = json.dumps({"memories": [], "reasoning": "Nothing \ud800."}, ensure_ascii=False)
-    given = agent.answer({each.id: nothing for each in agent.questions().questions})
-    assert given.read is not None and given.outcome is not None
-    assert (given.read.read, given.read.waiting, given.outcome.run_id) == (3, 0, None)
+    reply = agent.answer({each.id: nothing for each in agent.questions().questions})
+    assert reply.read is not None and reply.outcome is not None
+    assert (reply.read.read, reply.read.waiting, reply.outcome.run_id) == (3, 0, None)
     (part,) = rows(memory_file, "SELECT tenant FROM waiting_messages WHERE state = 'waiting'")
     assert part == {"tenant": "bo"}
 
@@ -151,8 +151,8 @@ def test_a_queued_part_is_read_with_the_options_of_its_first_ingest(
     assert "At most 4 memories." in str(question["content"])
     assert contents(memory_file) == [LYON["content"]]
     days = "julianday(expires_at) - julianday(created_at) AS days"
-    (kept,) = rows(memory_file, f"SELECT source, {days} FROM memories")
-    assert kept == {"source": "kitchen", "days": 7.0}
+    (memory,) = rows(memory_file, f"SELECT source, {days} FROM memories")
+    assert memory == {"source": "kitchen", "days": 7.0}
 
 
 def test_distill_keeps_three_memories_of_all_queued_parts(

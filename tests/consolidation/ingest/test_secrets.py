@@ -169,9 +169,9 @@ def test_a_secret_of_an_earlier_turn_is_masked_later(
     first, second = {**TALK[0], "id": "m-1"}, {**TALK[1], "id": "m-2"}
     for passed in ([first], [first, second]):
         AgentMemory(memory_file, embedder=embedder).conversation("so far").keep(passed)
-    said = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
-    assert "Try [masked: Password or Token] again." in said[1]
-    assert "log in with [masked: Password or Token]." in said[2]
+    contents = [row["content"] for row in rows(memory_file, "SELECT content FROM waiting_messages")]
+    assert "Try [masked: Password or Token] again." in contents[1]
+    assert "log in with [masked: Password or Token]." in contents[2]
     assert traces(memory_file.parent) == []
 
 
@@ -212,8 +212,8 @@ def test_the_answers_of_an_agent_are_masked(memory_file: Path) -> None:
         fact = stated("I live in Lyon near the river", "I live in Lyon near the river")
         reasoning = f"Not {PASSWORD}, nor {KEY}."
         answer = {"memories": [fact], "reasoning": reasoning}
-        given = [{"id": question["id"], "answer": answer}]
-        done = await ask(client, "consolidation_answer", answers=given)
+        answers = [{"id": question["id"], "answer": answer}]
+        done = await ask(client, "consolidation_answer", answers=answers)
         assert done["conversations"]["memories"]["stored"] == 1
 
     in_this_process(conversation, memory_file, "--allow-writes")

@@ -29,9 +29,9 @@ TWINS = ["The wiki is backed up at night.", "The wiki is backed up at night"]
 
 
 def waiting(ingest: Cli, *more: object) -> list[dict[str, Any]]:
-    found = ingest("--waiting", *more).json
-    assert found["waiting"] == len(found["parts"])
-    parts: list[dict[str, Any]] = found["parts"]
+    report = ingest("--waiting", *more).json
+    assert report["waiting"] == len(report["parts"])
+    parts: list[dict[str, Any]] = report["parts"]
     return parts
 
 
@@ -113,8 +113,8 @@ def test_drop_affects_only_the_named_part_of_the_chosen_tenant(
     queue(chat, "--tenant", "ines")
     done = ingest("--drop", "chat.txt", "--tenant", "default").json
     assert (len(done["dropped"]), done["waiting"]) == (1, 1)
-    left = {(part["tenant"], part["conversation"]) for part in waiting(ingest)}
-    assert left == {("default", "bike.txt"), ("ines", "chat.txt")}
+    remaining = {(part["tenant"], part["conversation"]) for part in waiting(ingest)}
+    assert remaining == {("default", "bike.txt"), ("ines", "chat.txt")}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A model behind a program of the user's: what it is started with, says, and leaves behind."""
+"""A program of the user as the model: its arguments, its answers, and what it leaves behind."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ HIDDEN = "secret-in-the-environment"
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[StandIns]:
-    """Put both programs on the PATH."""
-    with stand_ins(tmp_path / "programs") as made:
-        yield made
+    """Provide both programs on the PATH."""
+    with stand_ins(tmp_path / "programs") as installed:
+        yield installed
 
 
 def writer(

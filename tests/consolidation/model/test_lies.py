@@ -1,4 +1,4 @@
-"""A writer that lies and a checker that approves of everything: what such a pair cannot do."""
+"""What a writer that lies and a checker that approves everything cannot do."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
     ids = st.lists(st.sampled_from([f"m{number}" for number in range(1, 9)]), max_size=7)
     text = st.lists(st.sampled_from(_PIECES), max_size=4).map(" ".join)
     omitted = st.fixed_dictionaries({"id": st.just("m1"), "words": text, "why": st.just("trivia")})
-    made = st.fixed_dictionaries(
+    grouped = st.fixed_dictionaries(
         {
             "operation": st.sampled_from(OPERATIONS),
             "ids": ids,
@@ -67,12 +67,12 @@ def lies(draw: st.DrawFn) -> dict[str, Any]:
             "left_out": st.lists(omitted, max_size=2),
         }
     )
-    return groups(*draw(st.lists(made, max_size=3)), conflicts=draw(st.lists(ids, max_size=2)))
+    return groups(*draw(st.lists(grouped, max_size=3)), conflicts=draw(st.lists(ids, max_size=2)))
 
 
 @dataclass
 class Liar:
-    """An agent whose model lies as it is bidden."""
+    """An agent whose model gives the lies that a test chooses."""
 
     embedder: SentenceEmbedder
     vectors: dict[str, list[float]]
@@ -80,7 +80,7 @@ class Liar:
     count: int = 0
 
     def night(self, first: Answer, second: Answer) -> None:
-        """Let it lie for a night, and look at what came of it."""
+        """Run a night with lying answers, and check the result."""
         self.count += 1
         path = self.folder / f"{self.count}.db"
         create_file(path)

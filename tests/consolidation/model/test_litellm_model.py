@@ -1,6 +1,6 @@
-"""What happens between slowwave and a model's server: calls, limits, forms of output and keys.
+"""Requests to a model's server: calls, limits, output formats and keys.
 
-One question a window: no checker reads what is written.
+One question per window: there is no checker.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def test_a_failed_call_changes_no_memory(
 
 
 def cut_off(length: int, reason: str) -> Responder:
-    """Return a responder whose every answer breaks off."""
+    """Return a responder whose answers are all cut off."""
     return lambda asked: says(json.dumps(write(asked))[:length], reason)
 
 
@@ -148,14 +148,14 @@ def test_an_empty_or_withheld_answer_fails_at_once(agent: Agent, reply: Reply, w
 def test_an_unreadable_stored_answer_is_requested_again(agent: Agent) -> None:
     agent.remember(a_fact())
     first = agent.sleep()
-    (kept,) = agent.rows("SELECT * FROM answers")
-    execute(agent.path, "UPDATE answers SET answer = ?", kept["answer"][:40])
+    (stored,) = agent.rows("SELECT * FROM answers")
+    execute(agent.path, "UPDATE answers SET answer = ?", stored["answer"][:40])
     undo(agent, first)
     agent.server.forget()
     again = agent.sleep(now=TOMORROW, reconsider=True)
     assert states(again) == {"applied": 1}
     assert len(agent.server.asked) == 1
-    assert [row["answer"] for row in agent.rows("SELECT * FROM answers")] == [kept["answer"]]
+    assert [row["answer"] for row in agent.rows("SELECT * FROM answers")] == [stored["answer"]]
 
 
 def test_a_corrected_answer_is_stored_for_its_question(agent: Agent) -> None:
@@ -411,10 +411,10 @@ def test_calls_do_not_wait_for_the_reader_of_answers(agent: Agent) -> None:
 
     class Looking(ModelWriter):
         def write(self, jobs: Any, answers: Any) -> Any:
-            for made in super().write(jobs, answers):
+            for answer in super().write(jobs, answers):
                 # The reader of the first answer takes all the time in the world.
                 looked_at.append(asked_for_all.wait(MAX_SECONDS))
-                yield made
+                yield answer
 
     endpoint = Endpoint("openai/scripted", agent.server.base)
     writer = Looking(endpoint, concurrency=2, checker="none")

@@ -1,4 +1,4 @@
-"""What a model gets: the prompts, the lines below them, and how many tokens that takes."""
+"""What a model gets: the prompts, the lines below them, and their tokens."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_no_model_gets_a_memory_with_instructions(agent: Agent) -> None:
     agent.remember(daily([hostile], "hostile", first_day=9))
     outcome = agent.sleep()
     assert [result.state for result in by_model(outcome)] == ["applied"]
-    assert [found.memory for found in outcome.plan.suspicious] == ["hostile-00"]
+    assert [finding.memory for finding in outcome.plan.suspicious] == ["hostile-00"]
     assert agent.server.asked
     assert ORDER not in str([asked.body for asked in agent.server.asked])
     assert len(agent.rows("SELECT * FROM memories WHERE status = 'active'")) == 2
@@ -189,27 +189,27 @@ def test_questions_of_a_kind_share_prompt_and_schema(agent: Agent) -> None:
         form = CHECK if asked.drafts else WRITE
         sent = response_format("json_schema", form)["response_format"]
         assert asked.body["response_format"] == sent
-    assert [len(found) for found in begins.values()] == [1, 1]
+    assert [len(starts) for starts in begins.values()] == [1, 1]
 
 
 def test_a_question_has_nothing_but_memories_of_the_file(agent: Agent) -> None:
-    given = [*a_fact(), *a_pair(), *a_rule()]
-    agent.remember(given)
+    memories = [*a_fact(), *a_pair(), *a_rule()]
+    agent.remember(memories)
     agent.sleep()
     asked, checked = agent.server.asked
     texts = sorted(memory.text for memory in asked.memories)
-    assert texts == sorted(memory["content"] for memory in given)
-    assert [memory.id for memory in asked.memories] == [f"m{at + 1}" for at in range(len(given))]
+    assert texts == sorted(memory["content"] for memory in memories)
+    assert [memory.id for memory in asked.memories] == [f"m{n + 1}" for n in range(len(memories))]
     assert {memory.noted for memory in asked.memories} == {
-        memory["observed_at"][:10] for memory in given
+        memory["observed_at"][:10] for memory in memories
     }
     sent = compact([asked.body, checked.body])
-    assert not any(memory[name] in sent for memory in given for name in ("id", "session"))
+    assert not any(memory[name] in sent for memory in memories for name in ("id", "session"))
 
 
 @dataclass
 class WatchedEndpoint(Endpoint):
-    """Notes what each call was estimated to take."""
+    """An endpoint that records the estimate of each call."""
 
     noted: list[Estimate] = field(default_factory=list)
 
@@ -219,10 +219,10 @@ class WatchedEndpoint(Endpoint):
 
 
 def altered(asked: Asked) -> dict[str, Any]:
-    """Write with a number that no memory has, until asked to mend it."""
-    made = write(asked)["groups"]
+    """Write a number that no memory has, until asked to repair it."""
+    written = write(asked)["groups"]
     return groups(
-        *made if asked.faulty else (each | {"text": f"99 {each['text']}"} for each in made)
+        *written if asked.faulty else (each | {"text": f"99 {each['text']}"} for each in written)
     )
 
 

@@ -39,9 +39,9 @@ def another(agent: Agent, memories: Memories) -> Agent:
     folder = agent.path.parent / f"other-{len(list(agent.path.parent.iterdir()))}"
     folder.mkdir()
     create_file(folder / "memory.db")
-    made = Agent(folder / "memory.db", agent.embedder, agent.server, agent.vectors)
-    made.remember(memories)
-    return made
+    agent_of_folder = Agent(folder / "memory.db", agent.embedder, agent.server, agent.vectors)
+    agent_of_folder.remember(memories)
+    return agent_of_folder
 
 
 def maintained(cli: Cli, agent: Agent, *arguments: object) -> Ended:
@@ -72,8 +72,8 @@ def missing(path: Path) -> Path:
     return path.with_name(f"{path.name}.missing")
 
 
-def made(ended: Ended) -> list[tuple[Any, ...]]:
-    """Return the outcome of each proposal; answers arrive in any order."""
+def outcomes(ended: Ended) -> list[tuple[Any, ...]]:
+    """Return the outcome of each proposal, sorted: answers arrive in any order."""
     names = ("operation", "sources", "state", "why", "draft")
     return sorted(tuple(proposal[name] for name in names) for proposal in ended.json["proposals"])
 
@@ -117,7 +117,7 @@ def test_a_replay_has_the_same_results_without_a_model(agent: Agent, path: Path,
     agent.server.forget()
     again = replayed(cli, another(agent, three_tenants()), path)
     assert (again.code, again.err) == (0, "")
-    assert made(again) == made(first)
+    assert outcomes(again) == outcomes(first)
     assert agent.server.asked == []
     assert not missing(path).exists()
     assert again.json["model"] == {
@@ -229,7 +229,7 @@ def test_unreadable_answers_are_recorded(agent: Agent, path: Path, cli: Cli, bad
     first = recorded(cli, agent, path)
     assert states(first) == {"applied"}
     assert ["groups" in line["answer"] for line in lines(path)] == [False, True]
-    assert made(replayed(cli, another(agent, a_fact()), path)) == made(first)
+    assert outcomes(replayed(cli, another(agent, a_fact()), path)) == outcomes(first)
 
 
 @pytest.mark.parametrize("end", ['{"key":"half a li', '{"k', "\n\n", ""])

@@ -1,4 +1,4 @@
-"""Drafts of a model: written, checked by a program and by a model, repaired once, or rejected."""
+"""Drafts of a model: written, checked by program and model, repaired once, or rejected."""
 
 from __future__ import annotations
 
@@ -74,23 +74,23 @@ def wiki(agent: Agent) -> Agent:
 
 
 def saying(text: str, operation: Operation = "synthesize") -> Callable[[Asked], Answer]:
-    """Write all memories as a single text, whenever asked."""
+    """Return a writer that joins all memories in this text."""
     return lambda asked: groups(group(operation, asked.memories, text))
 
 
-def objecting(**found: Any) -> Callable[[Asked], Answer]:
-    """Object to each draft, whenever asked: `unsupported`, `lost`, `wrong_join`, `confirms`."""
-    return lambda asked: {"groups": [verdict(draft, **found) for draft in asked.drafts]}
+def objecting(**objections: Any) -> Callable[[Asked], Answer]:
+    """Return a checker with these objections to each draft, by the keys of a verdict."""
+    return lambda asked: {"groups": [verdict(draft, **objections) for draft in asked.drafts]}
 
 
 def in_turn(*answers: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
-    """Give these answers in turn, and repeat the last."""
-    left = list(answers)
-    return lambda asked: (left.pop(0) if len(left) > 1 else left[0])(asked)
+    """Return these answers in turn, then the last one again."""
+    remaining = list(answers)
+    return lambda asked: (remaining.pop(0) if len(remaining) > 1 else remaining[0])(asked)
 
 
 def kinds(agent: Agent) -> list[str]:
-    """Return what the model was asked for, in order."""
+    """Return the kinds of the questions that the model was asked, in order."""
     return [asked.kind for asked in agent.server.asked]
 
 
@@ -121,10 +121,10 @@ def test_a_night_merges_synthesizes_and_extracts_with_two_calls(agent: Agent) ->
 def test_derivations_record_models_and_tokens(agent: Agent, operation: Operation) -> None:
     agent.remember(MEMORIES[operation]())
     result = only_result(agent.sleep())
-    made = result.proposal.survivor or result.derived
+    derived_id = result.proposal.survivor or result.derived
     edges = agent.rows("SELECT * FROM synthesized_from WHERE operation = ?", operation)
-    assert {edge["derived_id"] for edge in edges} == {made}
-    assert {edge["source_id"] for edge in edges} == set(result.proposal.sources) - {made}
+    assert {edge["derived_id"] for edge in edges} == {derived_id}
+    assert {edge["source_id"] for edge in edges} == set(result.proposal.sources) - {derived_id}
     (derivation,) = agent.rows("SELECT * FROM derivations")
     assert (derivation["writer"], derivation["model"]) == ("model", "openai/scripted")
     assert (derivation["prompt_tokens"], derivation["completion_tokens"]) == total(agent)
@@ -299,7 +299,7 @@ UNUSABLE: dict[str, tuple[Callable[[list[Shown]], dict[str, Any]], str]] = {
     "an unknown id": (lambda shown: group("merge", [*shown, "m99"], WHOLE), "not given: m99"),
     "a single memory": (lambda shown: group("merge", shown[:1], WIKI[0]), "group of one memory"),
     "a repeated id": (lambda shown: group("merge", shown[:1] * 2, WIKI[0]), "group of one memory"),
-    "too many": (lambda shown: group("merge", [f"m{at}" for at in range(1, 30)], "x"), "not given"),
+    "too many": (lambda shown: group("merge", [f"m{n}" for n in range(1, 30)], "x"), "not given"),
 }
 
 
@@ -512,10 +512,10 @@ def test_only_faulty_groups_are_repaired(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH)])
 
     def written(asked: Asked) -> Answer:
-        made = write(asked)["groups"]
+        drafts = write(asked)["groups"]
         if asked.faulty:
-            return groups(*made)
-        return groups(*(each | {"text": each["text"].replace("Brandt", "Olaf")} for each in made))
+            return groups(*drafts)
+        return groups(*(each | {"text": each["text"].replace("Brandt", "Olaf")} for each in drafts))
 
     agent.server.responder = answering(written)
     assert states(agent.sleep()) == {"applied": 2}
@@ -565,8 +565,8 @@ def test_a_less_trusted_memory_does_not_survive_a_merge(agent: Agent) -> None:
     agent.server.responder = answering(saying(BIRTHDAY[1], "merge"), approval)
     result = only_result(agent.sleep())
     assert result.proposal.survivor is None
-    (made,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
-    assert (made["content"], made["trust"]) == (BIRTHDAY[1], 0.85)
+    (survivor,) = agent.rows("SELECT * FROM memories WHERE status = 'active'")
+    assert (survivor["content"], survivor["trust"]) == (BIRTHDAY[1], 0.85)
 
 
 def test_separated_memories_are_not_joined_again(agent: Agent) -> None:
@@ -661,12 +661,12 @@ def test_an_unanswered_question_changes_nothing(wiki: Agent, reply: Reply, kind:
 def test_usage_is_distributed_over_all_derivations(agent: Agent) -> None:
     agent.remember(near_pairs(13))
     outcome = agent.sleep(agent.writer("openai/gpt-4o-mini"))
-    made = agent.rows("SELECT * FROM derivations")
-    assert len(made) == 13
-    assert sum(row["prompt_tokens"] for row in made) == outcome.usage.prompt_tokens
-    assert sum(row["completion_tokens"] for row in made) == outcome.usage.completion_tokens
+    derivations = agent.rows("SELECT * FROM derivations")
+    assert len(derivations) == 13
+    assert sum(row["prompt_tokens"] for row in derivations) == outcome.usage.prompt_tokens
+    assert sum(row["completion_tokens"] for row in derivations) == outcome.usage.completion_tokens
     assert (outcome.usage.prompt_tokens, outcome.usage.completion_tokens) == total(agent)
-    assert sum(row["cost_usd"] for row in made) == pytest.approx(outcome.usage.cost_usd)
+    assert sum(row["cost_usd"] for row in derivations) == pytest.approx(outcome.usage.cost_usd)
 
 
 # ----------------------------------------------------------------- later nights
@@ -694,17 +694,17 @@ def test_a_second_night_asks_nothing(agent: Agent, responder: Responder) -> None
 def test_a_later_night_extends_a_derived_memory(agent: Agent) -> None:
     agent.remember([*a_fact(JONAH), *a_fact(HOTEL)])
     agent.sleep()
-    made = next(text for text in active_texts(agent) if "Jonah" in text)
+    derived = next(text for text in active_texts(agent) if "Jonah" in text)
     agent.server.forget()
     new = "The user's nephew Jonah is allergic to cashews and was in hospital with it in 2024."
     agent.remember(daily([new], "new", first_day=10))
     result = only_result(agent.sleep(now=TOMORROW))
-    shown = {(memory.text, memory.made) for memory in agent.server.asked[0].memories}
-    assert shown == {(made, True), (new, False)}
+    shown = {(memory.text, memory.is_derived) for memory in agent.server.asked[0].memories}
+    assert shown == {(derived, True), (new, False)}
     assert (result.state, result.proposal.operation) == ("applied", "synthesize")
     assert agent.rows("SELECT content FROM memories WHERE id = 'new-00'") == [{"content": new}]
     (grown,) = (text for text in active_texts(agent) if "Jonah" in text)
-    assert grown.startswith(made[:-1])
+    assert grown.startswith(derived[:-1])
 
 
 def test_a_value_that_changes_back_wins(agent: Agent) -> None:
@@ -734,13 +734,13 @@ def test_repeating_an_undone_night_costs_nothing(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_pair(), *a_rule()])
     first = agent.sleep()
     texts = "SELECT content, status FROM memories ORDER BY content"
-    made = agent.rows(texts)
+    derived = agent.rows(texts)
     undo(agent, first)
-    assert agent.rows(texts) != made
+    assert agent.rows(texts) != derived
     paid = len(agent.server.asked)
     agent.server.forget()
     again = agent.sleep(now=TOMORROW, reconsider=True)
     assert states(again) == {"applied": 3}
-    assert agent.rows(texts) == made
+    assert agent.rows(texts) == derived
     assert agent.server.asked == []
     assert again.usage == Usage(cached=paid)

@@ -74,7 +74,7 @@ def test_key_facts_and_anchors_are_quotes_of_the_text(text: str) -> None:
 
 
 def test_anchors_are_the_start_the_middle_and_the_end() -> None:
-    text = "".join(chr(ord("a") + at // 100) for at in range(2_000))
+    text = "".join(chr(ord("a") + number // 100) for number in range(2_000))
     start, middle, end = anchors_of(text)
     assert (text[:150], text[-150:]) == (start, end)
     assert {len(start), len(middle), len(end)} == {ANCHOR_CHARACTERS}
@@ -101,19 +101,19 @@ def test_no_model_gets_a_dense_memory(memory_file: Path, cli: Cli) -> None:
         asked = "\n".join(request.texts for request in server.asked)
     assert all(text in asked for text in PORTS)
     ways = ended.json["ways"]
-    kept = {way["memory"]: way for way in ways if way["way"] == "extractive"}
+    extractive = {way["memory"]: way for way in ways if way["way"] == "extractive"}
     assert {way["memory"] for way in ways if way["way"] == "model"} == {"m-00", "m-01"}
-    assert len(kept) == len(DENSE_TEXTS)
+    assert len(extractive) == len(DENSE_TEXTS)
     for number, text in enumerate(DENSE_TEXTS.values(), start=2):
         assert json.dumps(text, ensure_ascii=False)[1:-1] not in asked
-        assert kept[f"m-{number:02d}"]["density"] >= DENSE
-        assert kept[f"m-{number:02d}"]["key_facts"] == list(key_facts(text))
-    (left,) = rows(
+        assert extractive[f"m-{number:02d}"]["density"] >= DENSE
+        assert extractive[f"m-{number:02d}"]["key_facts"] == list(key_facts(text))
+    (counted,) = rows(
         memory_file,
         "SELECT count(*) AS n FROM memories WHERE status = 'active' "
         "AND generation = 0 AND id > 'm-01'",
     )
-    assert left["n"] == len(DENSE_TEXTS)
+    assert counted["n"] == len(DENSE_TEXTS)
 
 
 def test_only_identical_code_is_merged(memory_file: Path, embedder: SentenceEmbedder) -> None:

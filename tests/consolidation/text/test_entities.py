@@ -69,7 +69,7 @@ def test_names_are_sorted_and_unique(text: str, names: tuple[str, ...]) -> None:
 
 
 def test_most_names_are_found_with_few_false_positives() -> None:
-    found = [(set(names_in(text)), expected) for text, expected in LABELLED]
-    right = sum(len(names & expected) for names, expected in found)
-    assert right / sum(len(names) for names, _ in found) >= 0.85
-    assert right / sum(len(expected) for _, expected in found) >= 0.65
+    labelled = [(set(names_in(text)), expected) for text, expected in LABELLED]
+    right = sum(len(names & expected) for names, expected in labelled)
+    assert right / sum(len(names) for names, _ in labelled) >= 0.85
+    assert right / sum(len(expected) for _, expected in labelled) >= 0.65

@@ -1,4 +1,4 @@
-"""Sentences that give orders to their reader, and rules that only sound like it."""
+"""Sentences that instruct their reader, and rules that only sound like it."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def test_the_instructions_in_a_life_are_found(life: str) -> None:
     path = QUALITY / f"life-{life}.jsonl"
     gold = json.loads(path.with_suffix(".gold.json").read_text("utf-8"))
     memories = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    found = {memory["id"] for memory in memories if commands(memory["content"])}
-    assert found >= set(gold["injections"])
-    assert len(found - set(gold["injections"])) <= 1
+    suspicious = {memory["id"] for memory in memories if commands(memory["content"])}
+    assert suspicious >= set(gold["injections"])
+    assert len(suspicious - set(gold["injections"])) <= 1
 
 
 @pytest.mark.parametrize(
@@ -139,20 +139,20 @@ LOOK_ALIKE = dict(zip("aeopcyx", "аеорсух", strict=True))  # noqa: RUF001
 @given(st.sampled_from(PLAIN), st.data())
 def test_letters_that_look_alike_change_no_finding(text: str, data: st.DataObject) -> None:
     # A word keeps a Latin letter: one of another alphabet alone is read as it stands.
-    places = [at for at, letter in enumerate(text) if letter in LOOK_ALIKE]
-    places = [at for at in places if text[at - 1 : at].isalpha() and text[at - 1] not in LOOK_ALIKE]
+    places = [i for i, letter in enumerate(text) if letter in LOOK_ALIKE]
+    places = [i for i in places if text[i - 1 : i].isalpha() and text[i - 1] not in LOOK_ALIKE]
     assume(places)
     swapped = list(text)
-    for at in data.draw(st.lists(st.sampled_from(places), min_size=1)):
-        swapped[at] = LOOK_ALIKE[text[at]]
+    for i in data.draw(st.lists(st.sampled_from(places), min_size=1)):
+        swapped[i] = LOOK_ALIKE[text[i]]
     assert bool(commands("".join(swapped))) == bool(commands(text))
 
 
 @given(st.sampled_from([text for text in ORDERS if commands(text)]), st.data())
 def test_invisible_characters_hide_no_instruction(text: str, data: st.DataObject) -> None:
-    at = data.draw(st.integers(0, len(text)))
+    place = data.draw(st.integers(0, len(text)))
     mark = data.draw(st.sampled_from("\u200b\u00ad\u2060\ufeff\u3164"))
-    assert commands(text[:at] + mark + text[at:])
+    assert commands(text[:place] + mark + text[place:])
 
 
 def test_training_reproduces_the_packaged_weights(long_only: None, tmp_path: Path) -> None:
@@ -167,12 +167,6 @@ def test_the_documented_sha256_of_the_weights_is_right() -> None:
     assert hashlib.sha256(WEIGHTS.read_bytes()).hexdigest() in injection.__doc__
 
 
-@pytest.mark.parametrize("flavour", fixture.FLAVOURS)
-def test_no_memory_of_the_nights_is_suspicious(flavour: str) -> None:
-    texts = [told.text for told in fixture.load(flavour).memories]
-    assert [text for text in texts if commands(text)] == []
-
-
 def test_an_emoji_flag_is_not_suspicious() -> None:
     tags = "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng")
     assert commands(f"The match is in England \U0001f3f4{tags}\U000e007f.") == ()
@@ -180,7 +174,7 @@ def test_an_emoji_flag_is_not_suspicious() -> None:
 
 
 def test_no_ordinary_text_is_flagged(rounds: Callable[[int, int], int]) -> None:
-    told = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
+    stated = [text.text for flavour in fixture.FLAVOURS for text in fixture.load(flavour).memories]
     count = rounds(10_000, 100_000)
-    texts = [f"{number}: {told[number % len(told)]}" for number in range(count)]
-    assert [text for text in texts if commands(text)] == []
+    numbered = [f"{number}: {stated[number % len(stated)]}" for number in range(count)]
+    assert [text for text in (*stated, *numbered) if commands(text)] == []

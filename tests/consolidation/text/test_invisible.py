@@ -1,4 +1,4 @@
-"""What no reader sees: refused in drafts, shown at a terminal, suspicious where it gives orders."""
+"""Invisible text: refused in drafts, shown at a terminal, suspicious in instructions."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ def test_plain_lines_flags_and_new_emoji_are_visible() -> None:
 
 @pytest.mark.parametrize("where", ["content", "subject", "tags"])
 def test_stated_memories_with_invisible_characters_are_rejected(where: str) -> None:
-    said = "I keep the spare key under the blue pot."
-    message = PlacedMessage("user", said, "2026-03-01T00:00:00+00:00", place=1, chain="hash")
+    quote = "I keep the spare key under the blue pot."
+    message = PlacedMessage("user", quote, "2026-03-01T00:00:00+00:00", place=1, chain="hash")
     part = Part(conversation="c1", tenant="default", messages=(message,))
-    plain = stated("The user keeps the spare key under the blue pot.", said)
+    plain = stated("The user keeps the spare key under the blue pot.", quote)
     odd = {
         "content": "The user keeps the spare\u3164 key.",
         "subject": "\u3164",
         "tags": ["\u3164"],
     }
     assert check_stated(StatedMemory.model_validate(plain), part).why is None
-    found = check_stated(StatedMemory.model_validate(plain | {where: odd[where]}), part)
-    assert found.why == "it has an invisible character: <U+3164>"
+    rejection = check_stated(StatedMemory.model_validate(plain | {where: odd[where]}), part)
+    assert rejection.why == "it has an invisible character: <U+3164>"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from slowwave.extensions.fleet.store.object_store import Objects
 
 
 class _Requests(logging.Handler):
-    """Counts requests by method and key; listings have no key."""
+    """Counts of requests by method and key; listings have no key."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -31,16 +31,15 @@ class _Requests(logging.Handler):
 
 
 class Bucket:
-    """A bucket that exists as long as the block lasts."""
+    """A bucket that exists while the block runs."""
 
     def __init__(self, name: str, requests: _Requests) -> None:
-        """Take its name, and where requests are counted."""
         self.address = f"s3://{name}"
         self.receipts = f"{self.address}/.slowwave-receipts"
         self._requests = requests
 
     def put(self, key: str, path: Path) -> None:
-        """Put a file without a condition, as an agent does."""
+        """Upload a file without a condition, as an agent does."""
         self._store().write(key, path.read_bytes())
 
     def get(self, key: str, path: Path) -> Path:
@@ -50,11 +49,9 @@ class Bucket:
 
     def asked(self, method: str) -> list[str]:
         """Return the memory files of requests with a method, and forget all requests."""
-        found = sorted(
-            key for (how, key) in self._requests.counts if how == method and ".db" in key
-        )
+        keys = sorted(key for (how, key) in self._requests.counts if how == method and ".db" in key)
         self._requests.counts.clear()
-        return found
+        return keys
 
     def forget(self) -> None:
         """Forget all requests."""

@@ -31,7 +31,7 @@ RECEIPTS = ".slowwave-receipts"
 
 
 def agent_file(path: Path, number: int = 0) -> Path:
-    """Make a memory file of an agent: duplicates, and more of them in every third."""
+    """Make a memory file of an agent with duplicates, and with more of them in every third file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     create_file(path)
     port = str(8080 + number)
@@ -44,15 +44,15 @@ def agent_file(path: Path, number: int = 0) -> Path:
 def fleet_of(folder: Path, count: int) -> list[Path]:
     """Make agents' files in a folder, some of them in subfolders."""
     return [
-        agent_file(folder / (f"team/agent-{at}.db" if at % 2 else f"agent-{at}.db"), at)
-        for at in range(count)
+        agent_file(folder / (f"team/agent-{n}.db" if n % 2 else f"agent-{n}.db"), n)
+        for n in range(count)
     ]
 
 
 def applied(path: Path) -> list[str]:
-    """Return the keys of the proposals that were applied in a file, each as often as it was."""
-    found = rows(path, "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key")
-    return [row["key"] for row in found]
+    """Return the keys of the proposals that were applied in a file, with repetitions."""
+    proposals = rows(path, "SELECT key FROM proposals WHERE state = 'applied' ORDER BY key")
+    return [row["key"] for row in proposals]
 
 
 def runs_of(path: Path) -> list[str]:
@@ -68,10 +68,10 @@ def all_receipts(place: Path | str) -> list[Receipt]:
 
 def receipt_runs(place: Path | str) -> dict[str, list[str]]:
     """Return the runs of each file that the receipts of all nights name."""
-    found: dict[str, list[str]] = {}
+    runs: dict[str, list[str]] = {}
     for receipt in all_receipts(place):
-        found.setdefault(receipt.key, []).extend(receipt.runs)
-    return found
+        runs.setdefault(receipt.key, []).extend(receipt.runs)
+    return runs
 
 
 def job_of(
@@ -82,13 +82,13 @@ def job_of(
     owner: BudgetOwner | None = None,
 ) -> FleetJob:
     """Return a job as the command makes it, with a writer of the test's own."""
-    found = source_of(str(source))
+    opened = source_of(str(source))
     return FleetJob(
         CycleOptions(shown={OPTION: "of a test"}),
         DEFAULT_MODEL,
         make_writer,
-        found.base,
-        found.in_bucket,
+        opened.base,
+        opened.in_bucket,
         False,
         budget or UsageLimits(),
         None,
@@ -99,10 +99,10 @@ def job_of(
 
 def nightly(source: Path | str, make_writer: MakeWriter, workers: int = 1) -> Totals:
     """Maintain a fleet as the command does, with a writer of the test's own."""
-    found = source_of(str(source))
+    opened = source_of(str(source))
     engine = LocalEngine(workers, prepare_worker)
     job = job_of(source, make_writer, workers)
-    fleet = Fleet(found, job, engine, Archive(found.receipts))
+    fleet = Fleet(opened, job, engine, Archive(opened.receipts))
     return fleet.night(datetime.now(UTC), Progress(), Interruption())
 
 
@@ -151,7 +151,7 @@ def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
     """Return a writer that meddles after a run and before its upload, in this process."""
     calls = 0
 
-    def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+    def make_writer(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
         nonlocal calls
         calls += 1
         # The first call of all asks what the options are, for no file.
@@ -159,4 +159,4 @@ def meddling_writer(meddle: Callable[[], None]) -> MakeWriter:
             meddle()
         return BuiltInWriter()
 
-    return made
+    return make_writer

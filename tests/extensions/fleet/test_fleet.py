@@ -1,4 +1,4 @@
-"""Runs over many files: their receipts and budgets, damaged files, and killed processes."""
+"""Runs over many files: receipts, budgets, damaged files, and killed processes."""
 
 from __future__ import annotations
 
@@ -80,18 +80,18 @@ def maintained(cli: Cli, fleet: list[Path], *more: object, workers: int = 1) -> 
 
 
 def test_a_fleet_applies_what_single_runs_do(fleet: list[Path], tmp_path: Path, cli: Cli) -> None:
-    alone = [Path(shutil.copy(path, tmp_path / f"alone-{at}.db")) for at, path in enumerate(fleet)]
+    alone = [Path(shutil.copy(path, tmp_path / f"alone-{n}.db")) for n, path in enumerate(fleet)]
     for path in alone:
         assert cli("maintain", path).code == 0
-    found = maintained(cli, fleet)
-    assert found["became"] == {"done": 4}
+    report = maintained(cli, fleet)
+    assert report["became"] == {"done": 4}
     assert [applied(path) for path in fleet] == [applied(path) for path in alone]
-    assert found["applied"] == sum(len(applied(path)) for path in alone) == 6
+    assert report["applied"] == sum(len(applied(path)) for path in alone) == 6
     assert all(cli("check", path).code == 0 for path in fleet)
 
 
 def test_two_shards_maintain_each_file_once(fleet: list[Path], cli: Cli) -> None:
-    parts = [maintained(cli, fleet, "--shard", f"{at}/2") for at in range(2)]
+    parts = [maintained(cli, fleet, "--shard", f"{number}/2") for number in range(2)]
     assert sum(int(str(part["files"])) for part in parts) == 4
     assert all(len(runs_of(path)) == 1 for path in fleet)
     assert_receipts_name_all_runs(fleet)
@@ -166,8 +166,8 @@ def test_the_next_run_opens_only_files_that_changed(fleet: list[Path], cli: Cli)
     with fleet[0].open("r+b") as stream:
         stream.write(bytes(len(data)))
     os.utime(fleet[0], ns=(was.st_atime_ns, was.st_mtime_ns))
-    found = maintained(cli, fleet)
-    assert found["became"] == {"done": 1, "unchanged": 3}
+    report = maintained(cli, fleet)
+    assert report["became"] == {"done": 1, "unchanged": 3}
     fleet[0].write_bytes(data)
     assert all(path.stat().st_mtime_ns == opened[path].st_mtime_ns for path in fleet[2:])
     # The same bytes with another time are another version.
@@ -203,8 +203,8 @@ def test_killed_drivers_resume(tmp_path: Path, cli: Cli, rounds: Rounds) -> None
             time.sleep(chance.uniform(0.0, 1.5))
             driver.send_signal(signal.SIGKILL)
         assert all(cli("check", file).code == 0 for file in files)
-        found = maintained(cli, files)
-        assert (found["complete"], found["troubles"]) == (True, [])
+        report = maintained(cli, files)
+        assert (report["complete"], report["troubles"]) == (True, [])
         assert_receipts_name_all_runs(files)
         assert all(len(applied(file)) == len(set(applied(file))) > 0 for file in files)
 
@@ -241,7 +241,7 @@ def test_sigterm_ends_a_fleet_with_143_and_keeps_receipts(tmp_path: Path, cli: C
 
 def with_questions(folder: Path, count: int) -> list[Path]:
     """Make files with three questions to a model each."""
-    files = [agent_file(folder / f"{at}.db", 1) for at in range(count)]
+    files = [agent_file(folder / f"{number}.db", 1) for number in range(count)]
     for path in files:
         fill(path, [m | {"tenant": f"t{n // 2}"} for n, m in enumerate(near_pairs(3))])
     return files
@@ -266,8 +266,8 @@ def test_two_workers_share_a_budget(budget: UsageLimits, why: str, tmp_path: Pat
     files = with_questions(tmp_path / "agents", 4)
     owner = OwnerInFile(tmp_path, budget)
     with model_server() as server:
-        made = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
-        job = job_of(tmp_path / "agents", made, 2, budget, owner)
+        writer = partial(writer_of, "openai/gpt-4o-mini", server.base, None, 4)
+        job = job_of(tmp_path / "agents", writer, 2, budget, owner)
         with ThreadPoolExecutor(2) as pool:
             shares = pool.map(lambda rest: nights(job, rest), (files[::2], files[1::2]))
             receipts = [receipt for share in shares for receipt in share]
@@ -297,15 +297,15 @@ def test_worker_processes_share_a_budget(tmp_path: Path, cli: Cli, long_only: No
     files = with_questions(tmp_path / "agents", 8)
     with model_server() as server:
         asking = ("--model", "openai/gpt-4o-mini", "--api-base", server.base)
-        found = maintained(cli, files, *asking, "--max-calls", 5, workers=2)
-        assert len(server.asked) == 5 == found["calls"]
-        found = maintained(cli, files, *asking, "--max-cost", COST_OF_A_QUESTION, workers=2)
-    assert 0 < float(str(found["cost_usd"])) <= COST_OF_A_QUESTION
-    assert f"the budget of {COST_OF_A_QUESTION} USD has no room" in str(found["troubles"])
+        report = maintained(cli, files, *asking, "--max-calls", 5, workers=2)
+        assert len(server.asked) == 5 == report["calls"]
+        report = maintained(cli, files, *asking, "--max-cost", COST_OF_A_QUESTION, workers=2)
+    assert 0 < float(str(report["cost_usd"])) <= COST_OF_A_QUESTION
+    assert f"the budget of {COST_OF_A_QUESTION} USD has no room" in str(report["troubles"])
 
 
 def test_shards_share_a_whole_budget() -> None:
-    shares = [Shard(at, 3).share_of(UsageLimits(10, 100, 1.0, 60.0)) for at in range(3)]
+    shares = [Shard(number, 3).share_of(UsageLimits(10, 100, 1.0, 60.0)) for number in range(3)]
     assert sum(share.calls or 0 for share in shares) == 10
     assert sum(share.tokens or 0 for share in shares) == 100
     assert sum(share.cost_usd or 0 for share in shares) == pytest.approx(1.0)
@@ -359,7 +359,7 @@ HEADERS: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 def test_damaged_headers_are_reported_and_the_rest_is_done(tmp_path: Path, cli: Cli) -> None:
-    sound, *files = (agent_file(tmp_path / "agents" / f"{at}.db", 1) for at in range(8))
+    sound, *files = (agent_file(tmp_path / "agents" / f"{number}.db", 1) for number in range(8))
     for path, (make, _) in zip(files, HEADERS.values(), strict=True):
         execute(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         path.write_bytes(make(path.read_bytes()))
@@ -394,8 +394,8 @@ def test_the_same_trouble_of_many_files_is_reported_once(fleet: list[Path], cli:
 
 def test_a_dry_run_writes_no_file_and_no_receipt(fleet: list[Path], cli: Cli) -> None:
     with unchanged(lambda: [path.read_bytes() for path in fleet]):
-        found = maintained(cli, fleet, "--dry-run")
-    assert (found["became"], found["planned"]) == ({"planned": 4}, 6)
+        report = maintained(cli, fleet, "--dry-run")
+    assert (report["became"], report["planned"]) == ({"planned": 4}, 6)
     assert not (folder_of(fleet) / RECEIPTS).exists()
 
 
@@ -496,14 +496,14 @@ def test_a_network_file_system_is_recognized_by_its_mount() -> None:
 def test_a_report_names_a_missing_shard(fleet: list[Path], cli: Cli, tmp_path: Path) -> None:
     maintained(cli, fleet, "--shard", "0/2")
     receipts = folder_of(fleet) / RECEIPTS
-    found = cli("fleet", "report", receipts, "--json").json
-    assert [shard["state"] for shard in found["shards"]] == ["complete", "missing"]
-    assert found["complete"] is False
+    report = cli("fleet", "report", receipts, "--json").json
+    assert [shard["state"] for shard in report["shards"]] == ["complete", "missing"]
+    assert report["complete"] is False
     maintained(cli, fleet, "--shard", "1/2")
     metrics = tmp_path / "fleet.prom"
-    found = cli("fleet", "report", receipts, "--json", "--metrics", metrics).json
-    assert (found["files"], found["applied"], found["complete"]) == (4, 6, True)
-    assert found["memories_before"] - found["memories_after"] > 4
+    report = cli("fleet", "report", receipts, "--json", "--metrics", metrics).json
+    assert (report["files"], report["applied"], report["complete"]) == (4, 6, True)
+    assert report["memories_before"] - report["memories_after"] > 4
     lines = metrics.read_text().splitlines()
     assert 'slowwave_fleet_files{became="done"} 4.0' in lines
     assert 'slowwave_fleet_proposals{state="applied"} 6.0' in lines
@@ -540,8 +540,8 @@ def test_a_run_that_found_no_file_is_not_complete_and_leaves_the_receipts_alone(
     ended.ends(10, "There is no memory file")
     assert (ended.json["complete"], ended.json["files"]) == (False, 0)
     assert "slowwave_fleet_complete 0.0" in metrics.read_text().splitlines()
-    found = cli("fleet", "report", tmp_path / RECEIPTS, "--json").json
-    assert (found["complete"], found["files"]) == (True, 1)
+    report = cli("fleet", "report", tmp_path / RECEIPTS, "--json").json
+    assert (report["complete"], report["files"]) == (True, 1)
 
 
 def test_unreadable_receipts_are_reported_and_rebuilt(fleet: list[Path], cli: Cli) -> None:
@@ -578,8 +578,8 @@ def test_a_run_over_fewer_files_does_not_forget_the_rest(tmp_path: Path) -> None
     named = (".", "a1.db", ".", "a2.db", "*1.db", "list.txt", "a1.db")
     for night, source in enumerate(source_of(str(tmp_path / name)) for name in named):
         keys = [file.key for file in source.listing()]
-        known, _ = archive.manifest(keys, source.mark)
-        assert {known[key].last_run for key in keys if key in known} == (
+        manifest, _ = archive.manifest(keys, source.mark)
+        assert {manifest[key].last_run for key in keys if key in manifest} == (
             {"the run"} if night else set()
         )
         writer = archive.begin(datetime.now(UTC), Shard())
@@ -594,8 +594,8 @@ def test_every_option_on_the_page_on_fleets_exists() -> None:
     named = re.findall(r"slowwave fleet (maintain|report) ([^\n`\"]*)", page)
     assert len(named) > 4
     for name, words in named:
-        known = {option for param in commands[f"fleet {name}"].params for option in param.opts}
-        assert {word for word in words.split() if word.startswith("--")} <= known
+        options = {option for param in commands[f"fleet {name}"].params for option in param.opts}
+        assert {word for word in words.split() if word.startswith("--")} <= options
 
 
 # ---- settings next to a file ----

@@ -37,12 +37,12 @@ Rounds = Callable[[int, int], int]
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with running(monkeypatch) as found:
-        yield found
+    with running(monkeypatch) as created:
+        yield created
 
 
 def filled(bucket: Bucket, folder: Path, count: int) -> list[str]:
-    """Put agents' files into the bucket, and return their keys."""
+    """Upload agents' files to the bucket, and return their keys."""
     files = fleet_of(folder, count)
     keys = [file.relative_to(folder).as_posix() for file in files]
     for key, path in zip(keys, files, strict=True):
@@ -91,8 +91,8 @@ def test_an_object_without_changes_is_not_put(bucket: Bucket, tmp_path: Path, cl
     maintain(cli, bucket)
     bucket.forget()
     # As it is found by a fleet that has no receipts.
-    found = maintain(cli, bucket, "--receipts", tmp_path / "others")
-    assert found["runs"] == 1  # of the night before, which these receipts did not tell
+    report = maintain(cli, bucket, "--receipts", tmp_path / "others")
+    assert report["runs"] == 1  # of the night before, which these receipts did not tell
     assert bucket.asked("PUT") == []
     assert maintain(cli, bucket, "--dry-run")["became"] == {"nothing": 1}
 
@@ -106,11 +106,11 @@ def test_an_upload_during_a_run_is_kept_and_the_run_repeated(
         key = f"{number}/agent.db"
         bucket.put(key, path)
         news = f"The door code of room {number} is {4000 + number}."
-        left = [news]
+        unsent = [news]
 
-        def put_once(key: str = key, path: Path = path, left: list[str] = left) -> None:
-            if left:
-                fill(path, daily([left.pop()], "news"))
+        def put_once(key: str = key, path: Path = path, unsent: list[str] = unsent) -> None:
+            if unsent:
+                fill(path, daily([unsent.pop()], "news"))
                 bucket.put(key, path)
 
         totals = nightly(f"{bucket.address}/{number}", meddling_writer(put_once))
@@ -148,7 +148,7 @@ def test_a_question_is_asked_once_despite_an_upload(bucket: Bucket, tmp_path: Pa
 
     with model_server() as server:
 
-        def made(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
+        def make_writer(budget: UsageLimits, owner: BudgetOwner | None) -> Writer:
             nonlocal calls
             calls += 1
             if calls == 3:  # once the first night is done, before it is put
@@ -156,7 +156,7 @@ def test_a_question_is_asked_once_despite_an_upload(bucket: Bucket, tmp_path: Pa
                 bucket.put("agent.db", path)
             return writer_of("openai/gpt-4o-mini", server.base, None, 1, budget, owner)
 
-        totals = nightly(bucket.address, made)
+        totals = nightly(bucket.address, make_writer)
         assert totals.became == {"done": 1}
         asked = [json.dumps(item.messages) for item in server.asked]
         assert len(asked) == len(set(asked)) > 0
@@ -202,9 +202,9 @@ def test_a_folder_for_copies_that_everyone_can_read_is_refused(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     bucket.put("agent.db", agent_file(tmp_path / "agent.db"))
     working_root().chmod(0o755)
-    found = maintain(cli, bucket)
-    assert found["became"] == {"failed": 1}
-    assert "only this user can read" in str(found["troubles"])
+    report = maintain(cli, bucket)
+    assert report["became"] == {"failed": 1}
+    assert "only this user can read" in str(report["troubles"])
     assert bucket.asked("GET") == []
 
 
@@ -223,5 +223,5 @@ def test_a_pattern_chooses_among_objects(bucket: Bucket, tmp_path: Path, cli: Cl
     filled(bucket, tmp_path / "here", 4)
     command = ("--workers", 1, "--dry-run", "--json")
     for pattern, count in (("*.db", 2), ("**/*.db", 4), ("team/agent-[1-3].db", 2)):
-        found = cli("fleet", "maintain", f"{bucket.address}/{pattern}", *command)
-        assert found.json["files"] == count, pattern
+        ended = cli("fleet", "maintain", f"{bucket.address}/{pattern}", *command)
+        assert ended.json["files"] == count, pattern

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def maintain(folder: Path, *more: str) -> subprocess.Popen[str]:
-    """Begin a night of a fleet on Ray, in a process of its own."""
+    """Start a night of a fleet on Ray, in a process of its own."""
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(folder)]
     return subprocess.Popen(
         [*command, "--engine", "ray", "--workers", "2", "--json", *more],
@@ -37,8 +37,8 @@ def test_ray_applies_what_one_process_applies(tmp_path: Path) -> None:
     files = fleet_of(tmp_path / "agents", 6)
     shutil.copytree(tmp_path / "agents", tmp_path / "alone")
     out, _ = maintain(tmp_path / "agents").communicate(timeout=300)
-    found = json.loads(out)
-    assert found["became"] == {"done": 6}
+    report = json.loads(out)
+    assert report["became"] == {"done": 6}
     command = [sys.executable, "-m", "slowwave.cli", "fleet", "maintain", str(tmp_path / "alone")]
     subprocess.run([*command, "--workers", "1", "--quiet"], check=True)
     alone = [tmp_path / "alone" / entry.relative_to(tmp_path / "agents") for entry in files]
@@ -79,8 +79,8 @@ def _kill_a_worker_of(driver: int) -> bool:
 
 
 def _ancestors(place: Path) -> set[int]:
-    found: set[int] = set()
+    ancestors: set[int] = set()
     while (parent := int((place / "stat").read_text().rpartition(")")[2].split()[1])) > 1:
-        found.add(parent)
+        ancestors.add(parent)
         place = Path(f"/proc/{parent}")
-    return found
+    return ancestors

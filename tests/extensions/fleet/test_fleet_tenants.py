@@ -43,12 +43,12 @@ def test_receipts_name_the_runs_of_mirrors(database: Database, cli: Cli, tmp_pat
     url = filled(database).url
     ended = cli(*NIGHT, url, "--receipts", tmp_path).ends(0)
     assert "sesame" not in ended.out + ended.err
-    found = receipts(tmp_path)
-    assert list(found) == TENANTS
-    for tenant, receipt in found.items():
+    by_tenant = receipts(tmp_path)
+    assert list(by_tenant) == TENANTS
+    for tenant, receipt in by_tenant.items():
         assert (receipt.became, receipt.applied) == ("done", 1)
         assert len(database.texts(tenant)) == 2
-        runs = cli("log", database.of(tenant), "--json").json["runs"]
+        runs = cli("log", database.url_of(tenant), "--json").json["runs"]
         assert receipt.runs == tuple(run["id"] for run in runs)
     assert all(b"sesame" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
@@ -66,14 +66,14 @@ def test_only_a_changed_tenant_is_opened(database: Database, cli: Cli, tmp_path:
         "WHERE prefix = 'memories.ann' AND value ->> 'content' LIKE '%rye%'"
     )
     assert cli(*NIGHT, url, "--receipts", tmp_path).code == 0
-    found = became(tmp_path)
-    assert found.pop(TENANTS[0]) != "unchanged"
-    assert found == {TENANTS[1]: "done", TENANTS[2]: "unchanged"}
+    outcomes = became(tmp_path)
+    assert outcomes.pop(TENANTS[0]) != "unchanged"
+    assert outcomes == {TENANTS[1]: "done", TENANTS[2]: "unchanged"}
 
 
 def test_a_leased_tenant_is_skipped(database: Database, cli: Cli, tmp_path: Path) -> None:
     url = filled(database).url
-    with Lease(DatabaseUrl.parse(database.of(TENANTS[0])), PostgresStore()).held():
+    with Lease(DatabaseUrl.parse(database.url_of(TENANTS[0])), PostgresStore()).held():
         cli(*NIGHT, url, "--receipts", tmp_path).ends(3)
     assert became(tmp_path) == dict(zip(TENANTS, ["held", "done", "done"], strict=True))
     assert receipts(tmp_path)[TENANTS[0]].runs == ()

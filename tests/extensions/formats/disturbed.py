@@ -12,10 +12,10 @@ from cli_calls import Cli
 Rounds = Callable[[int, int], int]
 
 
-def undo_all(cli: Cli, path: Path, kept: str = "") -> None:
-    """Undo each run that applied something, the latest first; kept: the id of one that stays."""
+def undo_all(cli: Cli, path: Path, except_run: str = "") -> None:
+    """Undo each run that applied something, the latest first, except for one: `except_run`."""
     for run in reversed(cli("log", path, "--json").json["runs"]):
-        if "applied" in run["states"] and run["id"] != kept:
+        if "applied" in run["states"] and run["id"] != except_run:
             cli("undo", path, run["id"]).ends(0)
 
 
@@ -25,12 +25,12 @@ def assert_kills_leave_all_or_nothing(
     path: Path,
     content: Callable[[], object],
     rounds: Rounds,
-    kept: str = "",
+    except_run: str = "",
 ) -> None:
-    """Kill a command at steps: a whole file is left, and the next command ends as if unkilled.
+    """Kill a command at steps: the file stays intact, and the next command completes the work.
 
     path: the file, in a folder with nothing else in it. content: returns what must be equal.
-    kept: the id of an earlier run.
+    except_run: the id of an earlier run.
     """
     folder = path.parent
     fresh = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
@@ -38,18 +38,18 @@ def assert_kills_leave_all_or_nothing(
     steps = int(killed(0, command).stderr.split()[-1])
     after = content()
     assert after != before
-    for at in chosen_steps(steps, rounds):
+    for step in chosen_steps(steps, rounds):
         for file in [file for file in folder.rglob("*") if file.is_file()]:
             file.unlink()
         for file, data in fresh.items():
             file.write_bytes(data)
-        assert killed(at, command).returncode == 9
+        assert killed(step, command).returncode == 9
         # The files of a folder are written individually.
         assert path.is_dir() or content() in (before, after)
         # An approval that was done exits 1: nothing is pending.
         assert cli(*command).code in ((0, 1) if "approve" in command else (0,))
         assert content() == after
-        undo_all(cli, path, kept)
+        undo_all(cli, path, except_run)
         assert content() == before
 
 

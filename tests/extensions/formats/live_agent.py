@@ -1,4 +1,4 @@
-"""An agent that adds memories to its file, as its own program writes them.
+"""An agent that adds memories to its file as its own program does.
 
 python live_agent.py FORMAT PATH: adds a memory after the other, each of them twice.
 """
@@ -25,10 +25,10 @@ def fact_about_shed(number: int) -> str:
 
 
 def replaced(path: Path, text: str) -> None:
-    """Put a whole file in the place of another."""
-    made = path.with_name(f"{path.name}.new")
-    made.write_text(text)
-    made.replace(path)
+    """Replace a file with a complete new one."""
+    copy = path.with_name(f"{path.name}.new")
+    copy.write_text(text)
+    copy.replace(path)
 
 
 def server_memory(path: Path, text: str, number: int) -> None:

@@ -26,7 +26,7 @@ SAMPLE = FORMATS / "claude-code" / "memory"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide a folder as Claude Code leaves it."""
+    """Provide a folder as Claude Code writes it."""
     (tmp_path / "project").mkdir()
     return recorded("claude-code", tmp_path / "project" / "memory")
 
@@ -52,12 +52,12 @@ def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[st
     files = {item.name for item in folder.glob("*.md")} - {"MEMORY.md", "notes.md"}
     assert len(files) == len(index(folder)) == 6
     assert all(any(f"({name})" in line for line in index(folder)) for name in files)
-    made = next(item for item in folder.glob("*.md") if "slowwave: true" in item.read_text())
-    before = (SAMPLE / made.name).read_text()
-    assert made.name == "billing-port-9090.md"
+    note = next(item for item in folder.glob("*.md") if "slowwave: true" in item.read_text())
+    before = (SAMPLE / note.name).read_text()
+    assert note.name == "billing-port-9090.md"
     front, _, text = before.rpartition("\n---\n\n")
     new = text.replace("9090 now.", "9090.")
-    assert made.read_text() == f"{front}\n  slowwave: true\n---\n\n{new}"
+    assert note.read_text() == f"{front}\n  slowwave: true\n---\n\n{new}"
     # Its line is still true.
     line = "- [Billing port 9090](billing-port-9090.md) — Billing listens on port 9090 now."
     assert line in index(folder)
@@ -79,8 +79,8 @@ def test_memories_are_shown_with_their_files(folder: Path, cli: Cli) -> None:
     done = cli("maintain", folder, "--format", "claude-code", "--json").json
     gone = {name for name in done["files"].values() if not (folder / name).exists()}
     assert gone >= {"refunds-2.md"} and len(gone & {"second-reader.md", "copied.md"}) == 1
-    left = planned.out.partition("Left unchanged:")[2].partition("\n\n")[0]
-    assert "1 of several lines" in left and not any(name in left for name in gone)
+    section = planned.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    assert "1 of several lines" in section and not any(name in section for name in gone)
     assert "refunds.md: Refunds need" in cli("list", folder).out
     assert cli("show", folder, "refunds-2.md", "--json").json["memory"]["status"] == "superseded"
     assert cli("show", folder, "refunds", "--json").json["memory"]["source"] == "refunds.md"
@@ -148,7 +148,7 @@ def test_linked_memories_are_kept_and_named(folder: Path, cli: Cli, file: str, l
 def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:
     run = consolidate(cli, "claude-code", folder, *model)
     lines = (folder / "MEMORY.md").read_text()
-    added = "".join(f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(194))
+    added = "".join(f"- [Note {number}](elsewhere-{number}.md) — a note\n" for number in range(194))
     (folder / "MEMORY.md").write_text(lines + added)
     assert len(index(folder)) == 200
     cli("undo", folder, run).ends(0)
@@ -158,7 +158,7 @@ def test_undo_may_exceed_the_session_limit(folder: Path, cli: Cli, model: tuple[
 
 def test_a_line_above_the_session_limit_is_undone(folder: Path, embedder: SentenceEmbedder) -> None:
     lines = (folder / "MEMORY.md").read_text().splitlines(keepends=True)
-    more = [f"- [Note {at}](elsewhere-{at}.md) — a note\n" for at in range(200 - len(lines))]
+    more = [f"- [Note {n}](elsewhere-{n}.md) — a note\n" for n in range(200 - len(lines))]
     (folder / "MEMORY.md").write_text("".join([*lines, *more]))
     with unchanged(content, folder):
         mirror = mirrored(folder)
@@ -211,15 +211,15 @@ def test_a_folder_of_another_version_is_refused(what: str, folder: Path, cli: Cl
 
 
 @pytest.mark.parametrize(
-    ("key", "other"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
+    ("key", "new"), [("  type: project", "  type: decision"), ("name: ", "weight: 3\nname: ")]
 )
-def test_a_file_of_another_version_is_kept(key: str, other: str, folder: Path, cli: Cli) -> None:
+def test_a_file_of_another_version_is_kept(key: str, new: str, folder: Path, cli: Cli) -> None:
     path = folder / "port-of-billing.md"
-    path.write_text(path.read_text().replace(key, other, 1))
+    path.write_text(path.read_text().replace(key, new, 1))
     before = content(folder)["port-of-billing.md"]
     ended = cli("maintain", folder, "--format", "claude-code").ends(0)
-    left = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
-    (line,) = [line for line in left.splitlines() if "port-of-billing.md" in line]
+    section = ended.out.partition("Left unchanged:")[2].partition("\n\n")[0]
+    (line,) = [line for line in section.splitlines() if "port-of-billing.md" in line]
     assert "2.1.330" in line
     assert content(folder)["port-of-billing.md"] == before
 
@@ -235,10 +235,10 @@ def test_an_undo_names_dangling_links(folder: Path, cli: Cli, embedder: Sentence
     mirror = mirrored(folder)
     write_rule(mirror.state, embedder)
     mirror.settle(NOW)
-    made = "ask-before-each-release"
-    linking = f"See [[{made}]] and [[nowhere]].\n"
+    name = "ask-before-each-release"
+    linking = f"See [[{name}]] and [[nowhere]].\n"
     (folder / "notes.md").write_text(linking)
-    assert "now: nowhere" not in cli("undo", folder).ends(0, f"is broken now: {made}\n").err
+    assert "now: nowhere" not in cli("undo", folder).ends(0, f"is broken now: {name}\n").err
     assert (folder / "notes.md").read_text() == linking
 
 

@@ -76,18 +76,18 @@ def test_an_update_keeps_facts_of_lines_and_marks_replaced_ones(folder: Path, cl
     with unchanged(bytes_of, folder):
         with served(answering(joining, approval)) as options:
             cli("maintain", folder, "--format", "claude-code", *options).ends(0)
-        (kept,) = set(bytes_of(folder)) - {"MEMORY.md"}
+        (survivor,) = set(bytes_of(folder)) - {"MEMORY.md"}
         named = rows(default_state(folder), "SELECT source FROM memories WHERE status = 'active'")
-        assert named == [{"source": kept}]  # so the next run has nothing to write
+        assert named == [{"source": survivor}]  # so the next run has nothing to write
         index = (folder / "MEMORY.md").read_text().splitlines()
         assert index[0].endswith(
             f"{new} Before - ship-billing from port 8080, ask Tove at extension 4417"
         )
         # It is still true, and is not shortened.
         assert index[1].endswith("— deployed with make ship-billing")
-        assert all(f"({kept})" in line for line in index)
+        assert all(f"({survivor})" in line for line in index)
         assert len(set(index)) == len(index)
-        rest = "\n".join(index) + (folder / kept).read_text()
+        rest = "\n".join(index) + (folder / survivor).read_text()
         assert "4417 first" in rest and "firewall rule 77" in rest
         assert cli("undo", folder).code == 0
 
@@ -119,24 +119,24 @@ def test_a_merge_and_a_later_correction_can_be_undone_in_order(folder: Path, cli
     lines = "# Index\n\n- [Billing](b.md) — the service\n- [Build](a.md) — ask Ola first\n"
     mirror = merged(folder, lines)
     with open_reading(mirror.state) as file:
-        (kept,) = read_memories(file, status="active")
-    done = cli("correct", folder, kept.id, "--text", "Billing is on port 9090.", "--json").ends(0)
+        (fact,) = read_memories(file, status="active")
+    done = cli("correct", folder, fact.id, "--text", "Billing is on port 9090.", "--json").ends(0)
     for run in ("run-1", done.json["run"]):
         undo(mirror, run)
     assert (folder / "MEMORY.md").read_text() == lines
 
 
 @pytest.mark.parametrize(
-    ("line", "kept"),
+    ("line", "carried"),
     [
         ("[Build](a.md) — Do not deploy on Fridays.", "Do not deploy on Fridays."),
         ("[Never restart runner-9; ask Ola](a.md) — port 8080", "Never restart runner-9; ask Ola"),
     ],
 )
-def test_a_line_that_no_sentence_contains_is_kept(line: str, kept: str, folder: Path) -> None:
+def test_a_line_that_no_sentence_contains_is_kept(line: str, carried: str, folder: Path) -> None:
     body = "Deploy on Fridays is allowed for hotfixes. Do not restart db-1. Billing has port 8080."
     merged(folder, f"- [Billing](b.md) — the service\n- {line}\n", body)
-    assert kept in (folder / "MEMORY.md").read_text()
+    assert carried in (folder / "MEMORY.md").read_text()
 
 
 def test_a_line_does_not_repeat_what_the_description_says(folder: Path) -> None:
@@ -145,31 +145,23 @@ def test_a_line_does_not_repeat_what_the_description_says(folder: Path) -> None:
     assert line == "- [Build](b.md) — Ask Tove at extension 4417"
 
 
-def test_undo_restores_an_index_without_a_last_line_end(folder: Path, cli: Cli) -> None:
-    write_note(folder, "b", 1, "Billing is on port 8080.")
-    (folder / "MEMORY.md").write_text("# Index\n- [C](c.md) — it")
-    mirror = mirrored(folder)
-    with open_reading(mirror.state) as file:
-        (memory,) = read_memories(file)
-    with unchanged(bytes_of, folder):
-        text = ("--text", "Billing is on port 9090.")
-        done = cli("correct", folder, memory.id, *text, "--json").ends(0)
-        assert "(b.md)" in (folder / "MEMORY.md").read_text()
-        undo(mirror, done.json["run"])
-
-
-def test_undo_keeps_the_line_end_of_what_an_agent_appended(folder: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("appended", ["", "- [D](d.md) — the kettle\n"])
+def test_undo_restores_the_line_end_of_an_index(appended: str, folder: Path, cli: Cli) -> None:
     write_note(folder, "b", 1, "Billing is on port 8080.")
     index = folder / "MEMORY.md"
     index.write_text("# Index\n- [C](c.md) — it")
+    before = bytes_of(folder)
     mirror = mirrored(folder)
     with open_reading(mirror.state) as file:
         (memory,) = read_memories(file)
     text = ("--text", "Billing is on port 9090.")
     done = cli("correct", folder, memory.id, *text, "--json").ends(0)
-    index.write_text(f"{index.read_text().rstrip()}\n- [D](d.md) — the kettle\n")
+    assert "(b.md)" in index.read_text()
+    if appended:
+        index.write_text(f"{index.read_text().rstrip()}\n{appended}")
     undo(mirror, done.json["run"])
-    assert index.read_text().endswith("- [D](d.md) — the kettle\n")
+    assert index.read_text().endswith(appended)
+    assert appended or bytes_of(folder) == before
 
 
 def test_repeated_corrections_mark_a_replaced_value_once() -> None:

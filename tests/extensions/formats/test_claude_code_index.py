@@ -105,11 +105,11 @@ def test_a_line_with_facts_of_its_own_is_not_shortened(folder: Path, cli: Cli) -
 
 
 def test_a_report_on_a_long_index_names_the_command(folder: Path, cli: Cli) -> None:
-    for at in range(120):
-        text = SAID.replace("payment", f"payment of tenant {at}")
-        write_note(folder, f"tenant-{at}", 8, text)
+    for number in range(120):
+        text = SAID.replace("payment", f"payment of tenant {number}")
+        write_note(folder, f"tenant-{number}", 8, text)
         with (folder / "MEMORY.md").open("a") as file:
-            file.write(f"\n- [Tenant {at}](tenant-{at}.md) — {text}")
+            file.write(f"\n- [Tenant {number}](tenant-{number}.md) — {text}")
     options = ("--format", "claude-code", "--only", "synthesize")
     before = bytes_of(folder)["MEMORY.md"]
     assert len(before) > 25_000

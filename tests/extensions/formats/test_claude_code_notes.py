@@ -152,8 +152,8 @@ def test_a_note_that_repeats_itself_is_shortened_once(folder: Path, cli: Cli) ->
     short = "Deploys of orders-api are frozen until 12 February 2026: the audit."
 
     def write(asked: Asked) -> Answer:
-        found = [memory for memory in asked.memories if "They are frozen" in memory.text]
-        return groups(*(group("synthesize", [memory], short) for memory in found))
+        frozen = [memory for memory in asked.memories if "They are frozen" in memory.text]
+        return groups(*(group("synthesize", [memory], short) for memory in frozen))
 
     with served(answering(write, approval)) as options:
         command = ("maintain", folder, "--format", "claude-code", "--json", *options)
@@ -277,7 +277,7 @@ def test_statements_that_instructions_repeat_are_named(folder: Path, cli: Cli) -
         assert ("CLAUDE.md (Rules)", "database-tests.md") in places
         assert ("database-tests.md", "no-mocks.md") in places
         assert ("port-again.md (Production)", "ports.md (Staging)") in places
-        assert not any("pipeline.md" in place for found in places for place in found)
+        assert not any("pipeline.md" in place for listed in places for place in listed)
 
 
 def test_the_project_of_a_folder_is_found_by_its_name(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ FACTS = [
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Provide a database as claude-mem leaves it."""
+    """Provide a database as claude-mem writes it."""
     return recorded("claude-mem", tmp_path / "claude-mem.db")
 
 

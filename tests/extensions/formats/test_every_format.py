@@ -79,16 +79,16 @@ def test_agents_can_answer(name: str, tmp_path: Path, cli: Cli, scripted: tuple[
     options = ("--format", format_of(name), "--json")
     cli("maintain", served, *options, *scripted)
     with nobody_writes(path):
-        found = cli("questions", path, "--json").json
+        reply = cli("questions", path, "--json").json
     answers = tmp_path / "answers.jsonl"
-    while found["questions"]:
+    while reply["questions"]:
         assert stored_in(path) == before
-        answers.write_text(answers_to(found["questions"], joined_once_by), "utf-8")
+        answers.write_text(answers_to(reply["questions"], joined_once_by), "utf-8")
         ended = cli("answer", path, answers, *options)
-        found = ended.json
-        assert (ended.code, found["stale"], found["faults"]) == (0, [], [])
+        reply = ended.json
+        assert (ended.code, reply["stale"], reply["faults"]) == (0, [], [])
     assert sorted(texts_in(name, path)) == sorted(texts_in(name, served))
-    assert cli("undo", path, found["night"]["run"]).code == 0
+    assert cli("undo", path, reply["night"]["run"]).code == 0
     assert stored_in(path) == before
 
 
@@ -147,11 +147,11 @@ def test_a_file_that_is_replaced_during_a_question_is_left_alone(
         request.getfixturevalue("long_only")
     path = make_file(name, tmp_path / "agent", (*GATE[:2], SHORT))
     another = make_file(name, tmp_path / "other", ("A heron nests there.",))
-    before, kept, put = stored_in(path), tmp_path / "kept", list[object]()
+    before, backup, put = stored_in(path), tmp_path / "kept", list[object]()
 
     def replace() -> None:
         if not put:
-            copied(path, kept)
+            copied(path, backup)
             OTHER_KINDS.get(kind, lambda path: (to_nothing(path), another.rename(path)))(path)
             put.append(stored_in(path))
 
@@ -165,7 +165,7 @@ def test_a_file_that_is_replaced_during_a_question_is_left_alone(
     assert (path.name in ended.err) == (ended.code == 3)
     if path.exists():
         to_nothing(path)
-    copied(kept, path)
+    copied(backup, path)
     assert cli(*command).code == 0
     undo_all(cli, path)
     assert stored_in(path) == before
@@ -197,11 +197,11 @@ def asking_a_model(meanwhile: Callable[[], object]) -> Iterator[tuple[object, ..
 @pytest.mark.parametrize(
     ("name", "change", "changed"),
     [
-        *((name, "deletes", _ALIKE[at % 2]) for at, name in enumerate(WRITERS)),
+        *((name, "deletes", _ALIKE[index % 2]) for index, name in enumerate(WRITERS)),
         # Where the package has vectors, it edits a text by deleting a row and adding another.
         *(
-            (name, "edits", _ALIKE[(at + 1) % 2])
-            for at, name in enumerate(WRITERS)
+            (name, "edits", _ALIKE[(index + 1) % 2])
+            for index, name in enumerate(WRITERS)
             if name not in WITH_VECTORS
         ),
     ],
@@ -210,7 +210,7 @@ def test_a_duplicate_survives_when_its_agent_changes_the_second(
     name: str, change: str, changed: str, tmp_path: Path, cli: Cli
 ) -> None:
     path = make_file(name, tmp_path / "agent", (*_ALIKE, *GATE[:2], SHORT))
-    (left,) = {*_ALIKE} - {changed}
+    (survivor,) = {*_ALIKE} - {changed}
 
     def change_duplicate() -> None:
         if changed in texts_in(name, path):
@@ -223,7 +223,7 @@ def test_a_duplicate_survives_when_its_agent_changes_the_second(
     with asking_a_model(change_duplicate) as options:
         cli(*command, *options).ends(0)
     now = texts_in(name, path)
-    assert {left, GATE_ONCE} <= {*now}
+    assert {survivor, GATE_ONCE} <= {*now}
     assert changed not in now
     assert (_EDITED in now) == (change == "edits")
     assert cli(*command, "--json").json["proposals"] == []
@@ -236,8 +236,8 @@ def test_a_file_that_is_replaced_before_the_commit_stays(name: str, tmp_path: Pa
     another = make_file(name, tmp_path / "other", ("A heron nests there.",))
     before, put = stored_in(path), stored_in(another)
     with format_named(format_of(name)).opened(path, writes=True) as file:
-        gone, kept = (record.key for record in file.records)
-        file.prepare(Change([RemovedEntry(gone, "m", Successor("s", kept))]))
+        gone, survivor = (record.key for record in file.records)
+        file.prepare(Change([RemovedEntry(gone, "m", Successor("s", survivor))]))
         path.rename(tmp_path / "kept")
         another.rename(path)
         with pytest.raises(ChangedMeanwhile):
@@ -265,9 +265,9 @@ def test_each_memory_that_prevents_an_undo_is_named(name: str, tmp_path: Path, c
 
 def other_memories_in(folder: Path) -> None:
     """Write other memories to files with the names of removed ones."""
-    for at in range(4):
-        if not (folder / f"note-{at}.md").exists():
-            write_note(folder, f"note-{at}", 20, f"Heron {at} nests at the weir.")
+    for number in range(4):
+        if not (folder / f"note-{number}.md").exists():
+            write_note(folder, f"note-{number}", 20, f"Heron {number} nests at the weir.")
 
 
 IN_THE_WAY: dict[str, Callable[[Path], None]] = {

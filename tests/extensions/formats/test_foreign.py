@@ -1,4 +1,4 @@
-"""Text files of other agents: recognized, consolidate, and restored to the byte."""
+"""Text files of other agents: recognized, consolidated, and restored to the byte."""
 
 from __future__ import annotations
 
@@ -40,27 +40,25 @@ ADDED: dict[str, Callable[[str], str]] = {
 
 
 @pytest.fixture(params=SAMPLES)
-def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """Provide the name of a format, and a file of it in a folder of its own."""
-    name = str(request.param)
-    folder = tmp_path / "agent"
-    shutil.copytree(FORMATS / name, folder)
-    return name, folder / SAMPLES[name]
+def name(request: pytest.FixtureRequest) -> str:
+    """Provide the name of a format."""
+    return str(request.param)
+
+
+@pytest.fixture
+def path(name: str, tmp_path: Path) -> Path:
+    """Provide a file of the format in a folder of its own."""
+    shutil.copytree(FORMATS / name, tmp_path / "agent")
+    return tmp_path / "agent" / SAMPLES[name]
 
 
 def of(*names: str) -> pytest.MarkDecorator:
-    """Return the mark of a test for files of some formats alone."""
-    return pytest.mark.parametrize("sample", names, indirect=True)
+    """Return the mark of a test for files of these formats only."""
+    return pytest.mark.parametrize("name", names)
 
 
 def state_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.slowwave.db")
-
-
-def test_only_its_own_format_recognizes_a_file(sample: tuple[str, Path]) -> None:
-    name, path = sample
-    assert [format.name for format in recognised(path)] == [name]
-    assert {*RECORDED} == {*own_formats()}
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"\x89PNG\r\n\x1a\n\0\0", b"[1, 2]\n", b"{}\n"])
@@ -73,15 +71,13 @@ def test_no_format_recognizes_other_files(tmp_path: Path, content: bytes) -> Non
     assert recognised(tmp_path / "own.db") == []
 
 
-def test_the_first_run_that_writes_must_name_the_format(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_the_first_run_that_writes_must_name_the_format(name: str, path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         cli("maintain", path).ends(2, f"--format {name}")
     assert not state_of(path).exists()
 
 
-def test_only_lines_of_memories_are_removed(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_only_lines_of_memories_are_removed(name: str, path: Path, cli: Cli) -> None:
     before = path.read_text()
     consolidate(cli, name, path)
     after = path.read_text()
@@ -97,8 +93,7 @@ def test_only_lines_of_memories_are_removed(sample: tuple[str, Path], cli: Cli) 
 
 
 @of("mcp-server-memory")
-def test_nothing_is_merged_across_tenants(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_nothing_is_merged_across_tenants(name: str, path: Path, cli: Cli) -> None:
     consolidate(cli, name, path)
     graph = [json.loads(line) for line in path.read_text().splitlines()]
     prefers = [item["name"] for item in graph[:3] if "Prefers morning meetings" in str(item)]
@@ -106,8 +101,7 @@ def test_nothing_is_merged_across_tenants(sample: tuple[str, Path], cli: Cli) ->
 
 
 @of("markdown")
-def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_without_dates_a_later_line_is_not_newer(name: str, path: Path, cli: Cli) -> None:
     with served(answering(latest_port, approval)) as model:
         done = cli("maintain", path, "--format", name, "--json", *model).json
     (update,) = [proposal for proposal in done["proposals"] if proposal["operation"] == "update"]
@@ -117,8 +111,7 @@ def test_without_dates_a_later_line_is_not_newer(sample: tuple[str, Path], cli: 
     assert {"8080", "9090"} in [set(conflict["values"]) for conflict in done["conflicts"]]
 
 
-def test_each_proposal_can_be_undone_alone(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_each_proposal_can_be_undone_alone(name: str, path: Path, cli: Cli) -> None:
     before, mode = path.read_bytes(), path.stat().st_mode
     run = consolidate(cli, name, path)
     after = path.read_bytes()
@@ -131,8 +124,7 @@ def test_each_proposal_can_be_undone_alone(sample: tuple[str, Path], cli: Cli) -
     assert path.stat().st_mode == mode
 
 
-def test_undo_leaves_what_the_agent_added_since(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_undo_leaves_what_the_agent_added_since(name: str, path: Path, cli: Cli) -> None:
     before = path.read_text()
     run = consolidate(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
@@ -140,8 +132,7 @@ def test_undo_leaves_what_the_agent_added_since(sample: tuple[str, Path], cli: C
     assert path.read_text() == ADDED[name](before)
 
 
-def test_undo_leaves_what_the_agent_changed_since(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_undo_leaves_what_the_agent_changed_since(name: str, path: Path, cli: Cli) -> None:
     run = consolidate(cli, name, path)
     edited = f"{DUPLICATE[name]}, mostly"
     path.write_text(path.read_text().replace(DUPLICATE[name], edited, 1))
@@ -161,8 +152,7 @@ def test_undo_keeps_an_edited_text(tmp_path: Path, cli: Cli, scripted: tuple[str
         cli("undo", path, run).ends(1, "was changed after the run")
 
 
-def test_duplicates_written_again_are_merged_again(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_duplicates_written_again_are_merged_again(name: str, path: Path, cli: Cli) -> None:
     consolidate(cli, name, path)
     short = path.read_bytes()
     path.write_bytes((FORMATS / name / SAMPLES[name]).read_bytes())
@@ -171,8 +161,7 @@ def test_duplicates_written_again_are_merged_again(sample: tuple[str, Path], cli
     assert sorted(path.read_text()) == sorted(short.decode())
 
 
-def test_undo_of_each_memory_restores_the_file(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_undo_of_each_memory_restores_the_file(name: str, path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         consolidate(cli, name, path)
         for gone in cli("list", path, "--status", "superseded", "--json").json["memories"]:
@@ -180,15 +169,13 @@ def test_undo_of_each_memory_restores_the_file(sample: tuple[str, Path], cli: Cl
 
 
 @of("markdown")
-def test_an_error_about_a_memory_names_the_agents_file(sample: tuple[str, Path], cli: Cli) -> None:
-    _, path = sample
+def test_an_error_about_a_memory_names_the_agents_file(path: Path, cli: Cli) -> None:
     for command in (["show"], ["show", "--lineage"], ["log"], ["log", "--diff"]):
         cli(*command, path, "01234567").ends(1, f"in {path}.")
 
 
 @of("markdown")
-def test_reading_commands_see_the_latest_text(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_reading_commands_see_the_latest_text(name: str, path: Path, cli: Cli) -> None:
     run = consolidate(cli, name, path)
     path.write_text(ADDED[name](path.read_text()))
     with unchanged(picture, state_of(path)):
@@ -204,9 +191,8 @@ def test_reading_commands_see_the_latest_text(sample: tuple[str, Path], cli: Cli
 
 @of("markdown")
 def test_an_approval_that_is_killed_can_be_repeated(
-    sample: tuple[str, Path], cli: Cli, rounds: Callable[[int, int], int]
+    name: str, path: Path, cli: Cli, rounds: Callable[[int, int], int]
 ) -> None:
-    name, path = sample
     cli("maintain", path, "--format", name, "--review", "always")
     command = ["review", "approve", str(path), "--all", "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, path.read_bytes, rounds)
@@ -214,9 +200,8 @@ def test_an_approval_that_is_killed_can_be_repeated(
 
 @of("hermes")
 def test_maintain_exits_11_for_a_locked_file(
-    sample: tuple[str, Path], cli: Cli, monkeypatch: pytest.MonkeyPatch
+    name: str, path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, path = sample
     monkeypatch.setattr("slowwave.extensions.formats.hermes._SECONDS", 0.2)
     with unchanged(path.read_bytes), filelock.FileLock(f"{path}.lock"):
         cli("maintain", path, "--format", name).ends(11, "locked by its agent")
@@ -242,8 +227,7 @@ def test_a_file_of_another_form_is_refused(
     assert not state_of(path).exists()
 
 
-def test_the_wrong_format_is_refused(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
-    name, path = sample
+def test_the_wrong_format_is_refused(name: str, path: Path, tmp_path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         for item in sorted({*own_formats()} - {name}):
             ended = cli("maintain", path, "--format", item).ends(2)
@@ -251,12 +235,12 @@ def test_the_wrong_format_is_refused(sample: tuple[str, Path], tmp_path: Path, c
             assert cli("import", tmp_path / "own.db", path, "--from", item).code == 2
     assert [item.name for item in path.parent.iterdir()] == [path.name]
     assert not (tmp_path / "own.db").exists()
+    cli("maintain", path, "--format", "frob").ends(1, "mcp-server-memory")
     consolidate(cli, name, path)
 
 
 @of("hermes")
-def test_the_mirror_may_be_elsewhere(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
-    name, path = sample
+def test_the_mirror_may_be_elsewhere(name: str, path: Path, tmp_path: Path, cli: Cli) -> None:
     files = {item.name for item in path.parent.iterdir()} | {f"{path.name}.lock"}
     state = tmp_path / "elsewhere.db"
     with unchanged(path.read_bytes):
@@ -265,8 +249,8 @@ def test_the_mirror_may_be_elsewhere(sample: tuple[str, Path], tmp_path: Path, c
         assert cli("undo", path, ended.json["run"], "--state", state).code == 0
 
 
-def test_formats_names_the_format_of_a_file(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_only_its_own_format_recognizes_a_file(name: str, path: Path, cli: Cli) -> None:
+    assert {*RECORDED} == {*own_formats()}
     listed = {format["name"] for format in cli("formats", "--json").json["formats"]}
     assert listed == {*RECORDED, "table"}
     assert [format["name"] for format in cli("formats", path, "--json").json["formats"]] == [name]
@@ -319,15 +303,8 @@ def test_a_package_adds_a_format(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
         assert cli("undo", path, run).code == 0
 
 
-@of("markdown")
-def test_an_unknown_format_is_refused_with_a_list(sample: tuple[str, Path], cli: Cli) -> None:
-    _, path = sample
-    cli("maintain", path, "--format", "frob").ends(1, "mcp-server-memory")
-
-
 @of("hermes", "markdown")
-def test_the_report_compares_the_size_with_the_limit(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_the_report_compares_the_size_with_the_limit(name: str, path: Path, cli: Cli) -> None:
     done = cli("maintain", path, "--format", name, "--json").json
     budget = done["budget"]
     assert budget["used"] < budget["before"] < budget["most"]
@@ -339,8 +316,7 @@ def test_the_report_compares_the_size_with_the_limit(sample: tuple[str, Path], c
     )
 
 
-def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
-    name, path = sample
+def test_a_foreign_file_can_be_imported(name: str, path: Path, tmp_path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         ended = cli("import", tmp_path / "own.db", path, "--from", name, "--json").ends(0)
         memories = cli("list", tmp_path / "own.db", "--json").json
@@ -348,16 +324,14 @@ def test_a_foreign_file_can_be_imported(sample: tuple[str, Path], tmp_path: Path
     assert not state_of(path).exists()
 
 
-def test_add_and_import_refuse_an_agents_file(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_add_and_import_refuse_an_agents_file(name: str, path: Path, cli: Cli) -> None:
     with unchanged(path.read_bytes):
         for command in (["add", path, "Plays the tuba"], ["import", path, SMOKE]):
             cli(*command).ends(2, name)
 
 
 @of("markdown")
-def test_a_link_to_a_file_stays_a_link(sample: tuple[str, Path], tmp_path: Path, cli: Cli) -> None:
-    name, path = sample
+def test_a_link_to_a_file_stays_a_link(name: str, path: Path, tmp_path: Path, cli: Cli) -> None:
     linked = tmp_path / "linked.md"
     linked.symlink_to(path)
     with unchanged(path.read_bytes):

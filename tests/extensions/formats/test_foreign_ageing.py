@@ -60,17 +60,17 @@ def test_undo_restores_what_ageing_deleted_from_a_file(
     if phase == "limit" and name not in FEW_WRITERS and rounds(1, 0):
         pytest.skip("in make test-long")
     path, run = aged(name, tmp_path / "agent", cli, phase)
-    before, left = stored_in(path), PHASES[phase][1]
+    before, key = stored_in(path), PHASES[phase][1]
     planned = cli(*run, "--dry-run").json[phase]
-    assert (len(planned[left]), stored_in(path)) == (1, before)
+    assert (len(planned[key]), stored_in(path)) == (1, before)
     done = cli(*run)
-    assert (done.code, done.json[phase][left]) == (0, planned[left]), done.err
+    assert (done.code, done.json[phase][key]) == (0, planned[key]), done.err
     assert stored_in(path) != before
     assert "paints the fence" not in str(stored_in(path)) or is_kept_in_the_file(name)
     assert len(contents(cli, path)) == len(FOUR_TEXTS) - 1
     # The second run does nothing, and what left does not come back by itself.
     with nobody_writes(path):
-        assert cli(*run).json[phase][left] == []
+        assert cli(*run).json[phase][key] == []
     assert cli("recall", "--archived", path, "fence paints", "--json").json["hits"]
     undone = cli("undo", path, done.json[phase]["run"])
     assert (undone.code, stored_in(path)) == (0, before), undone.err

@@ -30,10 +30,15 @@ DELETED = {
 
 
 @pytest.fixture(params=TABLES)
-def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """Provide the name of a format, and a database as its package leaves it."""
-    name = str(request.param)
-    return name, recorded(name, tmp_path / "agent.db")
+def name(request: pytest.FixtureRequest) -> str:
+    """Provide the name of a format."""
+    return str(request.param)
+
+
+@pytest.fixture
+def path(name: str, tmp_path: Path) -> Path:
+    """Provide a database as its package leaves it."""
+    return recorded(name, tmp_path / "agent.db")
 
 
 def table(name: str, path: Path) -> list[dict[str, Any]]:
@@ -57,17 +62,13 @@ def service(tmp_path: Path) -> Path:
     return recorded("mcp-memory-service", tmp_path / "agent.db")
 
 
-def test_only_its_own_format_recognizes_a_database(
-    sample: tuple[str, Path], tmp_path: Path
-) -> None:
-    name, path = sample
+def test_only_its_own_format_recognizes_a_database(name: str, path: Path, tmp_path: Path) -> None:
     assert [format.name for format in recognised(path)] == [name]
     execute(tmp_path / "other.db", "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT)")
     assert recognised(tmp_path / "other.db") == []
 
 
-def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_only_the_column_that_hides_a_row_is_changed(name: str, path: Path, cli: Cli) -> None:
     before, texts = table(name, path), visible_texts(name, path)
     consolidate(cli, name, path)
     assert set(visible_texts(name, path)) < set(texts)
@@ -82,12 +83,12 @@ def test_only_the_column_that_hides_a_row_is_changed(sample: tuple[str, Path], c
 def test_langgraph_profiles_and_expiring_rows_are_left_alone(langgraph: Path, cli: Cli) -> None:
     execute(langgraph, "UPDATE store SET expires_at = '2099-01-01' WHERE key = 'm4'")
     consolidate(cli, "langgraph", langgraph)
-    left = {(row["prefix"], row["key"]) for row in table("langgraph", langgraph)}
-    assert {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")} < left
+    keys = {(row["prefix"], row["key"]) for row in table("langgraph", langgraph)}
+    assert {("profiles.ravi", "p"), ("memories.eva", "m3"), ("memories.ravi", "m4")} < keys
 
 
 def put(path: Path, key: str, text: str, day: int) -> None:
-    """Put a memory as LangGraph does."""
+    """Store a memory as LangGraph does."""
     value = json.dumps({"content": text}, ensure_ascii=False, separators=(",", ":")).encode()
     columns = "prefix, key, value, created_at, updated_at"
     insert = f"INSERT INTO store ({columns}) VALUES ('memories.helvi', ?1, ?2, ?3, ?3)"
@@ -95,7 +96,7 @@ def put(path: Path, key: str, text: str, day: int) -> None:
 
 
 def put_in_turn(path: Path, texts: list[str], first_day: int = 1) -> None:
-    """Put a text a day, with the day in its key."""
+    """Store one text per day, with the day in its key."""
     for day, text in enumerate(texts, first_day):
         put(path, f"h{day}", text, day)
 
@@ -123,8 +124,8 @@ def test_langgraph_without_vectors_gets_new_rows_and_undo_deletes_them(
     for run in reversed(runs):
         assert cli("log", langgraph, run, "--json").json["proposals"]
         assert cli("undo", langgraph, run).code == 0
-    left = [row for row in table("langgraph", langgraph) if row["key"] != f"h{len(texts) + 1}"]
-    assert left == before
+    remaining = [row for row in table("langgraph", langgraph) if row["key"] != f"h{len(texts) + 1}"]
+    assert remaining == before
 
 
 def test_a_langgraph_key_may_be_superseded_twice(langgraph: Path, cli: Cli) -> None:
@@ -189,24 +190,21 @@ WITHOUT_A_COLUMN = {
 }
 
 
-def test_a_newer_version_has_a_warning(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_a_newer_version_has_a_warning(name: str, path: Path, cli: Cli) -> None:
     assert "has schema" not in cli("maintain", path, "--dry-run").err
     for statement in NEWER[name]:
         execute(path, statement)
     cli("maintain", path, "--format", name).ends(0, "has schema 99")
 
 
-def test_an_unknown_layout_is_refused(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_an_unknown_layout_is_refused(name: str, path: Path, cli: Cli) -> None:
     execute(path, WITHOUT_A_COLUMN[name])
     with unchanged(path.read_bytes):
         assert recognised(path) == []
         cli("maintain", path, "--format", name).ends(10, "is not ")
 
 
-def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_a_deleted_row_is_archived_and_stays_deleted(name: str, path: Path, cli: Cli) -> None:
     consolidate(cli, name, path)
     execute(path, DELETED[name])
     with unchanged(table, name, path):
@@ -216,9 +214,8 @@ def test_a_deleted_row_is_archived_and_stays_deleted(sample: tuple[str, Path], c
 
 
 def test_maintain_exits_11_for_a_locked_database(
-    sample: tuple[str, Path], cli: Cli, monkeypatch: pytest.MonkeyPatch
+    name: str, path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    name, path = sample
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
     with unchanged(table, name, path), closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")

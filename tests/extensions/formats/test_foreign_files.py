@@ -50,7 +50,7 @@ class AgentFile:
     name: str
     path: Path
     # What it holds, where that is not recorded.
-    made: bytes = b""
+    content_before: bytes = b""
 
     @property
     def format(self) -> str:
@@ -66,8 +66,8 @@ class AgentFile:
         """Restore the file as its agent left it, and delete everything else in the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        if self.made:
-            self.path.write_bytes(self.made)
+        if self.content_before:
+            self.path.write_bytes(self.content_before)
         else:
             recorded(self.name, self.path)
 
@@ -101,21 +101,21 @@ def agent_file(
     """Provide a file of each format."""
     name = str(request.param)
     # Hermes' files are recognized by their folder.
-    folder, made = tmp_path / "memories", b""
+    folder, content = tmp_path / "memories", b""
     if name == VECTORS:
         request.getfixturevalue("long_only")
         path = tmp_path / "sqlite_vec.db"
         make_memory_service(path, dated_rows(*of_one_thing(), *UPDATED), embedder.encode)
-        made = path.read_bytes()
+        content = path.read_bytes()
     file = Path(RECORDED.get(name, "agent.sql"))
-    given = AgentFile(name, folder / (file.name.replace(".sql", ".db")), made)
-    given.renew()
-    return given
+    file_of_agent = AgentFile(name, folder / (file.name.replace(".sql", ".db")), content)
+    file_of_agent.renew()
+    return file_of_agent
 
 
 @pytest.fixture
 def of_few(agent_file: AgentFile, rounds: Rounds) -> AgentFile:
-    """Provide a file of each format in make test-long, otherwise of few of them."""
+    """Provide a file of each format in make test-long, otherwise of a few."""
     if agent_file.name not in FEW and rounds(1, 0):
         pytest.skip("in make test-long: here a file, a folder and a database")
     return agent_file
@@ -139,9 +139,9 @@ def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
     touches = agent_file.night().touches
     after = agent_file.content()
     assert after != before
-    for at in moments(touches, rounds(1, 10)):
+    for touch in moments(touches, rounds(1, 10)):
         agent_file.renew()
-        fault = Fault(str(agent_file.folder), what, at, lasting=what == "full")
+        fault = Fault(str(agent_file.folder), what, touch, lasting=what == "full")
         ended = agent_file.night(fault=fault)
         if what in ("kill", "tear"):
             assert ended.code == -9
@@ -150,9 +150,9 @@ def test_the_run_after_a_fault_of_the_disk_ends_as_without_it(
         if not agent_file.path.is_dir():
             assert agent_file.content() in (before, after)
         cli("maintain", agent_file.path, "--format", agent_file.format, "--quiet").ends(0)
-        assert agent_file.content() == after, at
+        assert agent_file.content() == after, touch
         undo_all(cli, agent_file.path)
-        assert agent_file.content() == before, at
+        assert agent_file.content() == before, touch
 
 
 @needs_a_disk

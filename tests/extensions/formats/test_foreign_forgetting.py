@@ -75,7 +75,7 @@ def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cl
     assert {"memories.tenant", "changes.tenant"} < {*done.json["left"]}
     assert "Birkenweg" not in path.read_text("utf-8")
     assert cli(*forget, "maria keller").code == 3
-    other = Path(path.with_name("USER.md")).resolve()
-    other.write_text("\n".join(lines), "utf-8")
-    prose = cli("forget", other, "--format", "markdown", "--yes", "--matching", "is prose")
-    assert (prose.code, f"{other}:3" in prose.err) == (1, True)
+    user_file = Path(path.with_name("USER.md")).resolve()
+    user_file.write_text("\n".join(lines), "utf-8")
+    prose = cli("forget", user_file, "--format", "markdown", "--yes", "--matching", "is prose")
+    assert (prose.code, f"{user_file}:3" in prose.err) == (1, True)

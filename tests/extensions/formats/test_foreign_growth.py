@@ -1,4 +1,4 @@
-"""A text that a later run extends: it stays the same entry, can be undone, and survives a kill."""
+"""A text that a later run extends stays the same entry, can be undone, and survives a kill."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def maintained(cli: Cli, name: str, path: Path, model: Model) -> str:
 
 
 def extensible(cli: Cli, name: str, tmp_path: Path, model: Model) -> tuple[Path, str]:
-    """Return a file with a memory that the next night lets grow, and the run that made it."""
+    """Return a file with a memory that the next night extends, and the run that made it."""
     path = make_file(name, tmp_path / "agent", tuple(of_one_thing()))
     first = maintained(cli, name, path, model)
     for number, text in enumerate(more_of_it()):
@@ -82,9 +82,9 @@ def everything(name: str, path: Path) -> object:
 
 
 def memories(cli: Cli, path: Path, status: str = "active") -> list[dict[str, Any]]:
-    found = cli("list", path, "--status", status, "--json").json["memories"]
-    assert isinstance(found, list)
-    return found
+    listed = cli("list", path, "--status", status, "--json").json["memories"]
+    assert isinstance(listed, list)
+    return listed
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -159,10 +159,10 @@ def test_undo_restores_old_vectors(name: str, tmp_path: Path, cli: Cli, scripted
     if name == "mcp-memory-service":
         with with_extension(path) as db:
             agents = "SELECT id FROM memories WHERE metadata NOT LIKE '%slowwave%'"
-            other = np.full(384, 0.1, "<f4").tobytes()
+            replacement = np.full(384, 0.1, "<f4").tobytes()
             for (row,) in list(db.execute(agents)):
                 changed = "UPDATE memory_embeddings SET content_embedding = ? WHERE rowid = ?"
-                db.execute(changed, (other, row))
+                db.execute(changed, (replacement, row))
     else:
         execute(path, "UPDATE store_vectors SET embedding = zeroblob(12) WHERE key LIKE 'm%'")
     assert cli("undo", path, second).code == 0

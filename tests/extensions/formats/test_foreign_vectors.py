@@ -52,7 +52,7 @@ def nearest(path: Path, vector: NDArray[np.float32], count: int = 5) -> list[str
 def langgraph_with(
     path: Path, key: str, value: dict[str, Any], day: str, fields: dict[str, NDArray[np.float32]]
 ) -> Path:
-    """Put a value with its vectors as LangGraph's store does, which is created at first."""
+    """Store a value with its vectors as LangGraph does; create the store if it is missing."""
     is_new = not path.exists()
     if is_new:
         recorded("langgraph", path)
@@ -118,9 +118,9 @@ def test_vectors_equal_sqlite_vecs(tmp_path: Path, rounds: Callable[[int, int], 
             query = struct.pack("<4f", *(chance.uniform(-1, 1) for _ in range(4)))
             sql = "SELECT rowid FROM v WHERE content_embedding MATCH ? AND k = 3 AND store = ?"
             with with_extension(path) as db:
-                found = [row for (row,) in db.execute(sql, (query, store))]
-            of_store = [(cosine(query, v), row) for row, (v, at) in held.items() if at == store]
-            assert found == [row for _, row in sorted(of_store, reverse=True)[:3]]
+                hits = [row for (row,) in db.execute(sql, (query, store))]
+            of_store = [(cosine(query, v), row) for row, (v, part) in held.items() if part == store]
+            assert hits == [row for _, row in sorted(of_store, reverse=True)[:3]]
 
 
 def change(
@@ -150,8 +150,8 @@ def real_remove(db: Any) -> Callable[[int], object]:
     return lambda row: db.execute("DELETE FROM v WHERE rowid = ?", (row,))
 
 
-def cosine(left: bytes, right: bytes) -> float:
-    first, second = (np.frombuffer(blob, "<f4").astype(float) for blob in (left, right))
+def cosine(first_blob: bytes, second_blob: bytes) -> float:
+    first, second = (np.frombuffer(blob, "<f4").astype(float) for blob in (first_blob, second_blob))
     return float(first @ second / np.linalg.norm(first) / np.linalg.norm(second))
 
 
@@ -241,9 +241,9 @@ def test_a_new_text_in_langgraph_has_vectors_of_the_same_fields(
         return embedder.encode([whole if field == "$" else text])[0]
 
     path = tmp_path / "store.db"
-    for at, text in enumerate(of_one_thing()):
-        day, value = f"2026-02-{at + 1:02d}", {"content": text}
-        langgraph_with(path, f"h{at}", value, day, {field: vector_of(text)})
+    for index, text in enumerate(of_one_thing()):
+        day, value = f"2026-02-{index + 1:02d}", {"content": text}
+        langgraph_with(path, f"h{index}", value, day, {field: vector_of(text)})
     with unchanged(langgraph_tables, path):
         run = consolidate(cli, "langgraph", path, *scripted)
         (new,) = rows(path, "SELECT * FROM store WHERE key LIKE 'slowwave-%'")

@@ -1,4 +1,4 @@
-"""The check of formats: ours pass, and it finds the faults of others."""
+"""The conformance check: our formats pass, and it finds the faults of others."""
 
 from __future__ import annotations
 

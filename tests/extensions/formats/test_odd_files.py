@@ -141,7 +141,7 @@ def test_what_hermes_treats_as_drift_is_refused(text: str, tmp_path: Path, cli: 
 
 def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "MEMORY.md"
-    before = "\n§\n".join([*_TWINS, *(f"Crate {at} holds {'x' * 70}." for at in range(30))])
+    before = "\n§\n".join([*_TWINS, *(f"Crate {number} holds {'x' * 70}." for number in range(30))])
     assert len(before) > _HERMES_LIMIT
     path.write_text(before)
     report = cli("maintain", path, "--format", "hermes", "--dry-run").ends(0).out

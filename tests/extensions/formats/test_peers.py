@@ -1,14 +1,13 @@
-"""The real programs read files that slowwave consolidate, and go on writing: make test-formats."""
+"""The real programs read files that slowwave consolidates, and go on writing: make test-formats."""
 
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from hashlib import md5, sha256
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from agents_files import SAMPLES, consolidate, nobody_writes, texts_in
 from cli_calls import Cli
 from databases import Database, database, empty_database, server
 from disturbed import run_concurrent_nights
+from http_servers import Handler, serving
 from nights import of_one_thing, unchanged
 from peer_programs import FACTS, SCRIPTS, TWICE, run
 from places import FORMATS
@@ -55,7 +55,7 @@ class Server:
 
 
 def assert_nothing_to_do(cli: Cli, path: Path) -> None:
-    """Run once more, which writes nothing."""
+    """Run again, which must write nothing."""
     with nobody_writes(path):
         assert cli("maintain", path, "--json").json["proposals"] == []
 
@@ -167,8 +167,8 @@ def test_mcp_memory_service_finds_the_result(service: Package, tmp_path: Path, c
     search = ("retrieve", "billing listens on port")
     service.call(*(("store", text) for text in texts))
     first = consolidate(cli, "mcp-memory-service", path)
-    (found, orphans) = service.call(search, ("list_superseded_orphans",))
-    assert sorted(found) in (sorted(texts[1:]), sorted([texts[0], texts[2]]))
+    (contents, orphans) = service.call(search, ("list_superseded_orphans",))
+    assert sorted(contents) in (sorted(texts[1:]), sorted([texts[0], texts[2]]))
     assert orphans == []
     assert_nothing_to_do(cli, path)
     moon, cello = (sha256(text.lower().encode()).hexdigest() for text in (texts[2], "A cello"))
@@ -183,38 +183,24 @@ def test_mcp_memory_service_finds_the_result(service: Package, tmp_path: Path, c
     consolidate(cli, "mcp-memory-service", path)
     assert_nothing_to_do(cli, path)
     assert cli("undo", path, first).code == 0
-    (found,) = service.call(search)
-    assert sorted(found) == sorted([*texts[:2], "Plays the tuba", "The moon is very far away"])
+    (contents,) = service.call(search)
+    assert sorted(contents) == sorted([*texts[:2], "Plays the tuba", "The moon is very far away"])
 
 
 @contextmanager
 def embedding_server(embedder: SentenceEmbedder) -> Iterator[str]:
     """Provide the address of a model that gives the packaged one's vectors."""
 
-    class Embedding(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
+    class Embedding(Handler):
         def do_POST(self) -> None:
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            asked = json.loads(self.read_body())
             texts = asked["input"] if isinstance(asked["input"], list) else [asked["input"]]
             vectors = embedder.encode(texts).tolist()
-            data = [{"index": at, "embedding": item} for at, item in enumerate(vectors)]
-            body = json.dumps({"data": data, "model": "words"}).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            data = [{"index": index, "embedding": item} for index, item in enumerate(vectors)]
+            self.send(json.dumps({"data": data, "model": "words"}))
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Embedding) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1/embeddings"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Embedding)) as address:
+        yield f"{address}/v1/embeddings"
 
 
 def test_mcp_memory_service_finds_a_new_text_and_goes_on(
@@ -227,19 +213,19 @@ def test_mcp_memory_service_finds_a_new_text_and_goes_on(
     stored = service.call(*(("store", text) for text in texts))
     assert all(done for done, _ in stored)
     run_id = consolidate(cli, "mcp-memory-service", path, *scripted)
-    found, orphans = service.call(*orphans_too)
+    contents, orphans = service.call(*orphans_too)
     assert orphans == []
-    assert found[0] not in texts
-    assert len(found) == 2
+    assert contents[0] not in texts
+    assert len(contents) == 2
     check_search_tables(path)
     again = [("store", texts[0]), ("store", "Plays the tuba"), search, ("purge_deleted", 0)]
-    (refused, _), (stored_anew, _), found, _ = service.call(*again)
-    assert (refused, stored_anew, len(found)) == (False, True, 3)
+    (refused, _), (stored_anew, _), contents, _ = service.call(*again)
+    assert (refused, stored_anew, len(contents)) == (False, True, 3)
     consolidate(cli, "mcp-memory-service", path, *scripted)
     assert cli("undo", path, run_id).code == 0
     check_search_tables(path)
-    found, orphans = service.call(*orphans_too)
-    assert sorted(found) == sorted([*texts, "Plays the tuba"])
+    contents, orphans = service.call(*orphans_too)
+    assert sorted(contents) == sorted([*texts, "Plays the tuba"])
     assert orphans == []
 
 
@@ -250,11 +236,11 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     puts = [("put", user, key, {"content": text}) for user in "xy" for key, text in texts.items()]
     store.call(*puts, ("put", "x", "profile", PROFILE))
     first = consolidate(cli, "langgraph", path)
-    found, of_another_user = store.call(("search", "x"), ("search", "y"))
-    assert (len(found), len(of_another_user)) == (2, 1)
-    assert found["profile"] == PROFILE
+    values, of_another_user = store.call(("search", "x"), ("search", "y"))
+    assert (len(values), len(of_another_user)) == (2, 1)
+    assert values["profile"] == PROFILE
     assert_nothing_to_do(cli, path)
-    (gone,) = texts.keys() - found.keys()
+    (gone,) = texts.keys() - values.keys()
     # The agent puts it again under the same key, adds a memory, edits one and deletes one.
     new = [("c", "Plays the tuba."), ("d", "The moon is far."), ("c", "Plays the cello.")]
     new = [(gone, "Billing listens on port 9090."), *new]
@@ -263,15 +249,15 @@ def test_langgraph_finds_what_stays_and_goes_on(peers: Path, tmp_path: Path, cli
     consolidate(cli, "langgraph", path)
     assert_nothing_to_do(cli, path)
     cli("undo", path, first).ends(1, "cannot be restored", f"now has another '{gone}'")
-    (found,) = store.call(("search", "x"))
-    assert found[gone] == {"content": "Billing listens on port 9090."}
-    assert found["c"] == {"content": "Plays the cello."}
-    assert "d" not in found
+    (values,) = store.call(("search", "x"))
+    assert values[gone] == {"content": "Billing listens on port 9090."}
+    assert values["c"] == {"content": "Plays the cello."}
+    assert "d" not in values
 
 
-def new_value(found: dict[str, Any]) -> Any:
+def new_value(values: dict[str, Any]) -> Any:
     """Return the value that replaced those of `of_one_thing`."""
-    (value,) = found.values()
+    (value,) = values.values()
     assert value.keys() == {"content"}
     assert value["content"] not in of_one_thing()
     return value
@@ -282,28 +268,28 @@ def test_langgraph_finds_new_texts(peers: Path, tmp_path: Path, cli: Cli, script
     store = langgraph(peers, path)
     store.call(*puts_of_one_thing())
     run_id = consolidate(cli, "langgraph", path, *scripted)
-    (found,) = store.call(("search", "x"))
-    new_value(found)
+    (values,) = store.call(("search", "x"))
+    new_value(values)
     heron = "A heron nests there."
-    store.call(("put", "x", next(iter(found)), {"content": heron}))
+    store.call(("put", "x", next(iter(values)), {"content": heron}))
     assert cli("undo", path, run_id).code == 1
-    (found,) = store.call(("search", "x"))
-    assert [value["content"] for value in found.values()] == [heron]
+    (values,) = store.call(("search", "x"))
+    assert [value["content"] for value in values.values()] == [heron]
 
 
 def puts_of_one_thing() -> list[tuple[object, ...]]:
     texts = enumerate(of_one_thing())
-    return [("put", "x", str(at), {"content": text}) for at, text in texts]
+    return [("put", "x", str(key), {"content": text}) for key, text in texts]
 
 
 def test_langgraph_tables_work(peers: Path, database: Database, cli: Cli, scripted: Model) -> None:
-    store, tenant = langgraph(peers, database.url), database.of("memories.x")
+    store, tenant = langgraph(peers, database.url), database.url_of("memories.x")
     store.call(*puts_of_one_thing(), ("put", "x", "profile", PROFILE))
     with unchanged(database.store):
         ended = cli("maintain", tenant, "--format", "langgraph", "--json", *scripted).ends(0)
-        (found,) = store.call(("search", "x"))
-        assert found.pop("profile") == PROFILE
-        new_value(found)
+        (values,) = store.call(("search", "x"))
+        assert values.pop("profile") == PROFILE
+        new_value(values)
         assert cli("undo", tenant, ended.json["run"]).code == 0
 
 
@@ -311,7 +297,7 @@ def test_langgraph_in_postgresql_loses_nothing(peers: Path, database: Database, 
     run_concurrent_nights(
         lambda: tell_langgraph(peers, database.url),
         cli,
-        *("maintain", database.of("memories.x"), "--format", "langgraph", "-q"),
+        *("maintain", database.url_of("memories.x"), "--format", "langgraph", "-q"),
         is_there=lambda: database.rows("SELECT 1 FROM store"),
     )
     texts = [text.rstrip(".") for text in database.texts("memories.x")]
@@ -334,12 +320,12 @@ def test_mem0_tables_work(
     (*_, stored) = mem0.call(*calls, ("get_all", ann))
     assert {memory["memory"] for memory in stored} == set(texts.values())
     every = "SELECT id, vector::text, payload::text FROM mem0 ORDER BY 1"
-    tenant = empty_database.of("user_id=ann")
+    tenant = empty_database.url_of("user_id=ann")
     with unchanged(empty_database.rows, every):
         ended = cli("maintain", tenant, "--format", "mem0", "--json", *scripted).ends(0)
-        found, searched = mem0.call(("get_all", ann), ("search", "database pager", asked, ann))
-        (new,) = [memory for memory in found if memory["memory"] not in texts.values()]
-        assert len(found) == 2
+        memories, searched = mem0.call(("get_all", ann), ("search", "database pager", asked, ann))
+        (new,) = [memory for memory in memories if memory["memory"] not in texts.values()]
+        assert len(memories) == 2
         assert new["hash"] == md5(new["memory"].encode(), usedforsecurity=False).hexdigest()
         assert searched[0]["memory"] == new["memory"]
         assert searched[0]["user_id"] == "ann"
@@ -348,9 +334,9 @@ def test_mem0_tables_work(
     (key, *_, gone) = texts
     mem0.call(("update", key, "Rye is sour.", asked), ("delete", gone))
     cli("maintain", tenant, "--json", *scripted).ends(0)
-    (found,) = mem0.call(("get_all", ann))
-    assert "Rye is sour." in {memory["memory"] for memory in found}
-    assert "The moon is far." not in {memory["memory"] for memory in found}
+    (memories,) = mem0.call(("get_all", ann))
+    assert "Rye is sour." in {memory["memory"] for memory in memories}
+    assert "The moon is far." not in {memory["memory"] for memory in memories}
 
 
 def test_agno_tables_work(peers: Path, empty_database: Database, cli: Cli, scripted: Model) -> None:
@@ -358,21 +344,21 @@ def test_agno_tables_work(peers: Path, empty_database: Database, cli: Cli, scrip
     texts = with_ids([*of_one_thing(), "The moon is far."])
     agno.call(*(("tell", "ann", key, text, [f"t{key[-1]}"]) for key, text in texts.items()))
     every = "SELECT to_jsonb(m)::text FROM ai.agno_memories m ORDER BY 1"
-    tenant = empty_database.of("ann")
+    tenant = empty_database.url_of("ann")
     with unchanged(empty_database.rows, every):
         ended = cli("maintain", tenant, "--format", "agno", "--json", *scripted).ends(0)
-        found, topics = agno.call(("memories", "ann"), ("topics",))
-        (new,) = found.keys() - texts.keys()
-        assert len(found) == 2
-        assert found[new][0] not in texts.values()
-        assert set(found[new][1]) < set(topics) == {f"t{key[-1]}" for key in texts}
+        memories, topics = agno.call(("memories", "ann"), ("topics",))
+        (new,) = memories.keys() - texts.keys()
+        assert len(memories) == 2
+        assert memories[new][0] not in texts.values()
+        assert set(memories[new][1]) < set(topics) == {f"t{key[-1]}" for key in texts}
         assert cli("undo", tenant, ended.json["run"]).code == 0
     (key, *_, gone) = texts
     agno.call(("tell", "ann", key, "Rye is sour.", None), ("delete", gone))
     cli("maintain", tenant, "--json", *scripted).ends(0)
-    (found,) = agno.call(("memories", "ann"))
-    assert "Rye is sour." in {text for text, _ in found.values()}
-    assert "The moon is far." not in {text for text, _ in found.values()}
+    (memories,) = agno.call(("memories", "ann"))
+    assert "Rye is sour." in {text for text, _ in memories.values()}
+    assert "The moon is far." not in {text for text, _ in memories.values()}
 
 
 def with_pauses(calls: Iterable[tuple[object, ...]]) -> list[tuple[object, ...]]:
@@ -410,11 +396,11 @@ def test_a_package_that_writes_to_postgresql_during_runs_loses_nothing(
         there = empty_database.rows("SELECT to_regclass(%s)", table) != [(None,)]
         return there and bool(empty_database.rows(f"SELECT 1 FROM {table}"))
 
-    night = ("maintain", empty_database.of(tenant), "--format", name, "--quiet")
+    night = ("maintain", empty_database.url_of(tenant), "--format", name, "--quiet")
     run_concurrent_nights(
         lambda: tell(peers, empty_database.url, embedder), cli, *night, is_there=is_there
     )
-    texts = [found.rstrip(".") for (found,) in empty_database.rows(f"SELECT {text} FROM {table}")]
+    texts = [value.rstrip(".") for (value,) in empty_database.rows(f"SELECT {text} FROM {table}")]
     assert sorted(texts) == sorted(FACTS)
 
 

@@ -41,7 +41,7 @@ def answer_in(output: str) -> dict[str, Any]:
 
 
 def answer_of_subagent(request: Mapping[str, Any]) -> str | None:
-    """Return what a subagent answers that was asked a question; None for other requests."""
+    """Return the answer of a subagent to a question; None for other requests."""
     first = json.dumps(request["messages"][0]["content"])
     if ASKED not in first:
         return None
@@ -57,7 +57,7 @@ def honest_answer(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Program(ABC):
-    """A program on a folder of its own."""
+    """A program with a folder of its own."""
 
     # Of its format, as --format takes it.
     format: str
@@ -76,12 +76,12 @@ class Program(ABC):
 
     @abstractmethod
     def arguments(self, model: ScriptedModel, prompt: str) -> list[str]:
-        """Return the words behind the command."""
+        """Return the arguments after the command."""
 
     @property
     @abstractmethod
     def folder(self) -> Path:
-        """Where it works."""
+        """The folder in which it works."""
 
     def session(self, *script: Call, prompt: str = PROMPT, **options: Any) -> ScriptedModel:
         """Run a script, and return what the program sent; options: of `ScriptedModel`."""
@@ -106,7 +106,7 @@ class Program(ABC):
         return ended.stdout
 
     def has_slowwave(self) -> None:
-        """Put slowwave on its path."""
+        """Add slowwave to its PATH."""
         folder = self.home.with_name("bin")
         folder.mkdir()
         make_program(folder)
@@ -122,7 +122,7 @@ class Program(ABC):
         return self.folder / "answers.jsonl"
 
     def ask_subagent(self, question: str) -> Call | None:
-        """Return the call that has a subagent answer a question; None without subagents.
+        """Return the call that makes a subagent answer a question; None without subagents.
 
         question: as 'slowwave questions' printed it.
         """
@@ -196,8 +196,8 @@ class ClaudeCode(Program):
         return Call("Read", {"file_path": str(self.memory / name)})
 
     def edit(self, name: str, old: str, new: str) -> Call:
-        given = {"file_path": str(self.memory / name), "old_string": old, "new_string": new}
-        return Call("Edit", given)
+        arguments = {"file_path": str(self.memory / name), "old_string": old, "new_string": new}
+        return Call("Edit", arguments)
 
     def delete(self, name: str) -> Call:
         return Call("Bash", {"command": f"rm {self.memory / name}", "description": "Forget it"})
@@ -369,7 +369,7 @@ def test_openclaw_continues_to_write(openclaw: OpenClaw, cli: Cli) -> None:
 
 
 def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cli) -> None:
-    def found(what: str) -> int:
+    def count_facts(what: str) -> int:
         command = (*openclaw.command, "memory")
         run(*command, "index", HOME=str(openclaw.home))
         output = run(*command, "search", what, "--json", HOME=str(openclaw.home))
@@ -378,11 +378,11 @@ def test_openclaw_finds_each_fact_once_until_an_undo(openclaw: OpenClaw, cli: Cl
         ]
         return sum(snippet.count("User prefers dark mode in every editor") for snippet in snippets)
 
-    before = found("dark mode in every editor")
+    before = count_facts("dark mode in every editor")
     run_id = consolidate(cli, openclaw.format, openclaw.memory)
-    assert found("dark mode in every editor") == before - 1
+    assert count_facts("dark mode in every editor") == before - 1
     assert cli("undo", openclaw.memory, run_id).code == 0
-    assert found("dark mode in every editor") == before
+    assert count_facts("dark mode in every editor") == before
 
 
 def concurrent_nights(program: Program, script: Sequence[Call], cli: Cli) -> list[str]:
@@ -395,19 +395,19 @@ def concurrent_nights(program: Program, script: Sequence[Call], cli: Cli) -> lis
 
 
 def test_claude_code_that_writes_during_runs_loses_nothing(claude: ClaudeCode, cli: Cli) -> None:
-    script = [claude.write(f"shed-{at}", text) for at, text in enumerate(TWICE)]
+    script = [claude.write(f"shed-{index}", text) for index, text in enumerate(TWICE)]
     assert concurrent_nights(claude, script, cli) == sorted(FACTS)
 
 
 def test_openclaw_that_writes_during_runs_loses_nothing(openclaw: OpenClaw, cli: Cli) -> None:
-    at = "- Works from Tampere on Mondays\n"
-    script = [openclaw.edit(at, f"- {text}\n{at}") for text in TWICE]
+    marker = "- Works from Tampere on Mondays\n"
+    script = [openclaw.edit(marker, f"- {text}\n{marker}") for text in TWICE]
     assert concurrent_nights(openclaw, script, cli) == sorted(FACTS)
 
 
 def test_claude_code_installs_the_plugin_and_dreams(claude: ClaudeCode, cli: Cli) -> None:
     claude.has_slowwave()
-    claude.session(*(claude.write(f"gate-{at}", text) for at, text in enumerate(GATE)))
+    claude.session(*(claude.write(f"gate-{index}", text) for index, text in enumerate(GATE)))
     claude.run("plugin", "marketplace", "add", ROOT)
     claude.run("plugin", "install", "slowwave@slowwave")
     before, old_texts = claude.content(), claude.texts()
@@ -464,12 +464,12 @@ def test_openclaw_installs_the_plugin_and_dreams(openclaw: OpenClaw, cli: Cli) -
 
 
 def test_codex_installs_the_plugin_with_skill_hooks_and_server(peers: Path, tmp_path: Path) -> None:
-    found = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
-    if not found:
+    programs = sorted(peers.glob("codex/node_modules/codex-linux-x64/vendor/*/bin/codex"))
+    if not programs:
         pytest.skip("in make test-agents")
 
     def codex(*words: object) -> str:
-        return run(found[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
+        return run(programs[0], *words, HOME=str(tmp_path), CODEX_HOME=str(tmp_path / ".codex"))
 
     (tmp_path / ".codex").mkdir()
     codex("plugin", "marketplace", "add", ROOT)

@@ -61,11 +61,11 @@ class Session:
         return self.home / ".claude" / "projects" / slug / "memory"
 
     def run(self, command: str, **options: Any) -> Ended:
-        """Run a command as a harness does."""
+        """Run a command as an agent's hook does."""
         path = f"{self.bin}:/usr/bin:/bin"
-        given = {"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options}
+        extra = {"cwd": self.project, "input": json.dumps({"cwd": str(self.project)}), **options}
         env = {"HOME": str(self.home), "PATH": path}
-        return in_a_process("/bin/sh", "-c", command, env=env, **given)
+        return in_a_process("/bin/sh", "-c", command, env=env, **extra)
 
     def hear(self, event: str) -> str:
         """Return the line that a user is shown at an event; "" for none."""
@@ -130,13 +130,13 @@ def test_the_skill_is_short_and_has_the_name_of_its_folder() -> None:
 
 
 def test_every_command_of_the_plugin_exists_with_its_options() -> None:
-    known = every_command()
+    commands = every_command()
     named = commands_named()
     assert {words[0] for words in named} >= {"formats", "maintain", "questions", "answer", "mcp"}
     for words in named:
-        options = {each for option in known[words[0]].params for each in option.opts}
-        given = {word for word in words[1:] if word.startswith("--")}
-        assert given <= options, words
+        options = {each for option in commands[words[0]].params for each in option.opts}
+        used = {word for word in words[1:] if word.startswith("--")}
+        assert used <= options, words
         arguments = [word for word in words[1:] if word.isupper()]
         assert {*arguments} <= PLACEHOLDERS, words
 
@@ -148,10 +148,10 @@ def test_a_hook_is_silent_without_a_memory_or_slowwave(session: Session) -> None
         assert session.hear(event) == ""
 
 
-@pytest.mark.parametrize("given", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
-def test_a_hook_exits_0_for_any_input(given: str, claude: Session) -> None:
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", '{"cwd": 5}', '{"cwd": "/\\u0000"}'])
+def test_a_hook_exits_0_for_any_input(text: str, claude: Session) -> None:
     (command,) = commands_of("SessionStart")
-    assert claude.run(command, input=given).code == 0
+    assert claude.run(command, input=text).code == 0
 
 
 def test_a_hook_does_not_wait_for_input() -> None:
@@ -197,7 +197,7 @@ def test_an_openclaw_workspace_is_found(session: Session, memory_file: Path) -> 
     assert "project/memory.db is due" in session.hear("SessionEnd")
 
 
-def found(session: Session, folder: Path, **environment: str) -> list[tuple[str, str]]:
+def found_memories(session: Session, folder: Path, **environment: str) -> list[tuple[str, str]]:
     """Return the memories of a session in a folder, each with its format."""
     setting = "".join(f"{name}={shlex.quote(value)} " for name, value in environment.items())
     ended = session.run(f"{setting} slowwave formats --find --json", cwd=folder).ends(0)
@@ -212,8 +212,8 @@ def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session)
     tree.mkdir()
     (tree / ".git").write_text(f"gitdir: {claude.project}/.git/worktrees/tree\n")
     for folder in (claude.project, below, tree):
-        assert found(claude, folder) == [(str(claude.memory), "claude-code")]
-    assert found(claude, claude.home) == []
+        assert found_memories(claude, folder) == [(str(claude.memory), "claude-code")]
+    assert found_memories(claude, claude.home) == []
 
 
 def test_the_memory_in_the_environment_comes_first(session: Session, memory_file: Path) -> None:
@@ -226,7 +226,7 @@ def test_the_memory_in_the_environment_comes_first(session: Session, memory_file
         shutil.copy(recorded, session.home / place)
     shutil.copy(FORMATS / "mcp-server-memory" / "memory.jsonl", session.project)
     fill(memory_file, daily(DOZEN, "chairs"))
-    assert found(session, session.project, SLOWWAVE_FILE=str(memory_file)) == [
+    assert found_memories(session, session.project, SLOWWAVE_FILE=str(memory_file)) == [
         (str(memory_file), "slowwave"),
         (str(session.project / "memory.jsonl"), "mcp-server-memory"),
         (str(session.home / ".hermes/memories/MEMORY.md"), "hermes"),

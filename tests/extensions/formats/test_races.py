@@ -1,4 +1,4 @@
-"""An agent that writes at any step of a run: nothing is lost, and deletions stay."""
+"""An agent that writes at any step of a run: nothing is lost, and deletions persist."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def rewritten(name: str, path: Path, change: Callable[[list[str]], list[str]]) -
         path.write_text(_SEPARATOR.join(change(text.split(_SEPARATOR) if text else [])), "utf-8")
     else:
         head, _, bullets = text.partition("\n\n")
-        left = change([line.removeprefix("- ") for line in bullets.splitlines()])
-        path.write_text(f"{head}\n\n{''.join(f'- {line}' + chr(10) for line in left)}", "utf-8")
+        changed = change([line.removeprefix("- ") for line in bullets.splitlines()])
+        path.write_text(f"{head}\n\n{''.join(f'- {line}' + chr(10) for line in changed)}", "utf-8")
 
 
 def add(name: str, path: Path, text: str) -> None:
@@ -98,7 +98,7 @@ def delete(name: str, path: Path, text: str) -> None:
 
 @dataclass
 class Agent:
-    """Writes into its file as planned, and knows which facts the file must have."""
+    """An agent that writes to its file as planned, and knows which facts the file must have."""
 
     name: str
     path: Path
@@ -110,7 +110,7 @@ class Agent:
     written: int = 100
 
     def reach(self, step: str) -> None:
-        """Do what is planned for a step, once."""
+        """Run what is planned for a step, once."""
         action, number = self.plan.get((self.night, step), ("", 0))
         if not action:
             return
@@ -165,8 +165,8 @@ def interrupted(format: Format, agent: Agent) -> Format:
             # Nobody else writes to a database before the commit.
             yield _Interrupted(file, agent) if writes and not is_database(path) else file
 
-    made: Format = type(kind.__name__, (kind,), {"opened": opened})()
-    return made
+    wrapped: Format = type(kind.__name__, (kind,), {"opened": opened})()
+    return wrapped
 
 
 def proposed(number: int, memories: list[Memory], is_merge: bool) -> Result:
@@ -195,19 +195,19 @@ def proposed(number: int, memories: list[Memory], is_merge: bool) -> Result:
 @cache
 def _encode() -> Callable[[list[str]], Any]:
     embedder = SentenceEmbedder()
-    known: dict[str, Any] = {}
+    encoded: dict[str, Any] = {}
 
     def encode(texts: list[str]) -> Any:
         (text,) = texts
-        if text not in known:
-            known[text] = embedder.encode(texts)
-        return known[text]
+        if text not in encoded:
+            encoded[text] = embedder.encode(texts)
+        return encoded[text]
 
     return encode
 
 
 def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -> None:
-    """Let a run go over the file: each group is (merge, where it begins, how many memories)."""
+    """Run a night over the file. groups: (is a merge, first memory, number of memories)."""
     with mirror.held(NOW):
         agent.reach("pulled")
         run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)
@@ -250,7 +250,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
         nights: tuple[list[tuple[bool, int, int]], ...],
     ) -> None:
         with TemporaryDirectory() as folder:
-            texts = tuple(fact_of_shed(fact, at) for at, fact in enumerate(facts))
+            texts = tuple(fact_of_shed(fact, index) for index, fact in enumerate(facts))
             path = make_file(name, Path(folder) / "memories", texts)
             agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)))
             format = interrupted(format_named(format_of(name)), agent)

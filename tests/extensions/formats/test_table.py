@@ -34,42 +34,44 @@ SHAPES = {
 TABLE = 'FROM "my notes"'
 
 
-def made(path: Path, shape: str, texts: tuple[str, ...]) -> str:
+def create_table(path: Path, shape: str, texts: tuple[str, ...]) -> str:
     """Create a table of a shape with some texts; return the name of its format."""
     columns, deleted = SHAPES[shape]
     ending = " WITHOUT ROWID" if shape == "without rowid" else ""
     execute(path, f'CREATE TABLE "my notes" ({columns}){ending}')
     names = {"texts": "id, said", "of two columns": "a, b, said", "without rowid": "'the id', said"}
-    for at, text in enumerate(texts):
-        values = {"texts": (f"m{at}", text), "of two columns": ("x", bytes([at]), text)}
-        given = values.get(shape, (at + 7, text) if shape == "without rowid" else (text,))
+    for index, text in enumerate(texts):
+        values = {"texts": (f"m{index}", text), "of two columns": ("x", bytes([index]), text)}
+        row = values.get(shape, (index + 7, text) if shape == "without rowid" else (text,))
         execute(
             path,
             f'INSERT INTO "my notes" ({names.get(shape, "said")}) '
-            f"VALUES ({', '.join('?' * len(given))})",
-            *given,
+            f"VALUES ({', '.join('?' * len(row))})",
+            *row,
         )
     return f"table:my notes:said,deleted={deleted}"
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "my.db"
+
+
 @pytest.fixture(params=SHAPES)
-def sample(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
-    """Provide the name of a format, and a database with a table that says something twice."""
-    path = tmp_path / "my.db"
-    return made(path, str(request.param), (*SAME, "The bakery opens at seven.")), path
+def name(request: pytest.FixtureRequest, path: Path) -> str:
+    """Create a table of each shape with duplicates, and provide the name of its format."""
+    return create_table(path, str(request.param), (*SAME, "The bakery opens at seven."))
 
 
 def table(path: Path) -> list[str]:
     return sorted(repr(sorted(row.items())) for row in rows(path, f"SELECT * {TABLE}"))
 
 
-def test_a_table_of_any_shape_has_no_faults(sample: tuple[str, Path]) -> None:
-    name, path = sample
+def test_a_table_of_any_shape_has_no_faults(name: str, path: Path) -> None:
     assert list(faults(format_named(name), path)) == []
 
 
-def test_a_duplicate_is_marked_and_options_are_kept(sample: tuple[str, Path], cli: Cli) -> None:
-    name, path = sample
+def test_a_duplicate_is_marked_and_options_are_kept(name: str, path: Path, cli: Cli) -> None:
     before = table(path)
     ended = cli("maintain", path, "--table", name.removeprefix("table:")).ends(0)
     assert "undated" not in ended.err  # no column with dates was named
@@ -87,10 +89,9 @@ def test_a_duplicate_is_marked_and_options_are_kept(sample: tuple[str, Path], cl
 
 @pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape != "of two columns"])
 def test_a_text_of_a_model_gets_a_row_that_undo_deletes(
-    shape: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+    shape: str, path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    path = tmp_path / "my.db"
-    name = made(path, shape, tuple(each_adding_something()))
+    name = create_table(path, shape, tuple(each_adding_something()))
     before = table(path)
     first = consolidate(cli, name, path, *scripted)
     derived = table(path)
@@ -110,9 +111,8 @@ def test_a_text_of_a_model_gets_a_row_that_undo_deletes(
 
 
 @pytest.mark.parametrize("change", ["UPDATE {} SET said = 'Nobody is on call.'", "DELETE FROM {}"])
-def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
-    name = made(path, "integers", tuple(each_adding_something()))
+def test_an_edit_during_a_question_makes_it_stale(change: str, path: Path, cli: Cli) -> None:
+    name = create_table(path, "integers", tuple(each_adding_something()))
 
     def answer(asked: Asked) -> Answer:
         execute(path, f"{change.format(chr(34) + 'my notes' + chr(34))} WHERE id = 1")
@@ -125,10 +125,9 @@ def test_an_edit_during_a_question_makes_it_stale(change: str, tmp_path: Path, c
     assert not rows(path, f"SELECT * {TABLE} WHERE id < 0")
 
 
-def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_what_is_stale_is_not_counted_and_is_retried(path: Path, cli: Cli) -> None:
     texts = ("Oksana is on call this week.", *each_adding_something())
-    command = ("maintain", path, "--format", made(path, "integers", texts))
+    command = ("maintain", path, "--format", create_table(path, "integers", texts))
 
     def answer(asked: Asked) -> Answer:
         execute(path, 'DELETE FROM "my notes" WHERE id = 1')
@@ -145,14 +144,14 @@ def test_what_is_stale_is_not_counted_and_is_retried(tmp_path: Path, cli: Cli) -
 
 
 @pytest.mark.usefixtures("long_only")
-def test_a_killed_run_resumes(tmp_path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
-    path = tmp_path / "my.db"
-    command = ["maintain", str(path), "--format", made(path, "integers", SAME), "--json"]
+def test_a_killed_run_resumes(path: Path, cli: Cli, rounds: Callable[[int, int], int]) -> None:
+    command = ["maintain", str(path), "--format", create_table(path, "integers", SAME), "--json"]
     assert_kills_leave_all_or_nothing(cli, command, path, lambda: table(path), rounds)
 
 
-def test_without_a_column_for_deleted_rows_a_table_is_read_only(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_without_a_column_for_deleted_rows_a_table_is_read_only(
+    path: Path, tmp_path: Path, cli: Cli
+) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, day TEXT, whose INTEGER)")
     for text in SAME:
         execute(path, "INSERT INTO notes VALUES (?, '2026-02-03', 4)", text)
@@ -170,8 +169,7 @@ def test_without_a_column_for_deleted_rows_a_table_is_read_only(tmp_path: Path, 
     assert not Path(f"{path}.slowwave.db").exists()
 
 
-def test_an_unknown_database_has_a_hint_to_preview_a_table(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_an_unknown_database_has_a_hint_to_preview_a_table(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE numbers (id INTEGER PRIMARY KEY)")
     execute(path, "CREATE TABLE things (name TEXT, said TEXT, at DATETIME)")
     execute(path, "INSERT INTO things VALUES ('api', ?, '2026-02-03 09:00:00')", SAME[0])
@@ -198,18 +196,16 @@ def test_an_unknown_database_has_a_hint_to_preview_a_table(tmp_path: Path, cli: 
     ],
 )
 def test_unsuitable_tables_and_columns_are_named(
-    spec: str, part: str, tmp_path: Path, cli: Cli
+    spec: str, part: str, path: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, "CREATE TABLE things (id TEXT PRIMARY KEY, said TEXT, n AS (length(said)))")
     execute(path, "CREATE VIEW seen AS SELECT said FROM things")
     cli("maintain", path, "--table", spec).ends(2, part)
     assert sorted(tmp_path.iterdir()) == [path]
 
 
-def test_a_mirrored_table_cannot_be_described_differently(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
-    consolidate(cli, made(path, "without a key", SAME), path)
+def test_a_mirrored_table_cannot_be_described_differently(path: Path, cli: Cli) -> None:
+    consolidate(cli, create_table(path, "without a key", SAME), path)
     before = "was mirrored as table:my notes:said,deleted=gone before"
     cli("maintain", path, "--table", "my notes:said,date=_date,deleted=gone").ends(2, before)
     cli("maintain", path, "--table", "my note:said,deleted=gone").ends(2, "no table 'my note'")
@@ -230,10 +226,7 @@ def test_a_mirrored_table_cannot_be_described_differently(tmp_path: Path, cli: C
         ),
     ],
 )
-def test_tables_that_ignore_marks_are_refused(
-    column: str, more: str, tmp_path: Path, cli: Cli
-) -> None:
-    path = tmp_path / "my.db"
+def test_tables_that_ignore_marks_are_refused(column: str, more: str, path: Path, cli: Cli) -> None:
     execute(path, f"CREATE TABLE notes (said TEXT, {column})")
     for text in SAME:
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
@@ -246,9 +239,8 @@ def test_tables_that_ignore_marks_are_refused(
 
 @pytest.mark.parametrize("column", ["vector BLOB DEFAULT x'00'", "label TEXT NOT NULL"])
 def test_no_row_is_added_to_a_table_that_requires_more_than_a_text(
-    column: str, tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+    column: str, path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, f"CREATE TABLE notes (said TEXT, gone INT, {column})")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes VALUES (?, 0, x'01')", text)
@@ -258,9 +250,8 @@ def test_no_row_is_added_to_a_table_that_requires_more_than_a_text(
 
 
 def test_a_row_that_the_table_refuses_is_rejected(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+    path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY CHECK (id > 0), said TEXT, gone INT)")
     for text in each_adding_something():
         execute(path, "INSERT INTO notes (said) VALUES (?)", text)
@@ -274,13 +265,12 @@ def test_a_row_that_the_table_refuses_is_rejected(
 
 
 def test_a_new_row_has_the_values_that_its_sources_share(
-    tmp_path: Path, cli: Cli, scripted: tuple[str, ...]
+    path: Path, cli: Cli, scripted: tuple[str, ...]
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
-    for at, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
-        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, at * 86400.5, at)
+    for n, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, n * 86400.5, n)
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
@@ -289,8 +279,7 @@ def test_a_new_row_has_the_values_that_its_sources_share(
     assert new == {"kind": "pager", "n": None, "at": 3 * 86400.5, "gone": 0}
 
 
-def test_a_mark_is_a_time_in_the_unit_of_its_column(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_a_mark_is_a_time_in_the_unit_of_its_column(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, deleted_at INTEGER)")
     execute(path, "INSERT INTO notes VALUES ('The boat is green.', 1750000000000)")
     for text in SAME:
@@ -301,8 +290,7 @@ def test_a_mark_is_a_time_in_the_unit_of_its_column(tmp_path: Path, cli: Cli) ->
     assert len(cli("list", path, "--json").json["memories"]) == 1
 
 
-def test_a_tenant_is_shown_unless_the_text_contains_it(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_a_tenant_is_shown_unless_the_text_contains_it(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, whose TEXT)")
     for text in ("The annual report is due.", "ANN's freezer hums."):
         execute(path, "INSERT INTO notes VALUES (?, 'ann')", text)
@@ -310,9 +298,8 @@ def test_a_tenant_is_shown_unless_the_text_contains_it(tmp_path: Path, cli: Cli)
     shown.says("row 1: ann: The annual report is due.", "row 2: ANN's freezer hums.")
 
 
-def test_a_locked_table_exits_11(tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "my.db"
-    name = made(path, "integers", SAME)
+def test_a_locked_table_exits_11(path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = create_table(path, "integers", SAME)
     monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
     with unchanged(table, path), closing(sqlite3.connect(path, isolation_level=None)) as owner:
         owner.execute("BEGIN IMMEDIATE")
@@ -320,8 +307,7 @@ def test_a_locked_table_exits_11(tmp_path: Path, cli: Cli, monkeypatch: pytest.M
         owner.execute("ROLLBACK")
 
 
-def test_a_forgotten_text_leaves_the_table_and_its_hidden_rows(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_a_forgotten_text_leaves_the_table_and_its_hidden_rows(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, gone INT DEFAULT 0, title TEXT)")
     for text in (*SAME, "The bakery opens at seven."):
         execute(path, "INSERT INTO notes (said, title) VALUES (?, 'note')", text)
@@ -337,8 +323,7 @@ def test_a_forgotten_text_leaves_the_table_and_its_hidden_rows(tmp_path: Path, c
     assert cli(*forget).ends(3).json["left"] == ["notes.title"]
 
 
-def test_a_row_to_forget_that_another_table_refers_to_stays(tmp_path: Path, cli: Cli) -> None:
-    path = tmp_path / "my.db"
+def test_a_row_to_forget_that_another_table_refers_to_stays(path: Path, cli: Cli) -> None:
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY, said TEXT, gone INT DEFAULT 0)")
     execute(path, "INSERT INTO notes (said) VALUES ('Marta likes tea.'), ('Otto likes milk.')")
     execute(path, "CREATE TABLE links (note INTEGER REFERENCES notes (id))")
@@ -352,9 +337,8 @@ def test_a_row_to_forget_that_another_table_refers_to_stays(tmp_path: Path, cli:
 
 
 def test_rows_without_a_text_are_named_and_texts_with_nul_are_read(
-    tmp_path: Path, cli: Cli
+    path: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (id INTEGER PRIMARY KEY, said, gone INT DEFAULT 0)")
     texts = ("Marta\0likes tea.", "Marta\0likes tea!", b"Bytes", 7, None)
     for text in texts:
@@ -384,9 +368,8 @@ def test_a_blank_tenant_is_none_and_an_impossible_one_is_named(tmp_path: Path, c
     ("date", "like"), [("2026-02-03", "20__-__-__"), (1_770_000_000, "1__________"[:10])]
 )
 def test_a_corrected_row_has_the_day_of_the_correction(
-    date: object, like: str, tmp_path: Path, cli: Cli
+    date: object, like: str, path: Path, cli: Cli
 ) -> None:
-    path = tmp_path / "my.db"
     execute(path, "CREATE TABLE notes (said TEXT, day, gone INT)")
     execute(path, "INSERT INTO notes VALUES (?, ?, 0)", SAME[0], date)
     assert cli("maintain", path, "--table", "notes:said,date=day,deleted=gone").code == 0

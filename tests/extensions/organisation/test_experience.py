@@ -48,7 +48,7 @@ def compressed(cli: Cli, path: Path, *more: object) -> dict[str, Any]:
 
 
 def attempt(outcome: str = "worked", **fields: object) -> dict[str, object]:
-    """Return a trace of one more deploy."""
+    """Return a trace of another deploy."""
     return {
         "task": DEPLOY,
         "prompt": "Deploy billing 2.15.1 to production after the migration of the evening.",
@@ -69,13 +69,13 @@ def added(cli: Cli, path: Path, *traces: dict[str, object]) -> None:
 
 
 def test_a_trace_is_added_once_and_in_full(traced: Path, cli: Cli) -> None:
-    kept = rows(traced, RAW)
-    assert len(kept) == len(LINES)
-    assert {row["status"] for row in kept} == {"archived"}
+    stored = rows(traced, RAW)
+    assert len(stored) == len(LINES)
+    assert {row["status"] for row in stored} == {"archived"}
     with unchanged(rows, traced, RAW):
         again = cli("experience", traced, "add", TRACES, "--json").json
     assert (again["added"], again["known"]) == ([], len(LINES))
-    traces = [json.loads(row["metadata"])["raw_experience"] for row in kept]
+    traces = [json.loads(row["metadata"])["raw_experience"] for row in stored]
     assert sorted(trace["prompt"] for trace in traces) == sorted(line["prompt"] for line in LINES)
 
 
@@ -128,7 +128,7 @@ def test_raw_traces_are_never_recalled(traced: Path, cli: Cli, embedder: Sentenc
 
 def test_what_worked_and_failed_is_quoted_from_the_traces(traced: Path, cli: Cli) -> None:
     done = compressed(cli, traced)
-    assert {name: found["state"] for name, found in done.items()} == {
+    assert {name: task["state"] for name, task in done.items()} == {
         DEPLOY: "applied",
         REFUND: "applied",
         "Rename the variable total to sum.": "discarded",
@@ -182,8 +182,8 @@ def test_only_new_traces_make_a_task_compressed_again(pinned: bool, traced: Path
     again = compressed(cli, traced)
     assert len(again[DEPLOY]["traces"]) == 4
     (earlier,) = rows(traced, "SELECT * FROM memories WHERE id = ?", first[DEPLOY]["memory"])
-    left = ("active", None) if pinned else ("superseded", again[DEPLOY]["memory"])
-    assert (earlier["status"], earlier["superseded_by"]) == left
+    expected = ("active", None) if pinned else ("superseded", again[DEPLOY]["memory"])
+    assert (earlier["status"], earlier["superseded_by"]) == expected
     assert cli("check", traced).code == 0
 
 
@@ -249,12 +249,12 @@ def answer(*decisions: tuple[str, str, list[str]]) -> Reply:
 
 
 def options_of(server: ModelServer) -> tuple[object, ...]:
-    """Return the options of a model, with which no text is too long."""
+    """Return the options of a model for which no text is too long."""
     return ("--min-ratio", "1", "--model", "openai/scripted", "--api-base", server.base)
 
 
 def reading(*replies: Reply, check: Reply | None = None) -> Responder:
-    """Give these replies in turn, and approve of every draft unless there is a check."""
+    """Return these replies in turn; approve every draft unless `check` is given."""
     writes = in_turn(*replies)
     return lambda asked: (check or says(approval(asked))) if asked.drafts else writes(asked)
 
@@ -279,7 +279,7 @@ SOUND = ("Deployed one pod after the other.", "worked", ["t2", "t3"])
 
 
 def test_only_decisions_that_the_traces_support_are_kept(deploys: Path, cli: Cli) -> None:
-    found, asked = learned(
+    report, asked = learned(
         cli,
         deploys,
         answer(
@@ -290,7 +290,7 @@ def test_only_decisions_that_the_traces_support_are_kept(deploys: Path, cli: Cli
             ("Drained the queue.", "worked", ["t9"]),
         ),
     )
-    (task,) = found["tasks"]
+    (task,) = report["tasks"]
     assert task["text"].split("\n")[1] == "Worked: Deployed one pod after the other."
     assert [line for line in task["text"].split("\n") if "minutes" in line] == []
     assert len(task["turned_down"]) == 4
@@ -312,33 +312,33 @@ def test_a_decision_that_the_check_rejects_is_omitted(deploys: Path, cli: Cli) -
             for number, unsupported in ((1, []), (2, [objection]))
         ]
     }
-    found, asked = learned(cli, deploys, answer(SOUND, own_words), check=says(refused))
+    report, asked = learned(cli, deploys, answer(SOUND, own_words), check=says(refused))
     assert len(asked) == 2
     assert [draft["text"] for draft in asked[1].drafts] == [SOUND[0], own_words[0]]
-    (task,) = found["tasks"]
+    (task,) = report["tasks"]
     assert "in turn" not in task["text"]
     assert task["text"].split("\n")[1] == "Worked: Deployed one pod after the other."
     assert any("never two at once" in why for why in task["turned_down"])
 
 
 def test_an_unreadable_answer_is_requested_again(deploys: Path, cli: Cli) -> None:
-    found, asked = learned(cli, deploys, says("I think it went well."), answer(SOUND))
-    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 3)
-    assert found["model"]["calls"] == 3
+    report, asked = learned(cli, deploys, says("I think it went well."), answer(SOUND))
+    assert (report["tasks"][0]["state"], len(asked)) == ("applied", 3)
+    assert report["model"]["calls"] == 3
 
 
 def test_the_setting_checker_chooses_who_checks_lessons(deploys: Path, cli: Cli) -> None:
     configure(deploys, checker="none")
-    found, asked = learned(cli, deploys, answer(("Pods were replaced in turn.", "worked", ["t2"])))
-    assert (found["tasks"][0]["state"], len(asked)) == ("applied", 1)
+    report, asked = learned(cli, deploys, answer(("Pods were replaced in turn.", "worked", ["t2"])))
+    assert (report["tasks"][0]["state"], len(asked)) == ("applied", 1)
 
 
 def test_a_failed_model_is_retried_by_the_next_run(deploys: Path, cli: Cli) -> None:
     with unchanged(picture, deploys):
-        found, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
-        assert found["tasks"][0]["state"] == "failed"
-    found, _ = learned(cli, deploys, answer(SOUND))
-    assert found["tasks"][0]["state"] == "applied"
+        report, _ = learned(cli, deploys, refuses(400), refuses(400), code=1)
+        assert report["tasks"][0]["state"] == "failed"
+    report, _ = learned(cli, deploys, answer(SOUND))
+    assert report["tasks"][0]["state"] == "applied"
 
 
 def test_a_dry_run_calls_a_model_only_with_ask(deploys: Path, cli: Cli) -> None:

@@ -56,7 +56,7 @@ def org(path: Path) -> None:
 
 
 class Run:
-    """Runs the command on a file, and returns its JSON or its error."""
+    """The command on a file, which returns its JSON or its error."""
 
     def __init__(self, path: Path, cli: Cli) -> None:
         self._path, self._cli = path, cli
@@ -76,8 +76,8 @@ def run(org: Path, cli: Cli) -> Run:
 
 
 def facts(path: Path, cli: Cli, *more: object) -> dict[str, str]:
-    found = cli("shared", path, "list", *more, "--json").json["facts"]
-    return {item["fact"]: item["content"] for item in found}
+    listed = cli("shared", path, "list", *more, "--json").json["facts"]
+    return {item["fact"]: item["content"] for item in listed}
 
 
 def active(path: Path) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def active(path: Path) -> list[dict[str, Any]]:
 
 def test_a_fact_is_a_memory_with_a_version(org: Path, run: Run, cli: Cli) -> None:
     first, again, second = run.publish(PORT, PORT, MOVED)
-    assert [found["entry"]["version"] for found in (first, again, second)] == [1, 1, 2]
+    assert [published["entry"]["version"] for published in (first, again, second)] == [1, 1, 2]
     assert again["changed"] is False
     assert active(org) == [{"content": MOVED, "origin": "agent", "pinned": 1}]
     (earlier,) = rows(org, "SELECT * FROM memories WHERE content = ?", PORT)

@@ -51,7 +51,7 @@ night = copied("smoke_night")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Provide where a wiki is written."""
+    """Provide the folder of a wiki."""
     return tmp_path / "wiki"
 
 
@@ -71,9 +71,9 @@ def pages(folder: Path) -> dict[str, str]:
 
 
 def front(text: str) -> dict[str, Any]:
-    found = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
-    assert found is not None
-    loaded: dict[str, Any] = yaml.safe_load(found[1])
+    matter = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    assert matter is not None
+    loaded: dict[str, Any] = yaml.safe_load(matter[1])
     return loaded
 
 
@@ -94,19 +94,19 @@ def links(text: str) -> list[str]:
 
 def test_each_memory_has_a_page_and_no_link_is_broken(night: Path, folder: Path, cli: Cli) -> None:
     ended = cli("export", night, "--wiki", folder, "--json")
-    found = pages(folder)
-    assert ended.json["wiki"]["written"] == len(found)
-    ids = {front(text).get("id") for text in found.values()}
+    by_name = pages(folder)
+    assert ended.json["wiki"]["written"] == len(by_name)
+    ids = {front(text).get("id") for text in by_name.values()}
     assert {row["id"] for row in rows(night, "SELECT id FROM memories")} <= ids
-    assert broken_links(found) == []
+    assert broken_links(by_name) == []
 
 
-def broken_links(found: dict[str, str]) -> list[tuple[str, str]]:
+def broken_links(by_name: dict[str, str]) -> list[tuple[str, str]]:
     return [
         (name, link)
-        for name, text in found.items()
+        for name, text in by_name.items()
         for link in links(text)
-        if os.path.normpath(Path(name).parent / link) not in found
+        if os.path.normpath(Path(name).parent / link) not in by_name
     ]
 
 
@@ -128,11 +128,11 @@ def test_the_index_links_to_rules_with_their_evidence(
     with served(oracle) as model:
         cli("maintain", memory_file, *model)
     cli("export", memory_file, "--wiki", folder)
-    found = pages(folder)
-    _, _, rules = found["index.md"].partition("## Rules\n")
+    by_name = pages(folder)
+    _, _, rules = by_name["index.md"].partition("## Rules\n")
     (name,) = re.findall(r"\]\((wiki/memories/.*?)\)", rules.partition("##")[0])
-    assert front(found[name])["made_from"] == [memory["id"] for memory in a_rule()]
-    assert {f"../../raw/{memory['id']}.md" for memory in a_rule()} <= set(links(found[name]))
+    assert front(by_name[name])["made_from"] == [memory["id"] for memory in a_rule()]
+    assert {f"../../raw/{memory['id']}.md" for memory in a_rule()} <= set(links(by_name[name]))
 
 
 def test_entities_of_three_memories_have_pages(memory_file: Path, folder: Path, cli: Cli) -> None:
@@ -215,18 +215,18 @@ def test_hostile_texts_stay_texts(memory_file: Path, tmp_path: Path, cli: Cli) -
     own = {path.name for path in memory_file.parent.glob(f"{memory_file.name}*")}
     assert {entry.name for entry in tmp_path.iterdir()} <= {"deep", *own}
     assert list(folder.parent.iterdir()) == [folder]
-    found = pages(folder)
-    shown = {front(text).get("id"): text for text in found.values()}
+    by_name = pages(folder)
+    shown = {front(text).get("id"): text for text in by_name.values()}
     for name, text in texts.items():
         assert front(shown[name])["tenant"] == name
         (fence,) = [token for token in parsed(shown[name]) if token.type == "fence"]
         if text.isprintable() or "\x1b" not in text:
             assert fence.content == f"{text}\n"
-    for text in found.values():
+    for text in by_name.values():
         kinds = {token.type for token in parsed(text)}
         assert not kinds & {"html_inline", "html_block", "image", "table_open", "code_block"}
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u202e]", text)
-    assert broken_links(found) == []
+    assert broken_links(by_name) == []
 
 
 # As JSON that an agent wrote may hold them, halves of surrogate pairs, too.
@@ -246,9 +246,9 @@ def test_the_front_matter_keeps_any_text(first: str, second: str) -> None:
 
 @settings(max_examples=300)
 @given(st.text(st.sampled_from("ab \n\t`*_[]()<>#-+.1|!\\&~:/\"'{}=$%")))
-def test_any_text_in_a_line_or_a_link_is_shown_literally(said: str) -> None:
-    line = as_line(said)
-    text = page({"title": "t"}, [f"- {line}", as_link(said, "x.md")])
+def test_any_text_in_a_line_or_a_link_is_shown_literally(raw: str) -> None:
+    line = as_line(raw)
+    text = page({"title": "t"}, [f"- {line}", as_link(raw, "x.md")])
     inner = [item for item in parsed(text) if item.type not in ("inline", "text", "link_open")]
     assert {item.type for item in inner} <= {
         *("bullet_list_open", "list_item_open", "paragraph_open", "paragraph_close"),
@@ -259,7 +259,7 @@ def test_any_text_in_a_line_or_a_link_is_shown_literally(said: str) -> None:
         for item in parsed(f"x\n---\n- {line}")
         if item.type in ("text", "text_special")
     )
-    assert shown.split() == said.split()
+    assert shown.split() == raw.split()
 
 
 @settings(max_examples=200)
@@ -404,7 +404,7 @@ def test_a_failed_wiki_ends_a_command_with_3(memory_file: Path, tmp_path: Path, 
         assert cli(*command, "--wiki", chat).code == 1  # and nothing was done
         done = "The rest is done; only the wiki was not updated."
         cli(*command, "--wiki", wiki).ends(3, "Cannot write into", done)
-        (found,) = rows(memory_file, latest)
+        (latest_run,) = rows(memory_file, latest)
         for folder, code in ((chat, 1), (wiki, 3)):
-            assert cli("undo", memory_file, found["id"], "--wiki", folder).code == code
+            assert cli("undo", memory_file, latest_run["id"], "--wiki", folder).code == code
     assert rows(memory_file, "SELECT 1 FROM memories WHERE status = 'active'") == []

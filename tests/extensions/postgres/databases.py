@@ -49,13 +49,13 @@ TWINS = [
 
 @dataclass(frozen=True)
 class Server:
-    """A PostgreSQL server of this run of tests."""
+    """The PostgreSQL server of this run of tests."""
 
     folder: Path
     uri: str
 
     def url(self, database: str, user: str = "postgres") -> str:
-        """Return the URL of a database, with a password that nobody asks for."""
+        """Return the URL of a database, with a password that the server ignores."""
         return f"postgresql://{user}:sesame-7@/{database}?host={self.folder}"
 
 
@@ -70,7 +70,7 @@ class Database:
     def url(self) -> str:
         return self.server.url(self.name)
 
-    def of(self, tenant: str) -> str:
+    def url_of(self, tenant: str) -> str:
         return f"{self.url}#{tenant}"
 
     def execute(self, sql: str, *values: object) -> None:
@@ -105,7 +105,7 @@ class Database:
                 return file.execute(sql).fetchall()
 
     def fits_its_mirror(self, tenant: str) -> bool:
-        """Whether the memories that a tenant's mirror calls active are the rows there are."""
+        """Whether the active memories of a tenant's mirror are the rows of its table."""
         linked = self.in_mirror(
             tenant,
             "SELECT m.content FROM links l JOIN memories m ON m.id = l.memory_id "
@@ -119,7 +119,7 @@ class Database:
         return [value["content"] for (value,) in rows]
 
     def put(self, tenant: str, key: str, value: dict[str, Any], embed: Embed | None = None) -> None:
-        """Put a value as the package does, with vectors of its text and of the whole value."""
+        """Store a value as the package does, with vectors of its text and of the whole value."""
         with closing(psycopg.connect(self.url, autocommit=True)) as db:
             db.execute(_PUT, [tenant, key, json.dumps(value)])
             if embed is not None:
@@ -151,11 +151,11 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def empty_database(server: Server) -> Iterator[Database]:
     """Provide a database without any tables."""
-    made = Database(server, f"test_{secrets.token_hex(6)}")
+    created = Database(server, f"test_{secrets.token_hex(6)}")
     everything = Database(server, "postgres")
-    everything.execute(f"CREATE DATABASE {made.name}")
-    yield made
-    everything.execute(f"DROP DATABASE {made.name} WITH (FORCE)")
+    everything.execute(f"CREATE DATABASE {created.name}")
+    yield created
+    everything.execute(f"DROP DATABASE {created.name} WITH (FORCE)")
 
 
 @pytest.fixture

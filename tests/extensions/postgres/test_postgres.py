@@ -57,30 +57,30 @@ def night(cli: Cli, url: str, *model: str) -> dict[str, Any]:
 
 
 def mirror_of(database: Database) -> TenantMirror:
-    return TenantMirror.of(DatabaseUrl.parse(database.of(RAVI)), PostgresStore())
+    return TenantMirror.of(DatabaseUrl.parse(database.url_of(RAVI)), PostgresStore())
 
 
 def test_nested_contents_are_merged_and_profiles_are_not(filled: Database, cli: Cli) -> None:
     with unchanged(filled.store):
-        done = night(cli, filled.of(RAVI))
+        done = night(cli, filled.url_of(RAVI))
         assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 3
-        left = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
-        assert (len(left), left["profile"]) == (4, PROFILE)
-        assert cli("undo", filled.of(RAVI), done["run"]).code == 0
+        values = dict(filled.rows("SELECT key, value FROM store WHERE prefix = %s", RAVI))
+        assert (len(values), values["profile"]) == (4, PROFILE)
+        assert cli("undo", filled.url_of(RAVI), done["run"]).code == 0
 
 
 def test_the_mirror_keeps_an_agents_answers(filled: Database, tmp_path: Path, cli: Cli) -> None:
     filled.tell(RAVI, *TWINS, *each_adding_something())
-    before, url, answers = filled.store(), filled.of(RAVI), tmp_path / "answers.jsonl"
-    found = cli("questions", url, "--json").json
+    before, url, answers = filled.store(), filled.url_of(RAVI), tmp_path / "answers.jsonl"
+    reply = cli("questions", url, "--json").json
     kinds = []
-    while found["questions"]:
+    while reply["questions"]:
         assert filled.store() == before
-        kinds += [question["kind"] for question in found["questions"]]
-        answers.write_text(answers_to(found["questions"], joined_once_by), "utf-8")
-        found = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0).json
+        kinds += [question["kind"] for question in reply["questions"]]
+        answers.write_text(answers_to(reply["questions"], joined_once_by), "utf-8")
+        reply = cli("answer", url, answers, "--format", "langgraph", "--json").ends(0).json
     assert kinds[:2] == ["write", "check"]
-    assert cli("undo", url, found["night"]["run"]).code == 0
+    assert cli("undo", url, reply["night"]["run"]).code == 0
     assert filled.store() == before
 
 
@@ -89,7 +89,7 @@ def test_a_new_row_has_the_vectors_that_langgraph_would_compute(
 ) -> None:
     database.tell(RAVI, *each_adding_something(), embed=embedder.encode)
     before = database.store()
-    done = night(cli, database.of(RAVI), *scripted)
+    done = night(cli, database.url_of(RAVI), *scripted)
     ((key, value, created),) = database.rows(
         "SELECT key, value, created_at FROM store WHERE prefix = %s", RAVI
     )
@@ -103,8 +103,8 @@ def test_a_new_row_has_the_vectors_that_langgraph_would_compute(
         (expected,) = embedder.encode([text])
         assert json.loads(stored.pop(field)) == pytest.approx(expected.tolist(), abs=1e-6)
     assert stored == {}
-    assert night(cli, database.of(RAVI), *scripted)["proposals"] == []
-    assert cli("undo", database.of(RAVI), done["run"]).code == 0
+    assert night(cli, database.url_of(RAVI), *scripted)["proposals"] == []
+    assert cli("undo", database.url_of(RAVI), done["run"]).code == 0
     assert database.store() == before
 
 
@@ -112,13 +112,13 @@ def test_a_row_that_a_later_run_extends_gets_a_new_vector(
     database: Database, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     database.tell(RAVI, *of_one_thing(), embed=embedder.encode)
-    night(cli, database.of(RAVI), *scripted)
+    night(cli, database.url_of(RAVI), *scripted)
     for number, text in enumerate(more_of_it()):
         database.put(RAVI, f"n{number}", {"content": text}, embedder.encode)
     own_rows = "SELECT key FROM store WHERE key LIKE 'slowwave-%'"
     with unchanged(database.store):
         (key,) = database.rows(own_rows)
-        second = night(cli, database.of(RAVI), *scripted)
+        second = night(cli, database.url_of(RAVI), *scripted)
         assert database.rows(own_rows) == [key]
         ((vector,),) = database.rows(
             "SELECT embedding::text FROM store_vectors WHERE key = %s AND field_name = 'content'",
@@ -126,7 +126,7 @@ def test_a_row_that_a_later_run_extends_gets_a_new_vector(
         )
         (expected,) = embedder.encode(database.texts(RAVI))
         assert json.loads(vector) == pytest.approx(expected.tolist(), abs=1e-6)
-        assert cli("undo", database.of(RAVI), second["run"]).code == 0
+        assert cli("undo", database.url_of(RAVI), second["run"]).code == 0
 
 
 def test_a_store_with_vectors_of_another_model_gets_only_merges(
@@ -136,7 +136,7 @@ def test_a_store_with_vectors_of_another_model_gets_only_merges(
         return -embedder.encode(texts)[:, ::-1]
 
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=encode_otherwise)
-    ended = cli(*NIGHT, database.of(RAVI), *scripted)
+    ended = cli(*NIGHT, database.url_of(RAVI), *scripted)
     assert {proposal["operation"] for proposal in ended.json["proposals"]} == {"merge"}
     assert "not those of all-MiniLM-L6-v2" in ended.err
     assert database.rows("SELECT 1 FROM store WHERE key LIKE 'slowwave-%'") == []
@@ -159,7 +159,7 @@ def test_concurrent_writes_stay(database: Database, cli: Cli, embedder: Sentence
         writer = pool.submit(write)
         try:
             codes = {
-                cli("maintain", "--format", "langgraph", "--quiet", database.of(RAVI)).code
+                cli("maintain", "--format", "langgraph", "--quiet", database.url_of(RAVI)).code
                 for _ in range(3)
             }
         finally:
@@ -185,11 +185,11 @@ def test_a_source_changed_late_makes_a_proposal_stale(database: Database, agent:
 
 
 def test_a_leased_tenant_is_refused_until_it_is_released(filled: Database, cli: Cli) -> None:
-    with Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()).held():
+    with Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore()).held():
         with unchanged(filled.store):
-            assert "has leased" in json.loads(cli(*NIGHT, filled.of(RAVI)).ends(11).err)["error"]
-        assert cli(*NIGHT, filled.of("memories.eva")).code == 0
-    assert cli(*NIGHT, filled.of(RAVI)).code == 0
+            cli(*NIGHT, filled.url_of(RAVI)).ends(11, "has leased")
+        assert cli(*NIGHT, filled.url_of("memories.eva")).code == 0
+    assert cli(*NIGHT, filled.url_of(RAVI)).code == 0
 
 
 def test_a_run_locks_no_rows_while_it_lasts(filled: Database) -> None:
@@ -213,7 +213,7 @@ def test_a_statement_has_a_timeout(filled: Database, monkeypatch: pytest.MonkeyP
 
 def test_a_lease_does_not_wait_forever(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowwave.extensions.postgres.connection._LOCK_S", 1)
-    lease = Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore())
+    lease = Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore())
     with lease.held():
         pass
     with closing(psycopg.connect(filled.url)) as locking:
@@ -234,13 +234,13 @@ def test_a_lost_lease_is_final(filled: Database, cli: Cli, embedder: SentenceEmb
         with pytest.raises(FileHeld, match="taken over"):
             mirror.settle(now)
     assert filled.store() == before
-    assert cli(*NIGHT, filled.of(RAVI)).code == 0
+    assert cli(*NIGHT, filled.url_of(RAVI)).code == 0
     assert filled.store() != before
 
 
 def test_a_lease_is_renewed_during_a_run(filled: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowwave.extensions.postgres.lease.LEASE_S", 0.6)
-    lease, rival = (Lease(DatabaseUrl.parse(filled.of(RAVI)), PostgresStore()) for _ in "12")
+    lease, rival = (Lease(DatabaseUrl.parse(filled.url_of(RAVI)), PostgresStore()) for _ in "12")
     with lease.held():
         (began,) = filled.rows("SELECT leased_until FROM slowwave_mirrors")
         while filled.rows("SELECT leased_until FROM slowwave_mirrors") == [began]:
@@ -253,7 +253,7 @@ def test_a_lease_is_renewed_during_a_run(filled: Database, monkeypatch: pytest.M
 
 
 def test_reading_commands_accept_a_url_and_hide_its_password(filled: Database, cli: Cli) -> None:
-    url = filled.of(RAVI)
+    url = filled.url_of(RAVI)
     done = night(cli, url)
     (first, *_) = done["proposals"]
     (gone,) = set(first["sources"]) - {first["survivor"]}
@@ -278,7 +278,7 @@ def test_reading_commands_accept_a_url_and_hide_its_password(filled: Database, c
 
 def test_only_the_owner_may_read_pages(filled: Database, cli: Cli, tmp_path: Path) -> None:
     report, wiki = tmp_path / "night.html", tmp_path / "wiki"
-    cli(*NIGHT, filled.of(RAVI), setting("report", report), "--wiki", wiki).ends(0)
+    cli(*NIGHT, filled.url_of(RAVI), setting("report", report), "--wiki", wiki).ends(0)
     pages = [report, *wiki.rglob("*.md")]
     assert len(pages) > 3
     assert {stat.S_IMODE(page.stat().st_mode) for page in pages} == {0o600}
@@ -286,7 +286,7 @@ def test_only_the_owner_may_read_pages(filled: Database, cli: Cli, tmp_path: Pat
 
 
 def test_a_row_that_was_put_again_can_be_superseded_again(filled: Database, cli: Cli) -> None:
-    night(cli, filled.of(RAVI))
+    night(cli, filled.url_of(RAVI))
     archive = "SELECT key FROM store WHERE prefix = 'slowwave_superseded.memories.ravi' ORDER BY 1"
     archived = filled.rows(archive)
     ((key, value), *_) = filled.rows(
@@ -294,14 +294,14 @@ def test_a_row_that_was_put_again_can_be_superseded_again(filled: Database, cli:
     )
     filled.put(RAVI, key, value)
     with unchanged(filled.store):
-        again = night(cli, filled.of(RAVI))
+        again = night(cli, filled.url_of(RAVI))
         assert [proposal["state"] for proposal in again["proposals"]] == ["applied"]
         assert len(filled.rows(archive)) == len(archived) + 1
-        assert cli("undo", filled.of(RAVI), again["run"]).code == 0
+        assert cli("undo", filled.url_of(RAVI), again["run"]).code == 0
 
 
 def test_file_may_be_a_url(filled: Database, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SLOWWAVE_FILE", filled.of(RAVI))
+    monkeypatch.setenv("SLOWWAVE_FILE", filled.url_of(RAVI))
     assert cli("maintain", "--dry-run", "--json").json["proposals"]
 
 
@@ -315,10 +315,10 @@ def test_a_url_must_name_one_of_several_tenants(filled: Database, cli: Cli) -> N
 
 
 def test_the_first_run_that_writes_must_name_the_format(filled: Database, cli: Cli) -> None:
-    cli("maintain", filled.of(RAVI)).ends(2, "--format langgraph")
-    night(cli, filled.of(RAVI))
-    assert cli("maintain", filled.of(RAVI)).code == 0
-    assert cli("maintain", filled.of(RAVI), "--format", "hermes").code == 2
+    cli("maintain", filled.url_of(RAVI)).ends(2, "--format langgraph")
+    night(cli, filled.url_of(RAVI))
+    assert cli("maintain", filled.url_of(RAVI)).code == 0
+    assert cli("maintain", filled.url_of(RAVI), "--format", "hermes").code == 2
 
 
 UNUSABLE_URLS: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
@@ -344,7 +344,7 @@ UNUSABLE_URLS: dict[str, tuple[Callable[[Server, Database], str], str, int]] = {
     ),
     "a mark in a password": (lambda *_: "postgresql://u:ses#ame-7@h/db", "%23", 2),
     "no such tenant": (
-        lambda _, database: database.of("memories.nobody"),
+        lambda _, database: database.url_of("memories.nobody"),
         "no memories of a tenant 'memories.nobody'",
         1,
     ),
@@ -381,9 +381,9 @@ def test_a_rejected_password_is_not_shown(server: Server, filled: Database, cli:
 
 def test_a_database_without_the_tables_is_refused(filled: Database, cli: Cli) -> None:
     filled.execute("ALTER TABLE store RENAME COLUMN prefix TO namespace")
-    cli(*NIGHT, filled.of(RAVI)).ends(10, "does not have the tables of")
+    cli(*NIGHT, filled.url_of(RAVI)).ends(10, "does not have the tables of")
     filled.execute("DROP TABLE store CASCADE")
-    assert cli(*NIGHT, filled.of(RAVI)).code == 10
+    assert cli(*NIGHT, filled.url_of(RAVI)).code == 10
 
 
 @pytest.fixture
@@ -414,8 +414,8 @@ def test_a_user_without_create_rights_may_preview(filled: Database, guest: str, 
 def test_a_read_only_database_can_only_be_previewed(filled: Database, cli: Cli) -> None:
     filled.execute(f"ALTER DATABASE {filled.name} SET default_transaction_read_only = on")
     try:
-        assert cli(*NIGHT, filled.of(RAVI), "--dry-run").code == 0
-        ended = cli(*NIGHT, filled.of(RAVI))
+        assert cli(*NIGHT, filled.url_of(RAVI), "--dry-run").code == 0
+        ended = cli(*NIGHT, filled.url_of(RAVI))
     finally:
         Database(filled.server, "postgres").execute(
             f"ALTER DATABASE {filled.name} RESET default_transaction_read_only"
@@ -438,9 +438,9 @@ def test_a_memory_that_is_a_url_is_stored_verbatim(memory_file: Path, cli: Cli) 
     ]
     for text in texts:
         assert cli("add", memory_file, text, "--tag", texts[0]).code == 0
-    found = rows(memory_file, "SELECT content, tags FROM memories ORDER BY rowid")
-    assert [match["content"] for match in found] == texts
-    assert {match["tags"] for match in found} == {json.dumps([texts[0]])}
+    memories = rows(memory_file, "SELECT content, tags FROM memories ORDER BY rowid")
+    assert [match["content"] for match in memories] == texts
+    assert {match["tags"] for match in memories} == {json.dumps([texts[0]])}
 
 
 MISPLACED_URLS: list[tuple[str, ...]] = [
@@ -510,10 +510,10 @@ def test_a_url_hides_secrets_when_shown_and_keeps_them_when_pickled() -> None:
 _PARTS = 4
 
 
-def killed(at: int, *command: str) -> subprocess.CompletedProcess[str]:
+def killed(statement: int, *command: str) -> subprocess.CompletedProcess[str]:
     script = Path(__file__).parent / "killing_statements.py"
     return subprocess.run(
-        [sys.executable, str(script), str(at), *command], capture_output=True, text=True
+        [sys.executable, str(script), str(statement), *command], capture_output=True, text=True
     )
 
 
@@ -531,7 +531,7 @@ def test_a_kill_at_any_statement_leaves_consistent_rows_and_mirror(
         pytest.skip("in make test-long")
     database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
     before = database.store()
-    command = [*NIGHT, database.of(RAVI), *scripted]
+    command = [*NIGHT, database.url_of(RAVI), *scripted]
     ended = killed(0, *command)
     steps = int(ended.stderr.split()[-1])
     after, texts = database.store(), database.texts(RAVI)
@@ -539,24 +539,24 @@ def test_a_kill_at_any_statement_leaves_consistent_rows_and_mirror(
     assert database.fits_its_mirror(RAVI)
     before_the_commit = [steps - 5]
     every_sixth = range(1 + part, steps + 1, 6 * _PARTS)
-    for at in before_the_commit if rounds(1, 0) else every_sixth:
+    for statement in before_the_commit if rounds(1, 0) else every_sixth:
         database.execute("DROP TABLE IF EXISTS slowwave_mirrors")
         database.execute("DELETE FROM store")
         database.tell(RAVI, *of_one_thing(), *TWINS, embed=embedder.encode)
         before = database.store()
-        assert killed(at, *command).returncode == -signal.SIGKILL
-        kept = database.rows("SELECT to_regclass('slowwave_mirrors')") != [(None,)]
-        mirrors = database.mirrors() if kept else []
+        assert killed(statement, *command).returncode == -signal.SIGKILL
+        has_mirrors = database.rows("SELECT to_regclass('slowwave_mirrors')") != [(None,)]
+        mirrors = database.mirrors() if has_mirrors else []
         if database.store() == before:
             assert [mirror for _, mirror, _ in mirrors] in ([], [None])
         else:
             assert database.texts(RAVI) == texts
             assert database.fits_its_mirror(RAVI)
-        if kept:  # as if its lease had run out
+        if has_mirrors:  # as if its lease had run out
             database.execute("UPDATE slowwave_mirrors SET leased_until = now() - interval '1s'")
         cli(*command).ends(0)
         assert len(database.texts(RAVI)) == len(texts)
         assert database.fits_its_mirror(RAVI)
-        for run in reversed(cli("log", database.of(RAVI), "--json").json["runs"]):
-            assert cli("undo", database.of(RAVI), run["id"]).code == 0
+        for run in reversed(cli("log", database.url_of(RAVI), "--json").json["runs"]):
+            assert cli("undo", database.url_of(RAVI), run["id"]).code == 0
         assert database.store() == before

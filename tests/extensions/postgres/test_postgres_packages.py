@@ -70,10 +70,10 @@ class Package:
             row,
         )
 
-    def of(self, user: str) -> str:
-        return self.database.of(f"{self.prefix}{user}")
+    def url_of(self, user: str) -> str:
+        return self.database.url_of(f"{self.prefix}{user}")
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def stored(self) -> list[tuple[Any, ...]]:
         return self.database.rows(f"SELECT to_jsonb(m)::text FROM {self.table} m ORDER BY 1")
 
     def texts(self, user: str) -> list[str]:
@@ -83,11 +83,11 @@ class Package:
             "mem0": lambda row: (f"user_id={row['payload']['user_id']}", row["payload"]["data"]),
             "agno": lambda row: (row["user_id"], row["memory"]),
         }[self.name]
-        found = [content(json.loads(row)) for (row,) in self.rows()]
-        return sorted(text for tenant, text in found if tenant == f"{self.prefix}{user}")
+        contents = [content(json.loads(row)) for (row,) in self.stored()]
+        return sorted(text for tenant, text in contents if tenant == f"{self.prefix}{user}")
 
     def night(self, cli: Cli, user: str, *more: str) -> dict[str, Any]:
-        command = ("maintain", self.of(user), "--format", self.name, "--json")
+        command = ("maintain", self.url_of(user), "--format", self.name, "--json")
         return dict(cli(*command, *more).ends(0).json)
 
 
@@ -109,10 +109,10 @@ def package(
     request: pytest.FixtureRequest, empty_database: Database, embedder: SentenceEmbedder
 ) -> Package:
     """Provide the tables of a package, with nothing in them."""
-    return made(request.param, empty_database, embedder.encode)
+    return package_in(request.param, empty_database, embedder.encode)
 
 
-def made(name: str, database: Database, embed: Embed) -> Package:
+def package_in(name: str, database: Database, embed: Embed) -> Package:
     database.execute(Path(__file__).with_name(f"{name}.sql").read_text("utf-8"))
     return Package(name, database, embed, *PLACES[name])
 
@@ -120,23 +120,23 @@ def made(name: str, database: Database, embed: Embed) -> Package:
 @pytest.fixture
 def mem0(empty_database: Database, embedder: SentenceEmbedder) -> Package:
     """Provide mem0's table."""
-    return made("mem0", empty_database, embedder.encode)
+    return package_in("mem0", empty_database, embedder.encode)
 
 
 @pytest.fixture
 def agno(empty_database: Database, embedder: SentenceEmbedder) -> Package:
     """Provide agno's tables."""
-    return made("agno", empty_database, embedder.encode)
+    return package_in("agno", empty_database, embedder.encode)
 
 
 def test_a_users_duplicates_are_merged_and_undo_restores_them(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
     package.tell("eva", TWINS[0])
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         plans = [package.night(cli, "ravi", "--dry-run") for _ in "12"]
     assert plans[0] == plans[1]
     assert package.database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         done = package.night(cli, "ravi")
         assert [proposal["id"] for proposal in done["proposals"]] == [
             proposal["id"] for proposal in plans[0]["proposals"]
@@ -144,9 +144,9 @@ def test_a_users_duplicates_are_merged_and_undo_restores_them(package: Package, 
         assert [proposal["state"] for proposal in done["proposals"]] == ["applied"] * 2
         assert len(package.texts("ravi")) == 3
         assert package.texts("eva") == [TWINS[0]]
-        with unchanged(lambda: (package.rows(), package.database.mirrors())):
+        with unchanged(lambda: (package.stored(), package.database.mirrors())):
             assert package.night(cli, "ravi")["proposals"] == []
-        assert cli("undo", package.of("ravi"), done["run"]).code == 0
+        assert cli("undo", package.url_of("ravi"), done["run"]).code == 0
 
 
 def test_forget_deletes_a_text_from_rows_and_mirror(package: Package, cli: Cli) -> None:
@@ -154,46 +154,46 @@ def test_forget_deletes_a_text_from_rows_and_mirror(package: Package, cli: Cli) 
     package.tell("eva", TWINS[0])
     package.night(cli, "ravi")
     assert b"port 8080" in package.database.mirrors()[0][1]
-    forget = ("forget", package.of("ravi"), "--matching", "port 8080")
+    forget = ("forget", package.url_of("ravi"), "--matching", "port 8080")
     assert len(cli(*forget, "--dry-run", "--json").json["memories"]) == 2
     assert cli(*forget, "--yes").code == 0
     assert package.texts("ravi") == sorted(TWINS[3:])
     assert package.texts("eva") == [TWINS[0]]
-    assert not [row for (row,) in package.rows() if "8080" in row and "eva" not in row]
+    assert not [row for (row,) in package.stored() if "8080" in row and "eva" not in row]
     assert all(b"port 8080" not in mirror for _, mirror, _ in package.database.mirrors())
     assert package.night(cli, "ravi")["proposals"] == []
-    assert cli("check", package.of("ravi")).code == 0
+    assert cli("check", package.url_of("ravi")).code == 0
 
 
 def test_a_text_grows_in_its_row(package: Package, cli: Cli, scripted: tuple[str, ...]) -> None:
     texts = of_one_thing()
     package.tell("ravi", *texts)
-    before = package.rows()
+    before = package.stored()
     first = package.night(cli, "ravi", *scripted)
     (derived,) = package.texts("ravi")
     assert derived not in texts
-    rows = package.rows()
+    rows = package.stored()
     package.tell("ravi", *more_of_it(), first=len(texts))
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         second = package.night(cli, "ravi", *scripted)
         (extended,) = package.texts("ravi")
         assert len(extended) > len(derived)
-        assert cli("undo", package.of("ravi"), second["run"]).code == 0
+        assert cli("undo", package.url_of("ravi"), second["run"]).code == 0
     package.database.execute(
         f"DELETE FROM {package.table} m WHERE to_jsonb(m)::text <> ALL(%s)",
         [row for (row,) in rows],
     )
-    assert cli("undo", package.of("ravi"), first["run"]).code == 0
-    assert package.rows() == before
+    assert cli("undo", package.url_of("ravi"), first["run"]).code == 0
+    assert package.stored() == before
 
 
 def test_a_new_row_of_mem0_has_the_hash_vector_and_ids_of_the_package(
     mem0: Package, cli: Cli, scripted: tuple[str, ...], embedder: SentenceEmbedder
 ) -> None:
     mem0.tell("ravi", *each_adding_something(), agent_id="a=1", category="work")
-    before = [json.loads(row)["payload"] for (row,) in mem0.rows()]
+    before = [json.loads(row)["payload"] for (row,) in mem0.stored()]
     mem0.night(cli, "ravi", *scripted)
-    ((row,),) = mem0.rows()
+    ((row,),) = mem0.stored()
     payload = json.loads(row)["payload"]
     (expected,) = embedder.encode([payload["data"]])
     vector = json.loads(json.loads(row)["vector"])
@@ -223,7 +223,7 @@ KEPT_APART: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_mem0_memories_kept_apart_are_not_merged(case: str, mem0: Package, cli: Cli) -> None:
     for number, more in enumerate(KEPT_APART[case]):
         mem0.tell("ravi", TWINS[number], first=number, **more)
-    with unchanged(mem0.rows):
+    with unchanged(mem0.stored):
         assert mem0.night(cli, "ravi")["proposals"] == []
 
 
@@ -238,7 +238,7 @@ def test_a_new_row_of_agno_has_topics(agno: Package, cli: Cli, scripted: tuple[s
     texts = each_adding_something()
     agno.tell("ravi", *texts)
     agno.night(cli, "ravi", *scripted)
-    ((row,),) = agno.rows()
+    ((row,),) = agno.stored()
     new = json.loads(row)
     assert new.pop("memory_id").startswith("slowwave-")
     assert set(new.pop("topics")) == {f"t{number}" for number in range(len(texts))}
@@ -257,7 +257,7 @@ def test_agno_rows_without_user_or_of_another_form_are_left_alone(agno: Package,
         "VALUES ('o', '{\"likes\": 1}', 'ravi', 1)"
     )
     agno.night(cli, "ravi")
-    assert len(agno.rows()) == 4
+    assert len(agno.stored()) == 4
 
 
 # Columns that a table's owner adds: computed, numbered by the database, of any name.
@@ -278,10 +278,10 @@ def test_undo_restores_columns_the_owner_added(columns: str, package: Package, c
     package.tell("ravi", *TWINS)
     added = OWN_COLUMNS[columns].replace("{text}", TEXT_IN[package.name])
     package.database.execute(f"ALTER TABLE {package.table} {added}")
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         done = package.night(cli, "ravi")
         assert len(package.texts("ravi")) == 3
-        assert cli("undo", package.of("ravi"), done["run"]).code == 0
+        assert cli("undo", package.url_of("ravi"), done["run"]).code == 0
 
 
 @pytest.mark.parametrize("package", ["mem0", "agno"], indirect=True)
@@ -291,22 +291,22 @@ def test_a_table_or_schema_may_have_any_name(package: Package, cli: Cli) -> None
     package.database.execute('CREATE SCHEMA "100%s"')
     package.database.execute(f'ALTER TABLE {package.table} SET SCHEMA "100%s"')
     moved = replace(package, table=f'"100%s".{table}')
-    url = package.of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
-    with unchanged(moved.rows):
+    url = package.url_of("ravi").replace("?", "?options=-csearch_path%3D%22100%25s%22,public&")
+    with unchanged(moved.stored):
         ended = cli("maintain", url, "--format", package.name, "--json").ends(0)
-        assert len(moved.rows()) == 3
+        assert len(moved.stored()) == 3
         assert cli("undo", url, ended.json["run"]).code == 0
 
 
 def test_a_new_row_with_the_key_of_a_deleted_row_prevents_undo(package: Package, cli: Cli) -> None:
     package.tell("ravi", *TWINS)
-    before = package.rows()
+    before = package.stored()
     done = package.night(cli, "ravi")
-    after = package.rows()
+    after = package.stored()
     (gone, *_) = [row for (row,) in before if (row,) not in after]
     package.insert(gone.replace("8080", "9090").replace("second", "third"))
-    with unchanged(lambda: (package.rows(), package.database.mirrors())):
-        cli("undo", package.of("ravi"), done["run"]).ends(1, "now", "another")
+    with unchanged(lambda: (package.stored(), package.database.mirrors())):
+        cli("undo", package.url_of("ravi"), done["run"]).ends(1, "now", "another")
 
 
 UNKNOWN_SCHEMAS: dict[str, tuple[str, str, str]] = {
@@ -339,12 +339,12 @@ def test_an_unknown_schema_is_refused(
     case: str, empty_database: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     name, change, message = UNKNOWN_SCHEMAS[case]
-    package = made(name, empty_database, embedder.encode)
+    package = package_in(name, empty_database, embedder.encode)
     package.tell("ravi", *TWINS)
     empty_database.execute(change)
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         for dry_run in ((), ("--dry-run",)):
-            cli("maintain", package.of("ravi"), "--format", name, *dry_run).ends(10, message)
+            cli("maintain", package.url_of("ravi"), "--format", name, *dry_run).ends(10, message)
     assert empty_database.rows("SELECT to_regclass('slowwave_mirrors')") == [(None,)]
 
 
@@ -358,7 +358,7 @@ def test_tables_of_entities_and_telemetry_are_not_collections(mem0: Package, cli
 def test_a_schema_in_the_url_chooses_between_two(agno: Package, cli: Cli) -> None:
     agno.database.execute("CREATE TABLE agno_memories (LIKE ai.agno_memories)")
     agno.tell("ravi", *TWINS)
-    url = agno.of("ravi").replace("#", "&options=-csearch_path%3Dai#")
+    url = agno.url_of("ravi").replace("#", "&options=-csearch_path%3Dai#")
     ended = cli("maintain", url, "--format", "agno", "--dry-run", "--json")
     assert len(ended.json["proposals"]) == 2
 
@@ -366,13 +366,13 @@ def test_a_schema_in_the_url_chooses_between_two(agno: Package, cli: Cli) -> Non
 def test_tenants_of_two_packages_in_a_database_do_not_mix(
     empty_database: Database, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
-    agno, mem0 = (made(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
+    agno, mem0 = (package_in(name, empty_database, embedder.encode) for name in ("agno", "mem0"))
     agno.tell("user_id=ravi", *TWINS)
     mem0.tell("ravi", *TWINS)
-    cli("maintain", mem0.of("ravi"), "--dry-run").ends(2, "may be mem0 or agno")
+    cli("maintain", mem0.url_of("ravi"), "--dry-run").ends(2, "may be mem0 or agno")
     mem0.night(cli, "ravi")
     # From then on, the name is that of the tenant with a mirror.
-    assert cli("maintain", mem0.of("ravi"), "--json").json["proposals"] == []
+    assert cli("maintain", mem0.url_of("ravi"), "--json").json["proposals"] == []
     assert len(agno.night(cli, "user_id=ravi")["proposals"]) == 2
     assert len(empty_database.mirrors()) == 2
     assert len(mem0.texts("ravi")) == len(agno.texts("user_id=ravi")) == 3
@@ -381,7 +381,7 @@ def test_tenants_of_two_packages_in_a_database_do_not_mix(
 def test_a_newer_schema_of_agno_has_a_warning(agno: Package, cli: Cli) -> None:
     agno.tell("ravi", *TWINS)
     agno.database.execute("UPDATE ai.agno_schema_versions SET version = '4.0.0'")
-    preview = ("maintain", agno.of("ravi"), "--format", "agno", "--dry-run")
+    preview = ("maintain", agno.url_of("ravi"), "--format", "agno", "--dry-run")
     cli(*preview).ends(0, "schema 4 of agno, newer than 3")
 
 
@@ -392,7 +392,7 @@ def test_a_fleet_maintains_each_user(package: Package, cli: Cli, tmp_path: Path)
     command = (*fleet, "--format", package.name, "--receipts", tmp_path, "--json")
     cli(*command).ends(0)
     assert [len(package.texts(user)) for user in ("ann", "bo")] == [3, 3]
-    with unchanged(package.rows):
+    with unchanged(package.stored):
         assert cli(*command).code == 0
 
 

@@ -1,4 +1,4 @@
-"""The screen of `slowwave review --tui` in tests: driven without a terminal, and what it showed.
+"""The screen of `slowwave review --tui`, driven without a terminal.
 
 PYTHONPATH=tests python tests/extensions/screen/screens.py   redraw the pictures
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from textual.events import Paste
 from textual.widgets import Input
 
-from slowwave.cli.nights.chosen_proposals import Choice
+from slowwave.consolidation.running.review_queue import Choice
 from slowwave.consolidation.vectors.embedder import Embedder, SentenceEmbedder
 from slowwave.extensions.screen.screen import ReviewScreen
 from slowwave.extensions.screen.session import Session
@@ -36,7 +36,7 @@ _DRAWN = " ▁▂▃▄▅▆▇█▀▔▕▐▌▏▎▍▋▊▉╸╺━"
 
 @dataclass(frozen=True)
 class Piece:
-    """Letters in a row with one look, without what a theme decides."""
+    """Adjacent letters of the same style, without what a theme decides."""
 
     line: int
     column: int
@@ -53,7 +53,7 @@ class Shown:
 
     svg: str
     # What was said in passing.
-    said: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def pieces(self) -> list[Piece]:
@@ -82,19 +82,19 @@ class Shown:
         """The letters of each line."""
         rows = [[" "] * SIZE[0] for _ in range(SIZE[1])]
         for piece in self.pieces:
-            for at, letter in enumerate(piece.text, start=piece.column):
+            for index, letter in enumerate(piece.text, start=piece.column):
                 with suppress(IndexError):
-                    rows[piece.line][at] = letter
+                    rows[piece.line][index] = letter
         return ["".join(row).rstrip() for row in rows]
 
     def is_like(self, snapshot: str) -> bool:
-        """Whether it shows what a picture in snapshots/ shows: letters, places and marks.
+        """Whether it shows what a picture in snapshots/ shows: letters, positions and marks.
 
         Colours, fonts and how a version of Textual writes a picture do not count, nor do the ids of
         proposals, which depend on what a model is asked.
         """
-        kept = Shown((SNAPSHOTS / f"{snapshot}.svg").read_text("utf-8"))
-        return self._without_ids == kept._without_ids
+        expected = Shown((SNAPSHOTS / f"{snapshot}.svg").read_text("utf-8"))
+        return self._without_ids == expected._without_ids
 
     @property
     def _without_ids(self) -> list[Piece]:
@@ -102,7 +102,7 @@ class Shown:
 
     @property
     def text(self) -> str:
-        """All of it, as one text."""
+        """The whole screen as text."""
         return "\n".join(self.lines)
 
     def marked(self, look: str) -> list[str]:
@@ -122,7 +122,7 @@ def drive(
     choice: Choice = Choice(),  # noqa: B008 - it is frozen
     session: Session | None = None,
 ) -> Shown:
-    """Open the screen, press keys, and return what it shows then.
+    """Open the screen, press keys, and return what it then shows.
 
     A key with an @ before it is what the mouse clicks: @#yes a button, @40,3 a place. One with a
     quotation mark before it is pasted.

@@ -21,7 +21,7 @@ from nights import active, execute, picture, rows, unchanged
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, states
 from screens import Shown, drive, pending_file, pictures
 
-from slowwave.cli.nights.chosen_proposals import Choice
+from slowwave.consolidation.running.review_queue import Choice
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.screen.session import Session
 from slowwave.store.lock import maintenance_lock
@@ -33,12 +33,12 @@ WRITTEN = ["memories", "synthesized_from"]
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Provide a file with a pending merge, update and synthesis, which no test changes."""
     return pending_file(tmp_path_factory.mktemp("pending") / "memory.db")
 
 
-pending = copied("kept")
+pending = copied("reviewed")
 
 
 # ---- what is seen ----
@@ -109,8 +109,8 @@ def test_lineage_is_a_complete_tree(pending: Path, cli: Cli, embedder: SentenceE
 
 
 def test_a_search_requires_all_words(pending: Path, embedder: SentenceEmbedder) -> None:
-    found = drive(pending, embedder, ["slash", '"WIKI backup', "enter"])
-    assert f"1 of 1 · {UPDATE} pending" in found.lines[0]
+    matching = drive(pending, embedder, ["slash", '"WIKI backup', "enter"])
+    assert f"1 of 1 · {UPDATE} pending" in matching.lines[0]
     again = drive(pending, embedder, ["slash", '"WIKI backup', "enter", "escape"])
     assert f"3 of 3 · {UPDATE}" in again.lines[0]
     nothing = drive(pending, embedder, ["slash", '"no such words', "enter", "a", "d", "e", "l"])
@@ -139,7 +139,7 @@ def test_undo_reverts_an_approval(pending: Path, cli: Cli, embedder: SentenceEmb
     assert picture(pending, WRITTEN) == before
     again = cli("review", pending, "--json").json["proposals"]
     assert [item | {"decided_at": ""} for item in again] == [
-        found | {"decided_at": ""} for found in queued
+        proposal | {"decided_at": ""} for proposal in queued
     ]
     # The decision can be made once more, and the night does not propose it a second time.
     assert cli("maintain", pending, "--json").json["proposals"] == []
@@ -154,10 +154,10 @@ def test_all_are_applied_after_a_confirmation(pending: Path, embedder: SentenceE
     assert "1 merge, 1 synthesize, 1 update: 7 memories are superseded, 2 texts" in asked.text
     drive(pending, embedder, ["A", "escape"], session=session)
     assert picture(pending, WRITTEN) == before
-    found = drive(pending, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
-    assert "Apply 1 pending proposal found as one run?" in found.text
+    shown = drive(pending, embedder, ["slash", '"wiki backup', "enter", "A"], session=session)
+    assert "Apply 1 pending proposal found as one run?" in shown.text
     done = drive(pending, embedder, ["A", "@#yes"], session=session)
-    assert any(message.startswith("Applied 3 of 3.") for message in done.said)
+    assert any(message.startswith("Applied 3 of 3.") for message in done.notes)
     assert set(states(pending).values()) == {"applied"}
     drive(pending, embedder, ["u", "u", "u"], session=session)
     assert picture(pending, WRITTEN) == before
@@ -195,13 +195,13 @@ def test_only_supported_words_are_applied(pending: Path, embedder: SentenceEmbed
     assert states(pending)[SYNTHESIS] == "pending"
     shown = drive(pending, embedder, [*clear, f'"{IN_ONE}', "ctrl+s"])
     assert IN_ONE in active(pending)
-    (made,) = rows(pending, "SELECT content FROM memories WHERE origin = 'human'")
-    assert made["content"] == IN_ONE
+    (derived,) = rows(pending, "SELECT content FROM memories WHERE origin = 'human'")
+    assert derived["content"] == IN_ONE
     assert " edited    synthesize" in shown.text
 
 
 def test_a_key_without_effect_says_why(pending: Path, embedder: SentenceEmbedder) -> None:
-    messages = " ".join(drive(pending, embedder, ["e", "u"]).said)
+    messages = " ".join(drive(pending, embedder, ["e", "u"]).notes)
     assert "This proposal writes no new text" in messages
     assert "There is no decision to undo" in messages
 
@@ -222,7 +222,7 @@ def test_a_changed_source_makes_a_proposal_stale(pending: Path, embedder: Senten
     execute(pending, "UPDATE memories SET content = content || '!' WHERE content LIKE '%02:30%'")
     with unchanged(picture, pending, WRITTEN):
         shown = drive(pending, embedder, ["n", "n", "a"])
-        assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.said)
+        assert any(item.startswith("Not applied, stale: memory smoke-05") for item in shown.notes)
         assert " stale     update" in shown.text
 
 
@@ -234,7 +234,8 @@ def test_stale_screens_catch_up(keys: list[str], pending: Path, embedder: Senten
     with unchanged(picture, pending):
         shown = drive(pending, embedder, [*keys, "a"], session=session)
         assert "It was decided by another program." in shown.said
-        assert f"{MERGE} is no longer pending: it was decided elsewhere." in shown.said
+        decided = f"Proposal {MERGE} is no longer pending: it was applied on "
+        assert any(item.startswith(decided) for item in shown.said)
         assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
         assert session.summary() == "1 proposal pending."
 
@@ -243,7 +244,7 @@ def test_a_run_that_locks_the_file_is_named(pending: Path, embedder: SentenceEmb
     session = Session(Place(pending), embedder, Choice())
     with maintenance_lock(pending):
         shown = drive(pending, embedder, ["a"], session=session)
-    assert any("maintenance run" in item for item in shown.said), shown.said
+    assert any("maintenance run" in item for item in shown.notes), shown.notes
     assert f"1 of 3 · {MERGE} pending" in shown.lines[0]
     drive(pending, embedder, ["a"], session=session)
     assert states(pending)[MERGE] == "applied"

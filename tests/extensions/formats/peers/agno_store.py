@@ -19,15 +19,15 @@ for name, *arguments in json.loads(calls):
     if name == "pause":
         time.sleep(*arguments)
     elif name == "tell":
-        user, known, text, topics = arguments
+        user, memory_id, text, topics = arguments
         db.upsert_user_memory(
-            UserMemory(memory=text, memory_id=known, topics=topics, user_id=user, agent_id="a1")
+            UserMemory(memory=text, memory_id=memory_id, topics=topics, user_id=user, agent_id="a1")
         )
     elif name == "delete":
         db.delete_user_memory(*arguments)
     elif name == "memories":
-        found = db.get_user_memories(user_id=arguments[0])
-        result = {match.memory_id: [match.memory, match.topics] for match in found}
+        memories = db.get_user_memories(user_id=arguments[0])
+        result = {match.memory_id: [match.memory, match.topics] for match in memories}
     elif name == "topics":
         result = sorted(db.get_all_memory_topics(*arguments))
     print(json.dumps(result))

@@ -9,5 +9,5 @@ from tools.memory_tool import MemoryStore
 store = MemoryStore()
 store.load_from_disk()
 for name, *arguments in json.loads(sys.argv[1]):
-    found = time.sleep if name == "pause" else getattr(store, name)
-    print(json.dumps(found(*arguments) if callable(found) else found))
+    function = time.sleep if name == "pause" else getattr(store, name)
+    print(json.dumps(function(*arguments) if callable(function) else function))

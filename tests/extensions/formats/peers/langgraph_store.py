@@ -23,6 +23,6 @@ with Store.from_conn_string(path) as store:
         elif name == "delete":
             store.delete(("memories", user), *arguments)
         else:
-            found = store.search(("memories", user), limit=100)
-            result = {match.key: match.value for match in found}
+            items = store.search(("memories", user), limit=100)
+            result = {match.key: match.value for match in items}
         print(json.dumps(result))

@@ -32,7 +32,7 @@ store = PGVector(
 
 
 class Embedder:
-    """Gives the vector that the caller has brought."""
+    """Returns the vector that the caller passed."""
 
     vector = None
 
@@ -50,7 +50,7 @@ for name, *arguments in json.loads(calls):
     if name == "pause":
         time.sleep(*arguments)
     elif name == "tell":
-        ids, known, text, vector = arguments
+        ids, memory_id, text, vector = arguments
         now = datetime.now(UTC).isoformat()
         payload = {
             **ids,
@@ -60,10 +60,10 @@ for name, *arguments in json.loads(calls):
             "created_at": now,
             "updated_at": now,
         }
-        store.insert(vectors=[vector], ids=[known], payloads=[payload])
+        store.insert(vectors=[vector], ids=[memory_id], payloads=[payload])
     elif name == "update":
-        known, text, vector = arguments
-        memory._update_memory(known, text, {text: vector})
+        memory_id, text, vector = arguments
+        memory._update_memory(memory_id, text, {text: vector})
     elif name == "delete":
         memory._delete_memory(*arguments)
     elif name == "get_all":

@@ -31,8 +31,8 @@ async def main():
             memory = Memory(content=text, content_hash=generate_content_hash(text), tags=["t"])
             result = await storage.store(memory)
         elif name == "retrieve":
-            found = await storage.retrieve(arguments[0], n_results=20)
-            result = [match.memory.content for match in found]
+            matches = await storage.retrieve(arguments[0], n_results=20)
+            result = [match.memory.content for match in matches]
         elif name == "pause":
             result = await asyncio.sleep(*arguments)
         else:

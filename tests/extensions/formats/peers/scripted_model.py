@@ -1,4 +1,4 @@
-"""A model on loopback that plays a script: it has an agent call its own tools, one after another.
+"""A model on loopback that plays a script of calls of an agent's own tools.
 
 It speaks Anthropic's messages API and OpenAI's chat API, each as a stream where that is asked for.
 The number of tool results in a request says which step comes next.
@@ -7,20 +7,22 @@ The number of tool results in a request says which step comes next.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
+from http_servers import Handler, serving
+
+EVENTS = {"content-type": "text/event-stream"}
 # What it says when the script is at its end.
 DONE = "ok"
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool that the agent is to call."""
+    """A tool that the agent must call."""
 
     tool: str
     arguments: Mapping[str, Any]
@@ -32,7 +34,7 @@ Play = Generator[Call, str, None]
 
 @dataclass
 class ScriptedModel:
-    """A script, and what the agent has sent."""
+    """A script, and the requests of the agent."""
 
     # A play adds its calls.
     script: list[Call]
@@ -52,8 +54,8 @@ class ScriptedModel:
     @property
     def results(self) -> list[str]:
         """The results of its tools in the longest request."""
-        found = [_results(request) for request in self.requests]
-        return max(found, key=len, default=[])
+        by_request = [_results(request) for request in self.requests]
+        return max(by_request, key=len, default=[])
 
     def next_call(self, request: Mapping[str, Any]) -> tuple[int, Call] | None:
         """Return the step that comes next, and its number; None at the end, and without tools."""
@@ -75,18 +77,18 @@ class ScriptedModel:
 
 
 def _results(request: Mapping[str, Any]) -> list[str]:
-    """Return what tools gave, in their order, in either API's form."""
-    found = []
+    """Return the results of tools, in order, in either API's form."""
+    texts = []
     for message in request["messages"]:
         if message["role"] == "tool":
-            found.append(_text(message["content"]))
+            texts.append(_text(message["content"]))
         elif isinstance(message["content"], list):
-            found += [
+            texts += [
                 _text(item["content"])
                 for item in message["content"]
                 if item["type"] == "tool_result"
             ]
-    return found
+    return texts
 
 
 def _text(content: Any) -> str:
@@ -100,8 +102,8 @@ def _anthropic(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
     if step is None:
         content: dict[str, Any] = {"type": "text", "text": text}
     else:
-        at, call = step
-        content = {"type": "tool_use", "id": f"toolu_{at}", "name": call.tool}
+        index, call = step
+        content = {"type": "tool_use", "id": f"toolu_{index}", "name": call.tool}
         content["input"] = dict(call.arguments)
     return {
         "id": "msg_1",
@@ -137,9 +139,9 @@ def _openai(step: tuple[int, Call] | None, text: str) -> dict[str, Any]:
     """Return a whole completion of the chat API: a step, or a text."""
     message: dict[str, Any] = {"role": "assistant", "content": text if step is None else None}
     if step is not None:
-        at, call = step
+        index, call = step
         function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
-        message["tool_calls"] = [{"id": f"call_{at}", "type": "function", "function": function}]
+        message["tool_calls"] = [{"id": f"call_{index}", "type": "function", "function": function}]
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -172,18 +174,15 @@ def _openai_chunks(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[ScriptedModel]:
-    """Serve a script until the block has ended; options: those of `ScriptedModel`."""
+    """Serve a script while the block runs; options: those of `ScriptedModel`."""
     model = ScriptedModel([*script], **options)
 
-    class Answering(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
+    class Answering(Handler):
         def do_POST(self) -> None:
             """Answer what the agent asks for next."""
-            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            request = json.loads(self.read_body())
             if "messages" not in request or "count_tokens" in self.path:
-                self._send("application/json", json.dumps({"input_tokens": 1}))
+                self.send(json.dumps({"input_tokens": 1}))
                 return
             model.requests.append(request)
             text = model.answer(request)
@@ -191,34 +190,17 @@ def scripted_model(script: Sequence[Call] = (), **options: Any) -> Iterator[Scri
             form = _openai if "/chat/completions" in self.path else _anthropic
             whole = form(step, text or DONE)
             if not request.get("stream"):
-                self._send("application/json", json.dumps(whole))
+                self.send(json.dumps(whole))
             elif "/chat/completions" in self.path:
                 chunks = [json.dumps(chunk) for chunk in _openai_chunks(whole)]
                 lines = [f"data: {item}\n\n" for item in (*chunks, "[DONE]")]
-                self._send("text/event-stream", "".join(lines))
+                self.send("".join(lines), headers=EVENTS)
             else:
-                self._send(
-                    "text/event-stream",
-                    "".join(
-                        f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
-                        for kind, data in _anthropic_events(whole)
-                    ),
-                )
+                lines = [
+                    f"event: {kind}\ndata: {json.dumps({'type': kind, **data})}\n\n"
+                    for kind, data in _anthropic_events(whole)
+                ]
+                self.send("".join(lines), headers=EVENTS)
 
-        def _send(self, kind: str, text: str) -> None:
-            body = text.encode()
-            self.send_response(200)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        model.url = f"http://127.0.0.1:{server.server_port}"
-        try:
-            yield model
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as model.url:
+        yield model
