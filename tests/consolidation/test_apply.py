@@ -348,7 +348,7 @@ def test_a_forged_entry_is_not_applied(
     with unchanged(picture, office, TABLES):
         ended = cli("review", "apply", office, forged(office, make(office)), "--json")
     (result,) = ended.ends(1).json["proposals"]
-    assert reason in result["why"]
+    assert said in result["why"]
 
 
 def test_a_forged_tenant_is_refused(office: Path, cli: Cli) -> None:
@@ -378,4 +378,4 @@ def test_a_plan_needs_include_protected_again(memory_file: Path, cli: Cli) -> No
 def test_a_plan_may_be_applied_with_more_permission(twice: Path, cli: Cli) -> None:
     plan = planned(cli, twice)
     assert cli("review", "apply", twice, plan, "--include-protected").code == 0
-    assert kept(twice) == set()
+    assert unmerged(twice) == set()
