@@ -183,7 +183,11 @@ class NightSettings:
     ] = 7
     report: Annotated[
         Path | None,
-        setting(metavar="PATH", help="Write a report of the run (.html or .md)."),
+        setting(
+            metavar="PATH",
+            help="Afterwards, write a report of the run (.html or .md), as 'slowwave log' does. "
+            "Not in a dry run.",
+        ),
     ] = None
     wiki: Annotated[
         Path | None,

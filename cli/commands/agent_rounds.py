@@ -21,8 +21,13 @@ from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import FORMAT, Output, harmless_json, writing_to_stdout
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.asked import queued_parts_as_text
-from slowwave.cli.views.questions import left_as_text, open_question_as_json, open_questions_as_json
-from slowwave.cli.views.wiki import WikiOption
+from slowwave.cli.views.questions import (
+    given_as_text,
+    left_as_text,
+    open_question_as_json,
+    open_questions_as_json,
+)
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import InvalidLine
 from slowwave.store.places import Place
 
@@ -67,9 +72,8 @@ def answer(
     *,
     asked: AskedOptions,
     skip_invalid: SkipInvalidOption = False,
-    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Store answers to 'slowwave questions', and consolidate once every question is answered.
 
@@ -78,7 +82,7 @@ def answer(
     before all questions are answered, and then only what passes the checks. The run can be undone
     like any other.
     """
-    refuse_or_end(context, place, wiki, enabled, output)
+    refuse_or_end(context, place, enabled, output)
     answers_by_id: dict[str, str] = {}
     invalid: list[tuple[int, str]] = []
     if answers is not None:
@@ -86,12 +90,15 @@ def answer(
             answers_by_id, invalid = _read_answer_lines(lines, skip_invalid)
     if invalid and not answers_by_id:
         raise typer.BadParameter("No line of the answers is valid. Nothing was stored.")
-    finished = Rounds(place, asked, output, wiki).answer(answers_by_id)
+    finished = Rounds(place, asked, output).answer(answers_by_id)
     for number, reason in invalid:
         output.note(f"Skipped line {number}: {reason}.")
     skipped = [{"line": number, "reason": reason} for number, reason in invalid]
-    output.result("answer", file=str(place.named), **finished.json_fields, skipped=skipped)
-    output.show(*finished.paragraphs)
+    is_open = finished.answers.outcome is None
+    if is_open:
+        output.show(*given_as_text(finished.answers))
+    fields = finished.json_fields | {"skipped": skipped}
+    output.report_change("answer", place, is_rehearsed=is_open, **fields)
     raise typer.Exit(finished.code or (Code.PARTLY if invalid else Code.DONE))
 
 
@@ -100,9 +107,8 @@ def dream(
     place: Place,
     *,
     asked: AskedOptions,
-    wiki: WikiOption = None,
     enabled: EnabledOption = True,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Be the model yourself: print a question, read its answer from stdin, until the run is done.
 
@@ -112,8 +118,8 @@ def dream(
     the last line is the outcome. In a harness, 'slowwave questions' and 'slowwave answer' do the
     same in two steps.
     """
-    refuse_or_end(context, place, wiki, enabled, output)
-    rounds = Rounds(place, asked, output, wiki)
+    refuse_or_end(context, place, enabled, output)
+    rounds = Rounds(place, asked, output)
     rounds.migrate()
     open_questions, code = rounds.questions(), int(Code.DONE)
     is_open = bool(open_questions.questions)
@@ -121,10 +127,10 @@ def dream(
         open_questions = finished.answers.left
         if finished.answers.outcome is not None:
             code = finished.code
+            fields = finished.json_fields | output.update_wiki(place)
             if output.json:
                 of_file = {"format": FORMAT, "command": "dream", "file": str(place.named)}
-                _print_line(of_file | finished.json_fields)
-            output.show(*finished.paragraphs)
+                _print_line(of_file | fields)
         elif finished.answers.read is not None:
             for paragraph in queued_parts_as_text(finished.answers.read):
                 output.note(*paragraph.split("\n"))

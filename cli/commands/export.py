@@ -59,7 +59,10 @@ def export(
         for name in ("all", "vectors"):
             if is_on_command_line(context, name):
                 raise typer.BadParameter(f"--{name} has no effect with --wiki: omit one of them.")
-        _write_wiki(place, wiki_folder, output)
+        from slowwave.cli.views.wiki import write_wiki
+
+        pages = write_wiki(wiki_folder, place, output)
+        output.result("export", file=str(place.named), **pages)
         return
     try:
         with place.reading() as memory_file, open_reading(memory_file) as opened:
@@ -82,15 +85,6 @@ def export(
             Code.UNUSABLE_FILE,
         )
         raise typer.Exit(Code.UNUSABLE_FILE)
-
-
-def _write_wiki(place: Place, folder: Path, output: Output) -> None:
-    from slowwave.cli.views.wiki import write_wiki
-
-    with place.reading() as memory_file:
-        pages = write_wiki(memory_file, folder, place.named)
-    output.result("export", file=str(place.named), **pages.as_json())
-    pages.report(output, Code.DONE)
 
 
 def _write(lines: Iterable[str]) -> None:

@@ -16,13 +16,12 @@ from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing
 from slowwave.cli.arguments.options import (
     EmbedderOption,
     FileArgument,
-    OutputOptions,
     SkipInvalidOption,
     per_call,
 )
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line, source_of
-from slowwave.cli.views.wiki import WikiOption, refuse_unwritable_wiki
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.ingest.options import (
     DEFAULT_DAYS,
     MAX_DAYS,
@@ -32,6 +31,7 @@ from slowwave.consolidation.ingest.options import (
 )
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
 from slowwave.store.opening import read_text
+from slowwave.store.places import Place
 from slowwave.store.records import Kind
 from slowwave.store.shared_tenant import refuse_unpublished
 
@@ -176,8 +176,7 @@ def ingest(
     ask: AskOption = False,
     embedder: EmbedderOption = DEFAULT_MODEL,
     asking: RecordableModelOptions,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Extract memories from conversations; no message is read twice.
 
@@ -198,7 +197,7 @@ def ingest(
             show_queued(file, tenants, output)
         return
     if not dry_run:
-        refuse_unwritable_wiki(wiki, file)
+        output.refuse_changes(Place(file))
     if conversations or dry_run:
         watch = None  # a config file may set it for other calls
     recordings = asking.recordings(dry_run and not ask)
@@ -225,7 +224,6 @@ def ingest(
         writer_of,
         recordings,
         dry_run,
-        wiki=None if dry_run else wiki,
         format=from_format,
         said_at=moment_of(date, "--date", time.min),
         skips_invalid=skip_invalid,

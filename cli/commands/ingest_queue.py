@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import Output, clean, shortened
+from slowwave.cli.terminal.output import Output, clean, shortened, with_file
 from slowwave.cli.terminal.wording import counted, day_of
 from slowwave.cli.views.ingest import command_to_read
 from slowwave.store.file import open_reading
@@ -33,10 +32,9 @@ def show_queued(file: Path, tenants: Sequence[str], output: Output) -> None:
         output.show(clean(f"{file}: no conversation is queued."))
         return
     lines = [line for part in queued for line in _lines(part)]
-    commands = dict.fromkeys(command_to_read(file, part.row.tenant) for part in queued)
+    commands = dict.fromkeys(command_to_read(part.row.tenant) for part in queued)
     lines.append(f"{_queued(len(queued))}. Read them: {'; '.join(commands)}")
-    first_id = queued[0].row.id[:_MAX_ID]
-    lines.append(f"Drop one: slowwave ingest {shlex.quote(str(file))} --drop {first_id}")
+    lines.append(with_file(f"Drop one: slowwave ingest FILE --drop {queued[0].row.id[:_MAX_ID]}"))
     output.show("\n".join(map(clean, lines)))
 
 
@@ -70,7 +68,7 @@ def _report(dropped: Dropped, file: Path, dry_run: bool) -> Iterator[str]:
     verb, when = ("Would drop", " afterwards") if dry_run else ("Dropped", "")
     yield f"{verb} {count}; only --again reads them. {_queued(dropped.remaining)}{when}."
     if dropped.run_id is not None:
-        yield f"Undo: slowwave undo {shlex.quote(str(file))} {dropped.run_id}"
+        yield with_file(f"Undo it with: slowwave undo FILE {dropped.run_id}")
 
 
 def _queued(count: int) -> str:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from slowwave.cli.terminal.exits import OF_VERDICT, Code
-from slowwave.cli.terminal.output import Output
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, report_late_failures
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.ingest import as_json, as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import write_after_run
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.store.errors import FileHeld, StoreError, file_errors
 from slowwave.store.opening import open_text
+from slowwave.store.places import Place
 from slowwave.store.records import timestamp
 
 if TYPE_CHECKING:
@@ -49,14 +49,12 @@ class IngestRun:
     writer: Callable[[], Writer]
     recordings: Recordings | None
     dry_run: bool
-    # Where the wiki of the file is updated afterwards.
-    wiki: Path | None
     # The format of the conversations; None detects it.
     format: str | None
     # When messages without a time were said; None takes the time of the file.
     said_at: str | None
     skips_invalid: bool
-    output: Output
+    output: ChangeOutput
     skipped: list[SkippedLine] = field(default_factory=list)
 
     def read(self, paths: Sequence[Path]) -> int:
@@ -136,16 +134,15 @@ class IngestRun:
         return outcome
 
     def _report(self, outcome: IngestOutcome, writer: Writer) -> int:
-        pages = write_after_run(self.wiki, self.file, self.file)
-        self.output.result(
+        self.output.report_change(
             "ingest",
-            file=str(self.file),
+            Place(self.file),
+            *as_text(outcome, self.options.tenant, self.dry_run, writer),
+            is_rehearsed=self.dry_run,
             dry_run=self.dry_run,
             **as_json(outcome, writer),
             skipped=list(map(asdict, self.skipped)),
-            **pages.as_json(),
         )
-        self.output.show(*as_text(outcome, self.file, self.options.tenant, self.dry_run, writer))
         # A part that failed is queued: that is partly done, and reported by each run.
         verdict = "partial" if outcome.verdict == "failed" else outcome.verdict
         code: int = signals_of_this_command().code or OF_VERDICT[verdict]
@@ -157,7 +154,7 @@ class IngestRun:
         code = report_problems(
             self.output, code, writer, self.recordings, broken_off=broken_off, summary=summary
         )
-        return pages.report(self.output, code)
+        return report_late_failures(self.output, code)
 
 
 def _content_of(path: Path) -> tuple[bytes, str | None]:

@@ -23,24 +23,19 @@ from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_que
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
-from slowwave.cli.views.metrics import Metrics
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
 from slowwave.cli.views.run import (
-    describe_forgotten,
-    effects_of,
     headline,
-    named_or_last_run,
     recorded,
     run_as_json,
     table_of_runs,
 )
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
-from slowwave.store.ledger import Run, count_states, read_pending, read_runs
-from slowwave.store.memories import Counts, count_by_status, count_memories, select_tenants
+from slowwave.store.ledger import Run, count_states, read_runs
+from slowwave.store.memories import count_by_status, count_memories, select_tenants
 from slowwave.store.places import Place
-from slowwave.store.purge import forgotten_since
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -68,26 +63,21 @@ def log(
         ),
     ] = False,
     tenant: TenantsOption = None,
-    prometheus: Annotated[
-        bool, per_call("--prometheus", help="Write the counts as Prometheus metrics.")
-    ] = False,
     output: OutputOptions,
 ) -> None:
     """List the runs, or show one run with its proposals.
 
     --diff, --html and --md show the last run unless you specify one.
     """
-    refuse_missing(context, (("tenant", ("stats", "prometheus")),))
-    is_counted, is_report = stats or prometheus, html is not None or md is not None
-    forms = {"--diff": diff, "--html or --md": is_report, "--stats": is_counted}
+    refuse_missing(context, (("tenant", ("stats",)),))
+    is_report = html is not None or md is not None
+    forms = {"--diff": diff, "--html or --md": is_report, "--stats": stats}
     if len(chosen_forms := [name for name, chosen in forms.items() if chosen]) > 1:
         raise typer.BadParameter(f"Pass only one of {', '.join(chosen_forms)}.")
-    if is_counted:
+    if stats:
         if run is not None:
             raise typer.BadParameter("--stats counts the whole file: omit the run.")
-        if prometheus and output.json:
-            raise typer.BadParameter("Pass only one of --prometheus and --json.")
-        _show_stats(place, tenant or (), prometheus, output)
+        _show_stats(place, tenant or (), output)
     elif is_report:
         _write_reports(place, run, html, md, output)
     elif run is None and not diff:
@@ -107,31 +97,21 @@ def _list_runs(place: Place, output: Output) -> None:
 def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> None:
     """Show a run with its proposals. diff: JSON has the texts that it changed instead."""
     from slowwave.cli.views.night import read_night
-    from slowwave.store.changes import reactivated, read_changes
 
-    with place.reading() as memory_file, open_reading(memory_file) as opened:
-        run = named_or_last_run(opened, prefix)
-        active, forgotten_at = reactivated(opened, run.id), forgotten_since(opened, run.id)
-        changes = list(map(asdict, read_changes(opened, run.id))) if diff else []
-        night = read_night(memory_file, place.named, run.id)
+    with place.reading() as memory_file:
+        night = read_night(memory_file, place.named, prefix)
     if diff:
-        output.result("diff", file=str(place.named), run=run.id, changes=changes)
+        changes = list(map(asdict, night.changes))
+        output.result("diff", file=str(place.named), run=night.run.id, changes=changes)
     else:
-        later = {"active_again": active, "forgotten_at": forgotten_at}
-        later = {name: change for name, change in later.items() if change}
-        output.result("log", file=str(place.named), **night.as_json(), **later)
-    lines = [headline(run, night.states), *effects_of(run)]
+        output.result("log", file=str(place.named), **night.as_json())
+    lines = [headline(night.run, night.states), *night.effects]
     if night.proposals or len(lines) == 1:
         lines.append(f"{counted(len(night.proposals), 'proposal')}. {LEGEND}")
-    if forgotten_at is not None:
-        lines.append(describe_forgotten(forgotten_at))
-    if active:
-        lines.append(clean(f"Active again since: {', '.join(active)}."))
     for proposal in night.proposals:
         lines += proposal.lines()
-    for change in [] if night.proposals else changes:
-        day = day_of(change["observed_at"])
-        texts = {"-": change["before"], "=": change["after"]}
+    for change in night.changes if diff and not night.proposals else ():
+        day, texts = day_of(change.observed_at), {"-": change.before, "=": change.after}
         lines += [f"  {mark} {day}  {clean(text)}" for mark, text in texts.items() if text]
     output.show("\n".join(lines))
 
@@ -154,13 +134,12 @@ def _write_reports(
         if target is not None:
             write_report(target, write(night), place.named)
     written = [str(path) for path in paths if path != STDOUT]
-    run_id = None if night.run is None else night.run.id
-    output.result("report", file=str(place.named), run=run_id, written=written)
+    output.result("report", file=str(place.named), run=night.run.id, written=written)
     if STDOUT not in paths:
         output.show(clean(f"Written: {', '.join(written)}"))
 
 
-def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: Output) -> None:
+def _show_stats(place: Place, tenant: Sequence[str], output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
     from slowwave.consolidation.text.token_count import count_tokens
 
@@ -170,7 +149,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
         counts = count_memories(opened, tenants, count_tokens)
         states = count_states(opened)
         backlog = read_backlog(opened, tenant)
-        pending = len(read_pending(opened))
         spent = spent_in_month(opened, datetime.now(UTC))
         runs = [
             run
@@ -178,9 +156,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
             # A run counts its own tenants: only runs of the same tenants can be compared.
             if not tenant or set(run.options.get("tenant") or ()) == set(tenants)
         ]
-    if prometheus:
-        output.show(_as_metrics(place.named, counts, by_status, backlog.parts, pending, runs))
-        return
     ingests = IngestTotals.of(runs)
     output.result(
         "stats",
@@ -209,25 +184,6 @@ def _show_stats(place: Place, tenant: Sequence[str], prometheus: bool, output: O
         output.show("", table_of_runs(runs[-MAX_LISTED:], states))
     if len(runs) > MAX_LISTED:
         output.show(f"The last {MAX_LISTED} of {len(runs):,} runs; --json has them all.")
-
-
-def _as_metrics(
-    file: Path,
-    counts: Counts,
-    by_status: Mapping[str, Mapping[str, int]],
-    parts: int,
-    pending: int,
-    runs: Sequence[Run],
-) -> str:
-    from prometheus_client import generate_latest
-
-    metrics = Metrics()
-    metrics.set_pending(file, pending)
-    metrics.set_size(file, counts, by_status, parts)
-    metrics.set_ingests(file, IngestTotals.of(runs))
-    if runs:
-        metrics.set_start(file, datetime.fromisoformat(runs[-1].started_at).timestamp())
-    return generate_latest(metrics.registry).decode().rstrip("\n")
 
 
 def _run(run: Run, states: Mapping[str, int]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from slowwave.cli.views.report_file import (
     refuse_unwritable_folder,
     refuse_unwritable_metrics,
 )
-from slowwave.cli.views.wiki import refuse_unwritable_wiki
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.store.places import Place
 
@@ -125,10 +125,12 @@ def maintain(
     )
     watch = Watch(None if dry_run else settings.metrics_file)
     model = SentenceEmbedder(asked.embedder)
+    wiki = None if dry_run else settings.wiki
+    change_output = ChangeOutput(output.json, output.quiet, wiki=wiki)
     for place in places:
         place.lend(model.name, model.encode)
         if not dry_run:
-            place.refuse_changes()
+            change_output.refuse_changes(place)
     if backup and not all(place.is_memory_file for place in places):
         raise typer.BadParameter(
             "--backup works only with slowwave's own files; undo restores other files."
@@ -141,9 +143,9 @@ def maintain(
         recordings=recordings,
         gates=gates,
         watch=watch,
-        output=output,
+        output=change_output,
         dry_run=dry_run,
-        exit_code=exit_code,
+        exit_code=exit_code and dry_run,
         verbose=verbose,
         plan_out=plan_out,
     )
@@ -166,7 +168,5 @@ def _refuse_unwritable(
         refuse_unwritable_folder(plan_out.absolute().parent, str(plan_out))
         if os.path.lexists(plan_out):
             raise typer.BadParameter(f"{plan_out} already exists.")
-    if not dry_run:
-        refuse_unwritable_wiki(settings.wiki, places[0].named)
-        if settings.metrics_file is not None:
-            refuse_unwritable_metrics(settings.metrics_file)
+    if not dry_run and settings.metrics_file is not None:
+        refuse_unwritable_metrics(settings.metrics_file)

@@ -38,7 +38,7 @@ from slowwave.cli.views.review import (
     pending_details,
     report_decided,
 )
-from slowwave.cli.views.wiki import ChangeOutput, write_after_change
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.review_queue import (
     Choice,
@@ -109,7 +109,7 @@ def list_pending(
     output.refuse_changes(place)
     show_screen = worker_of("tui")
     output.show(clean(show_screen(place, choice, SentenceEmbedder(embedder))))
-    raise typer.Exit(write_after_change(output.wiki, place).report(output, Code.DONE))
+    output.update_wiki(place)
 
 
 def show(
@@ -149,7 +149,7 @@ def decline(
     choice = chosen.explicit_choice()
     output.refuse_changes(place)
     declined = decline_chosen(place, choice, reason)
-    code = output.report_change(
+    output.report_change(
         "review",
         place,
         f"Declined {counted(len(declined), 'proposal')}.",
@@ -161,7 +161,6 @@ def decline(
     output.note(
         f"{they} will not be proposed again, unless you run: slowwave maintain FILE --reconsider"
     )
-    raise typer.Exit(code)
 
 
 def edit(

@@ -1,4 +1,4 @@
-"""slowwave undo: undo runs or a proposal, or make a memory active again."""
+"""slowwave undo: undo a run or a proposal, or make a memory active again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from slowwave.store.undo.undoable import (
     Undoable,
     find_last_undoable,
     find_undoable,
-    find_undoable_since,
 )
 
 # With more proposals and memories, a person at a terminal is asked first.
@@ -63,12 +62,6 @@ def undo(
             "proposals.",
         ),
     ] = False,
-    since_run: Annotated[
-        str | None,
-        per_call(
-            "--since", metavar="RUN", help="Undo this run and all later ones, the latest first."
-        ),
-    ] = None,
     rehearse: RehearseOption = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     *,
@@ -80,8 +73,8 @@ def undo(
     lineage. At a terminal, asks for confirmation if you do not name a run or if it applied many
     proposals.
     """
-    if sum((prefix is not None, since_run is not None, last)) > 1:
-        raise typer.BadParameter("Pass only one of an id, --last and --since.")
+    if last and prefix is not None:
+        raise typer.BadParameter("Pass only one of an id and --last.")
     if not rehearse:
         output.refuse_changes(place)
     confirmed: Undoable | None = None
@@ -92,8 +85,8 @@ def undo(
             place.reading() as memory_file,
             open_reading(memory_file) as opened,
         ):
-            chosen = _choose(opened, prefix, since_run)
-            is_named = last or prefix is not None or since_run is not None
+            chosen = _choose(opened, prefix)
+            is_named = last or prefix is not None
             # Before much is undone, or a run that nobody has named.
             if not is_named or len(chosen.applied) + chosen.aged > _MAX_UNASKED:
                 typer.confirm(f"Undo {_named(chosen)}?", abort=True, err=True)
@@ -101,25 +94,26 @@ def undo(
     dead_links = place.dead_links()
 
     def do(opened: MemoryFile) -> _Undone | Memory:
-        if confirmed is not None and _choose(opened, prefix, since_run) != confirmed:
+        if confirmed is not None and _choose(opened, prefix) != confirmed:
             raise StoreError(
                 f"{place.named} has changed since.", "Nothing was changed. Run it again."
             )
-        return _undo(opened, prefix, since_run)
+        return _undo(opened, prefix)
 
     undone = place.rehearse(do) if rehearse else place.change(do)
     if isinstance(undone, Memory):
-        raise typer.Exit(_report_restored(undone, place, rehearse, output))
+        _report_restored(undone, place, rehearse, output)
+        return
     chosen = undone.chosen
     verdict = "Dry run: nothing prevents undoing" if rehearse else "Undid"
-    code = output.report_change(
+    output.report_change(
         "undo",
         place,
         clean(f"{verdict} {_named(chosen)}."),
         is_rehearsed=rehearse,
         dry_run=rehearse,
         run=chosen.run_id,
-        runs=[run.id for run in chosen.runs],
+        runs=[] if chosen.run is None else [chosen.run_id],
         proposals=undone.keys,
         waiting=undone.waiting,
         stale=undone.stale,
@@ -132,16 +126,15 @@ def undo(
     ]
     for note in (*sorted(notes), *_next_steps(undone)):
         output.note(note)
-    raise typer.Exit(code)
 
 
-def _undo(opened: MemoryFile, prefix: str | None, since: str | None) -> _Undone | Memory:
+def _undo(opened: MemoryFile, prefix: str | None) -> _Undone | Memory:
     """Undo the choice, or make the memory active again whose id it is."""
     from slowwave.consolidation.running.review_queue import read_earlier
 
     now = timestamp(datetime.now(UTC))
     try:
-        chosen = _choose(opened, prefix, since)
+        chosen = _choose(opened, prefix)
     except NotFound as error:
         if prefix is None:
             raise
@@ -161,16 +154,17 @@ def _undo(opened: MemoryFile, prefix: str | None, since: str | None) -> _Undone 
     return _Undone(chosen, keys, waiting, [key for key in waiting if key in outdated])
 
 
-def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> int:
+def _report_restored(memory: Memory, place: Place, rehearse: bool, output: ChangeOutput) -> None:
     fields = {"id": memory.id} | ({"dry_run": True} if rehearse else {})
     verdict = "Dry run: would make active again" if rehearse else "Active again"
     text = clean(f"{verdict}: {memory.id} {memory.content}")
-    return output.report_change("restore", place, text, rehearse, **fields)
+    output.report_change("restore", place, text, is_rehearsed=rehearse, **fields)
 
 
 def _next_steps(undone: _Undone) -> Iterator[str]:
     """Yield what the next run or ingest does with what was undone."""
     chosen, waiting, stale = undone.chosen, len(undone.waiting), len(undone.stale)
+    options = {} if chosen.run is None else chosen.run.options
     if chosen.forgotten_at is not None:
         yield describe_forgotten(chosen.forgotten_at)
     if stale:
@@ -179,14 +173,14 @@ def _next_steps(undone: _Undone) -> Iterator[str]:
     if waiting > stale:
         count = counted(waiting - stale, "proposal is", "proposals are")
         yield f"{count} pending again: slowwave review FILE"
-    if chosen.messages and not any(DROPPED in run.options for run in chosen.runs):
+    if chosen.messages and DROPPED not in options:
         yield "The next ingest of these conversations reads them again."
-    if any({"taken_up", DROPPED} & run.options.keys() for run in chosen.runs):
+    if {"taken_up", DROPPED} & options.keys():
         yield (
             "Parts of conversations are queued for a model again. To drop them instead: "
             "slowwave ingest FILE --drop PART"
         )
-    if any("experience" in run.options for run in chosen.runs):
+    if "experience" in options:
         yield "The same traces are not compressed again."
     elif (planned := len(_planned(chosen))) > waiting:
         they = "The rest" if waiting else "It" if planned == 1 else "They"
@@ -201,11 +195,8 @@ def _next_steps(undone: _Undone) -> Iterator[str]:
         )
 
 
-def _choose(file: MemoryFile, prefix: str | None, since: str | None) -> Undoable:
-    if since is not None:
-        chosen = find_undoable_since(file, since)
-    else:
-        chosen = find_last_undoable(file) if prefix is None else find_undoable(file, prefix)
+def _choose(file: MemoryFile, prefix: str | None) -> Undoable:
+    chosen = find_last_undoable(file) if prefix is None else find_undoable(file, prefix)
     if chosen.is_empty:
         hint = describe_forgotten(chosen.forgotten_at) if chosen.forgotten_at else ""
         raise StoreError(f"Run {chosen.run_id} applied nothing: there is nothing to undo.", hint)
@@ -218,7 +209,6 @@ def _planned(chosen: Undoable) -> list[Decision]:
 
 
 def _named(chosen: Undoable) -> str:
-    runs = "run" if len(chosen.runs) <= 1 else f"{len(chosen.runs)} runs since"
     parts = []
     if planned := len(_planned(chosen)):
         parts.append(counted(planned, "proposal"))
@@ -229,8 +219,8 @@ def _named(chosen: Undoable) -> str:
     if not parts:
         read = counted(chosen.messages, "message")
         queued = counted(chosen.parts, "conversation part")
-        is_dropped = all(DROPPED in run.options for run in chosen.runs)
+        is_dropped = chosen.run is not None and DROPPED in chosen.run.options
         did = "dropping" if is_dropped else "queuing"
         is_read = chosen.messages and not is_dropped
         parts.append(f"the reading of {read}" if is_read else f"the {did} of {queued}")
-    return f"{' and '.join(parts)} of {runs} {chosen.run_id}"
+    return f"{' and '.join(parts)} of run {chosen.run_id}"

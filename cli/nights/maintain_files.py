@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of, report_after
+from slowwave.cli.terminal.exits import (
+    OF_VERDICT,
+    Code,
+    code_of,
+    fail_late,
+    report_late_failures,
+)
 from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
-from slowwave.cli.views.costs import cost_as_text, estimate_cost
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.outcome import NightReport
-from slowwave.cli.views.problems import model_failure, report_night_problems, unanswered_windows
-from slowwave.cli.views.report_file import report_of, write_report
-from slowwave.cli.views.wiki import write_after_run
+from slowwave.cli.views.problems import model_failure, report_night_problems
+from slowwave.cli.views.report_file import is_page, write_report
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.runtime.interruption import InterruptedEarly
 from slowwave.consolidation.runtime.redaction import without_secrets
 from slowwave.store.errors import SlowwaveError, StoreError
-from slowwave.store.file import open_any_version, open_reading
+from slowwave.store.file import open_any_version
 from slowwave.store.memories import tenants
 
 from .gates import Gates
@@ -58,9 +62,9 @@ class Night:
     recordings: Recordings | None
     gates: Gates
     watch: Watch
-    output: Output
+    output: ChangeOutput
     dry_run: bool
-    # Whether a dry run that finds work has an exit code of its own.
+    # Whether it is a dry run whose exit code tells if there is work to do.
     exit_code: bool
     verbose: bool
     # Where a dry run writes its plan, for `slowwave review apply`.
@@ -95,6 +99,7 @@ class Night:
             # Most messages name the file, and a person must know which of the files it is.
             prefix = "" if str(place.named) in message else f"{place.named}: "
             self.output.error(f"{prefix}{message}", error.hint, code)
+            report_late_failures(self.output, code)
         results.append(result | {"code": int(code)})
         self.output.show("")
         return code
@@ -119,11 +124,12 @@ class Night:
             if self.dry_run and isinstance(error, InterruptedEarly):
                 error.hint = "Nothing was changed."
             raise
+        code = report_late_failures(self.output, code)
         try:
             self.watch.end(place.named, code, None if closed is None else closed.name)
         except StoreError as error:
-            code = report_after(self.output, error.message, error.hint, code)
-        return code, result
+            fail_late(error.message, error.hint)
+        return report_late_failures(self.output, code), result
 
     def _maintain(self, place: Place, writer: Writer) -> tuple[int, dict[str, Any]]:
         signals, budget = signals_of_this_command(), place.budget()
@@ -135,42 +141,21 @@ class Night:
             for note in _rules_without_tenant(place.named, memory_file, self.options):
                 self.output.note(note)
             outcome = self._consolidate(options, memory_file, writer)
-            unwritten: StoreError | None = None
-            if self.dry_run:
-                after = _fit(place, outcome, self.options, dry_run=True)
-            else:
-                outcome, unwritten, after = write_back(place, memory_file, outcome, self.options)
+            outcome, after = write_back(place, memory_file, outcome, self.options, self.dry_run)
             if self.plan_out is not None:
                 self._write_plan(self.plan_out, memory_file, outcome)
             with signals.limited():
-                pending = partial(_count_pending, memory_file)
-                self.watch.report_outcome(place.named, outcome, pending)
-                budgets = budget, after
-                report = NightReport(
-                    outcome, place, writer, dry_run=self.dry_run, path=memory_file, budgets=budgets
-                )
-                unreported = self._write_report(report)
-                wiki = None if self.dry_run else self.settings.wiki
-                pages = write_after_run(wiki, memory_file, place.named)
-                check = self.models.check_of(writer.model)
-                failure = model_failure(
-                    place.named, outcome, writer=writer, recordings=self.recordings, check=check
-                )
-                result = self._show(report, failure) | pages.as_json()
-        code: int = signals.code or OF_VERDICT[outcome.verdict]
-        # A model that answered nothing has not said that there is nothing to do.
-        if self.dry_run and self.exit_code and not (signals.code or outcome.verdict == "failed"):
-            code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
-        if unwritten is None:
-            code = report_night_problems(
-                self.output, code, report, recordings=self.recordings, failure=failure
+                self.watch.report_outcome(place.named, outcome, memory_file)
+                self._write_report(place.named, memory_file, outcome)
+            check = self.models.check_of(writer.model)
+            failure = model_failure(
+                place.named, outcome, writer=writer, recordings=self.recordings, check=check
             )
-        if unreported is not None:
-            code = report_after(self.output, unreported.message, unreported.hint, code)
-        code = pages.report(self.output, code)
-        if unwritten is not None:
-            code = report_after(self.output, unwritten.message, "The next run writes it.", code)
-        return code, result
+            night = outcome, place, writer, memory_file, (budget, after), self.dry_run
+            report = NightReport(*night, failure, self.models.concurrency)
+            how = self.output, self.recordings, self.verbose, self.exit_code
+            code, result = finish_night(report, *how)
+        return code, result | self.output.update_wiki(place)
 
     def _consolidate(self, options: CycleOptions, memory_file: Path, writer: Writer) -> Outcome:
         from slowwave.consolidation.cycle import run_cycle
@@ -202,40 +187,22 @@ class Night:
         write_plan(path, outcome.results, texts)
         self.output.note(f"Wrote the plan to {path}.")
 
-    def _write_report(self, report: NightReport) -> StoreError | None:
-        """Write the report, if one is wanted; return why it could not be written."""
-        path = self.settings.report
+    def _write_report(self, file: Path, memory_file: Path, outcome: Outcome) -> None:
+        """Write the report of the run, if one is wanted and there is a run."""
+        path, run_id = self.settings.report, outcome.run_id or outcome.last_run
         if path is None:
-            return None
-        from slowwave.cli.views.night import view_night
+            return
+        if run_id is None:
+            self.output.note(f"{path} was not written: there is no run to report.")
+            return
+        from slowwave.cli.views.night import read_night
+        from slowwave.cli.views.report import as_markdown, as_page
 
-        file, model = report.place.named, report.writer.model or "none"
         try:
-            night = view_night(report.outcome, report.path, file, self.dry_run, model)
-            write_report(path, report_of(night, path), file)
+            night = read_night(memory_file, file, run_id)
+            write_report(path, (as_page if is_page(path) else as_markdown)(night), file)
         except StoreError as error:
-            return error
-        return None
-
-    def _show(self, report: NightReport, failure: tuple[str, str] | None) -> dict[str, Any]:
-        """Show the outcome to people, or return it for programs."""
-        cost = estimate_cost(report.outcome, report.writer, self.models.concurrency)
-        if self.output.json:
-            result = report.as_json()
-            unanswered = unanswered_windows(report.outcome)
-            result["model"] |= {
-                "refused": report.writer.refused,
-                "unanswered": len(unanswered),
-                "why": failure[0] if failure else next((window.why for window in unanswered), None),
-            }
-            result["estimate"] = None if cost is None else asdict(cost)
-            return result
-        if not self.output.quiet:
-            self.output.show(*report.as_text(self.verbose))
-            self.output.show(*cost_as_text(cost, self.models.concurrency))
-            if failure is not None:
-                self.output.show("", *failure)
-        return {}
+            fail_late(error.message, error.hint)
 
 
 def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOptions:
@@ -250,39 +217,52 @@ def note_place(place: Place, options: CycleOptions, output: Output) -> CycleOpti
 
 
 def write_back(
-    place: Place, memory_file: Path, outcome: Outcome, options: CycleOptions
-) -> tuple[Outcome, StoreError | None, Budget | None]:
-    """Write back the changes of a night; return why that failed, and how full the place is."""
+    place: Place, memory_file: Path, outcome: Outcome, options: CycleOptions, dry_run: bool = False
+) -> tuple[Outcome, Budget | None]:
+    """Write back a night, have the place fit after a complete one; return how full it is.
+
+    A night is not complete while all proposals are reviewed.
+    """
     from slowwave.consolidation.running.outcome import without_withdrawn
 
     try:
-        withdrawn = place.write_back()
-        outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
-        return outcome, None, _fit(place, outcome, options)
+        if not dry_run:
+            withdrawn = place.write_back()
+            outcome = without_withdrawn(outcome, withdrawn, memory_file, options.tenants)
+        is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
+        if not is_complete or options.review == "always":
+            return outcome, place.budget()
+        results = (result for result in outcome.results if not result.place)
+        planned = [result for result in results if result.state == "planned"]
+        return outcome, place.fit(outcome.run_id, planned if dry_run else None)
     except StoreError as error:
-        if not place.outlives_a_failed_write:
+        if dry_run or not place.outlives_a_failed_write:
             raise
-        return outcome, error, place.budget()
+        fail_late(error.message, "The next run writes it.")
+        return outcome, place.budget()
 
 
-def _fit(
-    place: Place, outcome: Outcome, options: CycleOptions, dry_run: bool = False
-) -> Budget | None:
-    """Have a place fit after a night that was complete, unless all proposals are reviewed."""
-    is_complete = options.consolidate and not (outcome.interrupted or outcome.broken_off)
-    if not is_complete or options.review == "always":
-        return place.budget()
-    planned = [
-        result for result in outcome.results if result.state == "planned" and not result.place
-    ]
-    return place.fit(outcome.run_id, planned if dry_run else None)
+def finish_night(
+    report: NightReport,
+    output: Output,
+    recordings: Recordings | None = None,
+    verbose: bool = False,
+    exit_code: bool = False,
+) -> tuple[int, dict[str, Any]]:
+    """Show a night to people, report its problems, and return its exit code and its JSON.
 
-
-def _count_pending(memory_file: Path) -> int:
-    from slowwave.store.ledger import read_pending
-
-    with open_reading(memory_file) as file:
-        return len(read_pending(file))
+    exit_code: as in `Night`.
+    """
+    signals, outcome = signals_of_this_command(), report.outcome
+    with signals.limited():
+        fields = report.as_json() if output.json else {}
+        if not output.json and not output.quiet:
+            output.show(*report.as_text(verbose))
+    code: int = signals.code or OF_VERDICT[outcome.verdict]
+    # A model that answered nothing has not said that there is nothing to do.
+    if exit_code and not (signals.code or outcome.verdict == "failed"):
+        code = Code.WORK_TO_DO if outcome.has_work else Code.DONE
+    return report_night_problems(output, code, report, recordings), fields
 
 
 def _rules_without_tenant(file: Path, memory_file: Path, options: CycleOptions) -> Iterator[str]:

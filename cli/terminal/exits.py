@@ -65,6 +65,8 @@ EXIT_CODES = "Exit codes: " + "; ".join(
 )
 
 
+# What failed after the running command had done its work: the message and the hint of each.
+_LATE_FAILURES: ContextVar[tuple[tuple[str, str], ...]] = ContextVar("late_failures", default=())
 # Whether a defect is shown with its traceback: --debug, or SLOWWAVE_DEBUG.
 SHOWS_TRACEBACKS: ContextVar[bool] = ContextVar("shows_tracebacks", default=False)
 
@@ -76,9 +78,10 @@ def run_reported(command: Callable[[], object], file: Path | None, output: Outpu
     """
     token = NAMED_FILE.set(file)
     LOST_STDOUT.set(None)
+    _LATE_FAILURES.set(())
     try:
         with caught_signals() as caught:
-            code = _run(command, output, caught)
+            code = report_late_failures(output, _run(command, output, caught))
     finally:
         NAMED_FILE.reset(token)
     return code or _lost(LOST_STDOUT.get(), output)
@@ -129,10 +132,20 @@ def _lost(error: OSError | None, output: Output) -> int:
     return Code.OUTPUT
 
 
-def report_after(output: Output, message: str, hint: str, code: int) -> int:
-    """Report an error after what the command itself did, and return the exit code."""
-    code = Code.PARTLY if code in (Code.DONE, Code.WORK_TO_DO) else code
-    output.error(message, hint, code)
+def fail_late(message: str, hint: str) -> None:
+    """Remember a failure after what the command itself did, for `report_late_failures`."""
+    _LATE_FAILURES.set((*_LATE_FAILURES.get(), (message, hint)))
+
+
+def report_late_failures(output: Output, code: int) -> int:
+    """Report the failures that were remembered, and return the exit code.
+
+    Every command does it at its end, those of several runs after each run.
+    """
+    for message, hint in _LATE_FAILURES.get():
+        code = Code.PARTLY if code in (Code.DONE, Code.WORK_TO_DO) else code
+        output.error(message, hint, code)
+    _LATE_FAILURES.set(())
     return code
 
 

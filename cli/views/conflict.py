@@ -32,9 +32,7 @@ def conflicts_as_json(conflicts: Sequence[Conflict]) -> list[dict[str, Any]]:
     return [{**vars(conflict), **group_of[conflict.sources[0]]} for conflict in conflicts]
 
 
-def conflicts_as_text(
-    conflicts: Sequence[Conflict], path: Path, limit: int | None = None, whole: bool = False
-) -> str:
+def conflicts_as_text(conflicts: Sequence[Conflict], path: Path, limit: int | None = None) -> str:
     """Return conflicts by group: its id, its memories by time, and how they differ.
 
     limit: of groups, and of values and memories in each; None shows all.
@@ -46,7 +44,7 @@ def conflicts_as_text(
     memories = read_views(path, ids_in(group.memories for group in shown))
     for group in shown:
         texts = [
-            f"{dated(memories.get(memory_id), whole)} ({clean(memory_id)})"
+            f"{dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in sort_by_time(group.memories, memories)
         ]
         lines.append(f"  {group.id}")
@@ -123,22 +121,14 @@ def undecided_as_text(undecided: Sequence[Undecided], path: Path) -> str:
     return "\n".join(lines)
 
 
-def apart_as_text(
-    apart: Sequence[Refusal], path: Path, limit: int | None = None, whole: bool = False
-) -> str:
-    """Return the equal pairs that were kept apart, each with what keeps it apart.
-
-    limit: of pairs; None shows all. whole: do not cut texts on a terminal.
-    """
+def apart_as_text(apart: Sequence[Refusal], path: Path) -> str:
+    """Return the equal pairs that were kept apart, each with what keeps it apart."""
     lines = [f"Equal, but kept apart: {counted(len(apart), 'pair')}."]
-    shown = apart[:limit]
-    memories = read_views(path, ids_in(pair.sources for pair in shown))
-    for pair in shown:
+    memories = read_views(path, ids_in(pair.sources for pair in apart))
+    for pair in apart:
         lines.append(f"  {shortened_for_stdout(_APART[pair.guard].format(pair.why))}")
         lines += [
-            f"    {dated(memories.get(memory_id), whole)} ({clean(memory_id)})"
+            f"    {dated(memories.get(memory_id))} ({clean(memory_id)})"
             for memory_id in pair.sources
         ]
-    if len(shown) < len(apart):
-        lines.append(f"  ... {len(apart) - len(shown):,} more with --json")
     return "\n".join(lines)

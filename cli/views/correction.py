@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import shortened_for_stdout
 
@@ -38,10 +36,9 @@ def make_correction(
     # A rehearsal's run is in no file.
     fields = correction_as_json(correction) | ({"run": None} if rehearse else {})
     text = _correction_as_text(correction, rehearse)
-    code = output.report_change(command, place, text, rehearse, dry_run=rehearse, **fields)
+    output.report_change(command, place, text, is_rehearsed=rehearse, dry_run=rehearse, **fields)
     if fields["secrets"]:
         output.note(secrets_as_text(fields["secrets"]))
-    raise typer.Exit(code)
 
 
 def correction_as_json(correction: Correction) -> dict[str, Any]:
@@ -76,7 +73,7 @@ def _correction_as_text(correction: Correction, dry_run: bool) -> str:
     if dry_run:
         lines.insert(0, "Dry run: nothing was changed.")
     else:
-        lines.append(with_file(f"To undo: slowwave undo FILE {correction.run_id}"))
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {correction.run_id}"))
     return "\n".join(lines)
 
 

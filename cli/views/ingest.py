@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from slowwave.cli.terminal.output import clean, shortened
+from slowwave.cli.terminal.output import clean, shortened, with_file
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.intake import INGESTED, KeptMessage
 
@@ -149,18 +148,15 @@ class IngestTotals:
         )
 
 
-def command_to_read(file: Path, tenant: str) -> str:
+def command_to_read(tenant: str) -> str:
     """Return the command that lets a model read a tenant's queued parts."""
     option = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
-    return f"slowwave ingest {shlex.quote(str(file))}{option} --model NAME"
+    return with_file(f"slowwave ingest FILE{option} --model NAME")
 
 
-def as_text(
-    outcome: IngestOutcome, file: Path, tenant: str, dry_run: bool, writer: Writer
-) -> list[str]:
+def as_text(outcome: IngestOutcome, tenant: str, dry_run: bool, writer: Writer) -> list[str]:
     """Return an outcome for people, line by line."""
     unread = {chain for result in outcome.unread for chain in result.part.chains}
-    quoted_file = shlex.quote(str(file))
     lines = [_conversation(cut, unread) for cut in outcome.cuts]
     if outcome.taken_up:
         lines.append(f"Read {counted(outcome.taken_up, 'queued part')}.")
@@ -174,13 +170,13 @@ def as_text(
     if outcome.waiting and not any(result.state == "failed" for result in outcome.unread):
         queued = counted(outcome.waiting, "part is queued", "parts are queued")
         lines.append(
-            f"{queued} for a model: {command_to_read(file, tenant)}, or let an agent answer: "
-            f"slowwave questions {quoted_file}"
+            f"{queued} for a model: {command_to_read(tenant)}, or let an agent answer: "
+            f"{with_file('slowwave questions FILE')}"
         )
     has_changes = any(result.state != "rejected" for result in outcome.remembered)
     has_changes |= any(part.state == "queued" for part in outcome.unread)
     if outcome.run_id is not None and has_changes:
-        lines.append(f"Undo it with: slowwave undo {quoted_file} {outcome.run_id}")
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}"))
     if dry_run:
         lines.append("Dry run: nothing was written.")
     return list(map(clean, lines))

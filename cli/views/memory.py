@@ -118,14 +118,11 @@ def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
     }
 
 
-def dated(memory: MemoryView | None, whole: bool = False) -> str:
-    """Return the head and the text of a memory on one line.
-
-    On a terminal, only the beginning of the text, unless `whole`.
-    """
+def dated(memory: MemoryView | None) -> str:
+    """Return the head and the text of a memory on one line, on a terminal only its beginning."""
     if memory is None:
         return _MISSING
-    return f"{memory.head}{(clean if whole else shortened_for_stdout)(memory.content)}"
+    return f"{memory.head}{shortened_for_stdout(memory.content)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

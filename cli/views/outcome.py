@@ -33,10 +33,11 @@ from .conflict import (
     undecided_as_json,
     undecided_as_text,
 )
-from .costs import usd_of
+from .costs import cost_as_text, estimate_cost, usd_of
 from .memory import ids_in, read_views
 from .phases import aged_as_text, phases_as_json, purged_as_text, scores_as_text
 from .place import place_as_json, place_as_text
+from .problems import unanswered_windows
 from .proposal import LEGEND, proposal_as_json, view_result
 from .review import earlier_as_text, withdrawn_as_text
 
@@ -58,15 +59,21 @@ class NightReport:
     outcome: Outcome
     place: Place
     writer: Writer
-    dry_run: bool
     # Where the texts of memories are read.
     path: Path
     # The budget of the place before and after the run.
     budgets: tuple[Budget | None, Budget | None]
+    dry_run: bool = False
+    # What the model did not answer, and what to do about it.
+    failure: tuple[str, str] | None = None
+    # How many calls of a model there are at a time.
+    concurrency: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return it as format 1: the same keys for a dry run and a real one."""
         outcome, plan, writer = self.outcome, self.outcome.plan, self.writer
+        cost = estimate_cost(outcome, writer, self.concurrency)
+        unanswered = unanswered_windows(outcome)
         return {
             "file": str(self.place.named),
             "dry_run": self.dry_run,
@@ -101,9 +108,13 @@ class NightReport:
                 "name": writer.model,
                 "checker": writer.checker,
                 **asdict(outcome.usage),
+                "refused": writer.refused,
+                "unanswered": len(unanswered),
+                "why": next(iter(self.failure or (window.why for window in unanswered)), None),
             },
+            "estimate": None if cost is None else asdict(cost),
             "ways": routes_as_json(outcome, self.path),
-            **place_as_json(self.place, outcome.results, self.path, *self.budgets),
+            **place_as_json(self),
         }
 
     def as_text(self, verbose: bool = False) -> list[RenderableType]:
@@ -122,18 +133,18 @@ class NightReport:
             parts.append(undecided_as_text(plan.undecided, path))
         if verbose and (apart := outcome.apart):
             parts.append(apart_as_text(apart, path))
-        parts += remarks(outcome, dry_run, path)
+        parts += _remarks(outcome, dry_run, path)
         if results or outcome.asked:
             parts.append(_ending(outcome, file, dry_run))
         # A blank line between them.
         lines = [line for part in parts for line in (part, "")][:-1]
-        has_model, budgets = self.writer.model is not None, self.budgets
-        return lines + place_as_text(
-            self.place, results, path=path, budgets=budgets, has_model=has_model, dry_run=dry_run
-        )
+        lines += place_as_text(self)
+        cost = estimate_cost(outcome, self.writer, self.concurrency)
+        lines += cost_as_text(cost, self.concurrency)
+        return lines + (["", *self.failure] if self.failure else [])
 
 
-def remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
+def _remarks(outcome: Outcome, dry_run: bool, path: Path) -> list[str]:
     """Return what a report contains besides proposals and pairs."""
     return [
         *earlier_as_text(outcome.earlier.pending),

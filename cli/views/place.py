@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, with_file
 from slowwave.cli.terminal.wording import (
@@ -20,15 +19,17 @@ from slowwave.store.places import Budget, Place, Repeated, Untouched
 
 from .memory import ids_in, read_views
 
+if TYPE_CHECKING:
+    from .outcome import NightReport
 
-def place_as_json(
-    place: Place, results: Sequence[Result], path: Path, before: Budget | None, after: Budget | None
-) -> dict[str, Any]:
+
+def place_as_json(report: NightReport) -> dict[str, Any]:
     """Return what a run leaves unchanged, what is repeated, and how full a place is.
 
-    Also the file of each memory of the results, if it has its own. path: where these are read.
+    Also the file of each memory of the results, if it has its own.
     """
-    files = _files_of(place, results, path)
+    place, results, (before, after) = report.place, report.outcome.results, report.budgets
+    files = _files_of(report)
     fields: dict[str, Any] = {
         "files": files,
         "untouched": list(map(vars, _staying(place, results, files))),
@@ -50,31 +51,24 @@ def place_as_json(
     return fields
 
 
-def place_as_text(
-    place: Place,
-    results: Sequence[Result],
-    *,
-    path: Path,
-    budgets: tuple[Budget | None, Budget | None],
-    has_model: bool,
-    dry_run: bool,
-) -> list[str]:
+def place_as_text(report: NightReport) -> list[str]:
     """Return the same without the files, as lines, with a blank line before each part."""
+    place, results, files = report.place, report.outcome.results, _files_of(report)
     has_applied = any(result.state in ("applied", "planned") for result in results)
-    files = _files_of(place, results, path)
     parts = [
-        *_untouched_as_text(_staying(place, results, files), has_model),
+        *_untouched_as_text(_staying(place, results, files), report.writer.model is not None),
         *_repeated_as_text(list(_repeated(place, results, files))),
-        *_budget(*budgets, dry_run, has_applied),
+        *_budget(*report.budgets, report.dry_run, has_applied),
     ]
     return [line for part in parts for line in ("", part)]
 
 
-def _files_of(place: Place, results: Sequence[Result], path: Path) -> dict[str, str]:
+def _files_of(report: NightReport) -> dict[str, str]:
     """Return the files of the memories of results, by memory."""
-    if place.is_memory_file:
+    if report.place.is_memory_file:
         return {}
-    views = read_views(path, ids_in(result.proposal.sources for result in results))
+    ids = ids_in(result.proposal.sources for result in report.outcome.results)
+    views = read_views(report.path, ids)
     return {memory_id: view.file for memory_id, view in views.items() if view.file}
 
 

@@ -57,12 +57,7 @@ def report_problems(
 
 
 def report_night_problems(
-    output: Output,
-    code: int,
-    report: NightReport,
-    *,
-    recordings: Recordings | None = None,
-    failure: tuple[str, str] | None = None,
+    output: Output, code: int, report: NightReport, recordings: Recordings | None
 ) -> int:
     """Report on stderr what went wrong in a night, and return the exit code."""
     file, outcome = report.place.named, report.outcome
@@ -75,7 +70,7 @@ def report_night_problems(
         broken_off=outcome.broken_off,
         summary=summary,
         hint=hint,
-        failure=failure,
+        failure=report.failure,
     )
     if outcome.why_unrecorded:
         output.note(f"{file}: {outcome.why_unrecorded}")

@@ -34,8 +34,8 @@ _TEMPLATES = Path(__file__).parent / "templates"
 # A browser has trouble with many more proposals.
 _MAX_PROPOSALS = 1_000
 _MAX_TITLE = 300
-# Characters of Markdown for proposals, and for each remark: common sites limit a comment to 65,536.
-_MAX_OF_PROPOSALS, _MAX_OF_REMARK = 25_000, 10_000
+# Characters of Markdown for proposals, and for effects: common sites limit a comment to 65,536.
+_MAX_OF_PROPOSALS, _MAX_OF_EFFECTS = 45_000, 10_000
 # Characters of a text in Markdown, and of a line.
 _MAX_TEXT, _WIDTH = 600, 96
 
@@ -74,7 +74,7 @@ def as_markdown(night: NightView) -> str:
         mark=MARK,
         night=night,
         states=", ".join(f"{count:,} {state}" for state, count in sorted(night.states.items())),
-        undo=_command("undo", night.file, night.run.id) if night.run else "",
+        undo=_command("undo", night.file, night.run.id),
         proposals=_fitting(blocks, _MAX_OF_PROPOSALS),
     )
 
@@ -170,7 +170,7 @@ def _wrapped(sign: str, text: str) -> list[str]:
 def _fenced(text: str, language: str) -> str:
     """Return the beginning of a text between fences."""
     lines = [shortened(line, _MAX_TEXT) for line in text.split("\n")]
-    shown = _fitting(lines, _MAX_OF_REMARK)
+    shown = _fitting(lines, _MAX_OF_EFFECTS)
     return _fence("\n".join([*shown, *(["..."] if len(shown) < len(lines) else [])]), language)
 
 

@@ -18,8 +18,6 @@ from slowwave.store.sidecar import drafted, file_mode, sync_folder
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from .night import NightView
-
 # What each report starts with, as HTML and as Markdown: a comment, which no reader sees.
 MARK = "<!-- a report of slowwave -->"
 STDOUT = Path("-")
@@ -39,13 +37,6 @@ def is_page(path: Path) -> bool:
     if form is None:
         raise typer.BadParameter(f"--report takes a name that ends in .html or .md, not '{path}'.")
     return form
-
-
-def report_of(night: NightView, path: Path) -> str:
-    """Return a report in the form that the name of its file requests."""
-    from .report import as_markdown, as_page
-
-    return as_page(night) if is_page(path) else as_markdown(night)
 
 
 def refuse_unwritable_folder(folder: Path, place: str) -> None:

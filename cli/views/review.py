@@ -64,8 +64,8 @@ def report_decided(
     proposals = [proposal_as_json(view_result(result)) for result in decided.results]
     text = _decided_as_text(place.named, decided)
     fields |= {"run": decided.run_id, "proposals": proposals}
-    code = output.report_change(command, place, text, **fields)
-    return _exit_code(decided) or code
+    output.report_change(command, place, text, **fields)
+    return _exit_code(decided)
 
 
 def _decided_as_text(file: Path, decided: ReviewResult) -> str:

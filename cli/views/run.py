@@ -119,8 +119,8 @@ def describe_forgotten(forgotten_at: str) -> str:
     )
 
 
-def effects_of(run: Run) -> Iterator[str]:
-    """Yield what a run did besides applying proposals."""
+def effects_of(run: Run, active_again: Sequence[str], forgotten_at: str | None) -> Iterator[str]:
+    """Yield what a run did besides applying proposals, and what happened later to its memories."""
     report = run.report or {}
     for what in ("purged", "forgotten", *STATUS_AFTER.values()):
         if what in report:
@@ -135,6 +135,10 @@ def effects_of(run: Run) -> Iterator[str]:
         yield clean(f"{parts_queued(len(unread))} for a model: {unread[0]['why']}")
     for reason in report.get("reasons", ()):
         yield clean(f"{reason['conversation']}: {reason['reasoning']}")
+    if forgotten_at is not None:
+        yield describe_forgotten(forgotten_at)
+    if active_again:
+        yield clean(f"Active again since: {', '.join(active_again)}.")
 
 
 def _changes_of(run: Run) -> list[str]:

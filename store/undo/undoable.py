@@ -32,21 +32,19 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Undoable:
-    """Runs, or a proposal of a run, that can be undone."""
+    """A run, or a proposal of a run, that can be undone."""
 
-    # The latest first.
-    runs: tuple[Run, ...]
-    # The only proposal to undo; None for whole runs.
-    proposal: Decision | None
+    # None for only a proposal.
+    run: Run | None
     # The proposals in effect; a run may have found names and changed no memories.
     applied: tuple[Decision, ...]
-    # How many memories they expired or archived.
+    # How many memories it expired or archived.
     aged: int = 0
-    # How many messages of conversations they marked as read.
+    # How many messages of conversations it marked as read.
     messages: int = 0
-    # How many parts of conversations they queued, read or dropped.
+    # How many parts of conversations it queued, read or dropped.
     parts: int = 0
-    # When memories of theirs were last forgotten, which no undo restores; None if none were.
+    # When memories of it were last forgotten, which no undo restores; None if none were.
     forgotten_at: str | None = None
 
     @property
@@ -56,15 +54,16 @@ class Undoable:
 
     @property
     def run_id(self) -> str:
-        """The id of the earliest run."""
-        return self.proposal.run_id if self.proposal else self.runs[-1].id
+        """The id of the run."""
+        return self.applied[0].run_id if self.run is None else self.run.id
 
     def undo(self, file: MemoryFile, now: str) -> list[str]:
         """Undo it, and return the keys of the undone proposals."""
-        if self.proposal is None:
-            return undo_runs(file, [run.id for run in self.runs], now)
-        undo_proposal(file, self.proposal.run_id, self.proposal.key, now)
-        return [self.proposal.key]
+        if self.run is not None:
+            return undo_runs(file, [self.run.id], now)
+        (proposal,) = self.applied
+        undo_proposal(file, proposal.run_id, proposal.key, now)
+        return [proposal.key]
 
 
 def find_undoable(file: MemoryFile, prefix: str, tenant: str | None = None) -> Undoable:
@@ -90,9 +89,9 @@ def find_undoable(file: MemoryFile, prefix: str, tenant: str | None = None) -> U
                 "Nothing was undone. Its proposals for this tenant can be undone individually. "
                 "'slowwave undo FILE' undoes the whole run.",
             )
-        return _of_runs(file, [run])
+        return _of_run(file, run)
     if proposal is not None:
-        return Undoable((), proposal, (proposal,))
+        return Undoable(None, (proposal,))
     raise _not_found(file, "run or proposal", prefix)
 
 
@@ -105,36 +104,20 @@ def find_last_undoable(file: MemoryFile) -> Undoable:
         if run.outcome == "undone":
             continue
         _refuse_purge(run)
-        if not (undoable := _of_runs(file, [run])).is_empty:
+        if not (undoable := _of_run(file, run)).is_empty:
             return undoable
     raise NotFound(f"{file.path} has no run left to undo.")
 
 
-def find_undoable_since(file: MemoryFile, prefix: str) -> Undoable:
-    """Return the run whose id is, or starts with, `prefix`, and all later runs in effect.
-
-    Raises `NotFound`, `Ambiguous`, or `StoreError` if all of them are already undone.
-    """
-    first = _find(read_run, file, prefix)
-    if first is None:
-        raise _not_found(file, "run", prefix)
-    _refuse_purge(first)
-    runs = read_runs(file)
-    later = runs[runs.index(first) :]
-    in_effect = [run for run in later if run.outcome != "undone" and not _is_purge(run)]
-    if not in_effect:
-        raise StoreError(f"All runs since {first.id} are already undone.")
-    return _of_runs(file, in_effect)
-
-
-def _of_runs(file: MemoryFile, runs: list[Run]) -> Undoable:
-    decisions = (decision for run in runs for decision in read_decisions(file, run.id))
-    applied = tuple(decision for decision in decisions if decision.state == "applied")
-    aged = sum(len(journaled_ids(file, run.id)) for run in runs if PHASE in run.options)
-    messages = sum(count_newly_read(file, run.id) for run in runs)
-    parts = sum(len(journaled_ids(file, run.id, "waiting_messages")) for run in runs)
-    forgotten = max(filter(None, (forgotten_since(file, run.id) for run in runs)), default=None)
-    return Undoable(tuple(reversed(runs)), None, applied, aged, messages, parts, forgotten)
+def _of_run(file: MemoryFile, run: Run) -> Undoable:
+    return Undoable(
+        run,
+        tuple(each for each in read_decisions(file, run.id) if each.state == "applied"),
+        aged=len(journaled_ids(file, run.id)) if PHASE in run.options else 0,
+        messages=count_newly_read(file, run.id),
+        parts=len(journaled_ids(file, run.id, "waiting_messages")),
+        forgotten_at=forgotten_since(file, run.id),
+    )
 
 
 def _not_found(file: MemoryFile, kind: str, prefix: str) -> NotFound:

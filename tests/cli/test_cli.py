@@ -119,13 +119,11 @@ MISUSE: list[tuple[list[object], str]] = [
     (["log", "FILE", "--loud"], "--loud"),
     (["list", "FILE", "--limit", -1], "--limit"),
     (["undo", "FILE", "some-run", "--last"], "--last"),
-    (["undo", "FILE", "--last", "--since", "some-run"], "--last"),
     (["log", "FILE", "--diff", "--stats"], "only one of"),
     (["log", "FILE", "--diff", "--html", "-"], "only one of"),
     (["log", "FILE", "--stats", "--md", "-"], "only one of"),
     (["log", "FILE", "run", "--stats"], "omit the run"),
     (["log", "FILE", "--tenant", "default"], "--tenant requires --stats"),
-    (["log", "FILE", "--prometheus", "--json"], "only one of"),
     (["model-check"], "--model"),
     (["model-check", "--model", " "], "--model"),
 ]

@@ -143,10 +143,15 @@ def test_the_kill_switch_stops_answers_and_no_questions(retold: Path, cli: Cli, 
     assert rows(retold, "SELECT * FROM answers") == []
 
 
-def test_answer_without_answers_merges_duplicates(memory_file: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("command", ["answer", "dream"])
+def test_without_questions_duplicates_are_merged_and_the_wiki_is_updated(
+    memory_file: Path, tmp_path: Path, cli: Cli, command: str
+) -> None:
     fill(memory_file, daily(TWINS, "twin"))
     assert asked(cli, memory_file) == []
-    assert cli("answer", memory_file, "--json").json["night"]["proposals"][0]["state"] == "applied"
+    done = cli(command, memory_file, "--json", "--wiki", tmp_path / "wiki").json
+    assert done["night"]["proposals"][0]["state"] == "applied"
+    assert done["wiki"]["written"] == len(list((tmp_path / "wiki").rglob("*.md")))
 
 
 def test_maintain_refuses_the_agent_as_its_model(memory_file: Path, cli: Cli) -> None:

@@ -88,7 +88,7 @@ def test_a_diff_does_not_change_after_later_runs_or_undo(night: Path, cli: Cli) 
     cli("maintain", night)
     assert run_of(night) != run
     assert cli("log", "--diff", night, run, "--json").json["changes"] == before
-    assert cli("undo", night, "--since", run).code == 0
+    assert cli("undo", night, run).code == 0
     after = cli("log", "--diff", night, run, "--json").json["changes"]
     assert {each["before"] for each in after} == {each["before"] for each in before}
 
@@ -145,22 +145,18 @@ def test_a_dry_undo_names_its_proposals_or_obstacles(night: Path, cli: Cli) -> N
     assert ended.err == cli("undo", night, run_of(night)).err
 
 
-def test_undo_since_follows_the_order_of_runs(memory_file: Path, cli: Cli) -> None:
-    fill(memory_file, daily(TWINS, "twin"))
-    before = set(active(memory_file))
-    cli("maintain", memory_file)
-    first = run_of(memory_file)
-    cli("add", memory_file, f"{TWINS[0].rstrip('.')} !")
-    cli("maintain", memory_file)
-    long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
-    execute(memory_file, long_ago, first)
+def test_undo_without_an_id_follows_the_order_of_runs(memory_file: Path, cli: Cli) -> None:
+    for name in ("Pip", "Nell"):
+        fill(memory_file, daily([f"The office cat is called {name}."] * 2, name))
+        cli("maintain", memory_file)
     log = [run["id"] for run in cli("log", memory_file, "--json").json["runs"]]
-    assert (log[0], len(log)) == (first, 2)
-    ended = cli("undo", memory_file, "--since", first, "--json")
-    assert (ended.code, ended.json["runs"]) == (0, log[::-1])
-    assert before <= set(active(memory_file))
-    assert {row["outcome"] for row in rows(memory_file, "SELECT outcome FROM runs")} == {"undone"}
-    assert cli("undo", memory_file, "--since", first).code == 1
+    long_ago = "UPDATE runs SET started_at = '2020-01-01T00:00:00+00:00' WHERE id <> ?"
+    execute(memory_file, long_ago, log[0])
+    for options, left in (([], 3), (["--last"], 4)):
+        ended = cli("undo", memory_file, *options, "--json").ends(0)
+        assert (ended.json["run"], ended.json["runs"]) == (log[-1], [log.pop()])
+        assert len(active(memory_file)) == left
+    cli("undo", memory_file).ends(1, "no run left to undo")
 
 
 def test_a_conflict_stays_listed_when_one_side_is_superseded(memory_file: Path, cli: Cli) -> None:

@@ -8,7 +8,6 @@ import stat
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from browser import CHROMIUM, HOSTILE, browser
@@ -106,39 +105,21 @@ def test_the_last_run_is_reported_by_default(
     assert first in cli("log", after_a_night, first, "--md", "-").out
 
 
-def test_maintain_writes_its_report(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
+@pytest.mark.parametrize("form", ["html", "md"])
+def test_maintain_writes_the_report_of_the_log(
+    memory_file: Path, tmp_path: Path, cli: Cli, form: str
+) -> None:
     fill(memory_file, [*daily(TWINS, "twin"), *a_fact()])
-    page, text = tmp_path / "night.html", tmp_path / "night.md"
-    before = memory_file.read_bytes()
+    page = tmp_path / f"night.{form}"
     with served(oracle) as model:
-        maintain = ("maintain", memory_file, *model, "--report")
-        assert cli(*maintain, page, "--dry-run", "--ask").code == 0
-        assert memory_file.read_bytes() == before
-        planned = page.read_text("utf-8")
-        assert cli(*maintain, page).code == 0
-        assert cli(*maintain, text).code == 0
-    assert "What a run would do" in planned
-    assert "slowwave undo" not in planned
-    done = page.read_text("utf-8")
-    assert "What the run did" in done
-    drafts = rows(memory_file, "SELECT draft FROM proposals WHERE operation = 'synthesize'")
-    (draft,) = (row["draft"] for row in drafts)
-    for item in (planned, done):
-        words = re.sub(r"<[^>]*>", "", item)
-        assert draft in words
-    assert "nothing to do" in text.read_text("utf-8")
-
-
-def test_a_report_lists_refused_pairs(memory_file: Path, tmp_path: Path, cli: Cli) -> None:
-    door = "The cellar door is painted green tomorrow."
-    fill(memory_file, daily([door, door, f"{door}!"], "pair"))
-    page = tmp_path / "night.html"
-    ended = cli("maintain", memory_file, setting("report", page), "--json")
-    text = page.read_text("utf-8")
-    assert ended.json["refused"]
-    apart = text[text.index("kept apart") :]
-    for item in ended.json["refused"]:
-        assert all(memory in apart for memory in item["sources"])
+        maintain = ("maintain", memory_file, *model, setting("report", page))
+        ended = cli(*maintain, "--dry-run", "--ask").ends(0, "there is no run to report")
+        assert not page.exists()
+        ended = cli(*maintain, "--json").ends(0)
+        assert page.read_text("utf-8") == cli("log", memory_file, f"--{form}", "-").out
+        assert ended.json["run"] in page.read_text("utf-8")
+        cli(*maintain).ends(0, "there is no run to report")
+    assert ended.json["run"] in page.read_text("utf-8")
 
 
 def test_markdown_names_the_model_and_its_calls(tmp_path: Path, cli: Cli) -> None:
@@ -149,7 +130,6 @@ def test_markdown_names_the_model_and_its_calls(tmp_path: Path, cli: Cli) -> Non
     assert cli(*night).code == 0
     output = text.read_text("utf-8")
     assert "The model: 0 calls, 2 answers from the cache" in output
-    assert "### Conflicts, left unchanged\n\n```text\n1 conflict between 2 memories" in output
     assert "written by recorded/claude" in output
     (run,) = rows(file, "SELECT id FROM runs")
     assert "written by recorded/claude" in cli("log", file, run["id"]).out
@@ -185,27 +165,19 @@ def test_markdown_always_fits_a_comment(after_a_night: Path) -> None:
         return replace(view, proposal=proposal, before=dict.fromkeys(ids, long))
 
     proposals = [with_sources(100), *[with_sources(2)] * 60]
-    pairs = "\n".join([long] * 60)
-    parts: dict[str, Any] = {
-        "proposals": proposals,
-        "conflicts": pairs,
-        "apart": pairs,
-        "remarks": [long] * 5,
-    }
-    text = as_markdown(replace(night, **parts))
+    text = as_markdown(replace(night, proposals=proposals, effects=[long] * 60))
     assert 40_000 < len(text) < 65_536
     assert re.search(r"Showing [1-9]\d of 61;", text)
-    assert text.count("\n...\n```") == 2
+    assert text.count("\n...\n```") == 1
 
 
-def test_expiring_a_memory_is_reported_by_a_dry_run(memory_file: Path, cli: Cli) -> None:
+def test_expiring_a_memory_is_reported(memory_file: Path, cli: Cli) -> None:
     ended = {"layer": "ephemeral", "expires_at": "2026-02-20T00:00:00+00:00"}
     fill(memory_file, daily(["The lift is out of order."], "over", **ended))
-    for form in ("night.md", "night.html"):
-        page = memory_file.with_name(form)
-        cli("maintain", memory_file, "--phase", "all", "--dry-run", setting("report", page))
-        text = page.read_text("utf-8")
-        assert ("To be expired" in text, "nothing to do" in text.lower()) == (True, False)
+    page = memory_file.with_name("night.html")
+    cli("maintain", memory_file, "--phase", "all", setting("report", page)).ends(0)
+    assert "1 memory expired." in page.read_text("utf-8")
+    assert "1 memory expired." in cli("log", memory_file, "--md", "-").out
 
 
 def test_a_report_of_a_past_run_names_the_conflicts_command(after_a_night: Path, cli: Cli) -> None:

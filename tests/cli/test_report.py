@@ -82,13 +82,13 @@ def text_of(
     writer: Writer = _NO_MODEL,
 ) -> str:
     about = (outcome, Place(path), writer)
-    report = NightReport(*about, dry_run=dry_run, path=path, budgets=(None, None))
+    report = NightReport(*about, path, (None, None), dry_run)
     return printed(report.as_text(verbose))
 
 
 def json_of(path: Path, outcome: Outcome, writer: Writer = _NO_MODEL) -> dict[str, Any]:
     about = (outcome, Place(path), writer)
-    return NightReport(*about, dry_run=False, path=path, budgets=(None, None)).as_json()
+    return NightReport(*about, path, (None, None)).as_json()
 
 
 def active_tokens(path: Path) -> int:

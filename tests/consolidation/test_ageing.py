@@ -371,7 +371,7 @@ def test_phases_are_separate_runs_that_are_undone_in_any_order(
     assert [run["id"] for run in cli("log", lived, "--json").json["runs"]] == phases
     for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], None)):
         copy = copy_of(lived, tmp_path / f"{number}.db")
-        undos = [["--since", phases[0]]] if order is None else [[phases[index]] for index in order]
+        undos: list[list[Any]] = [[]] * 3 if order is None else [[phases[at]] for at in order]
         for undo in undos:
             ended = cli("undo", copy, *undo, "--yes")
             assert ended.code == 0, ended.err
@@ -456,9 +456,9 @@ def test_the_run_after_a_kill_finishes_and_can_be_undone(
         assert whole(copy)
         without_purge = [*command[:-1], "--no-purge"]
         assert cli("maintain", copy, *without_purge).code == 0
-        first = rows(copy, "SELECT id FROM runs ORDER BY rowid LIMIT 1")[0]["id"]
         if not rows(copy, "SELECT 1 FROM witnesses"):
-            assert cli("undo", copy, "--since", first, "--yes").code == 0
+            for run in rows(copy, "SELECT id FROM runs ORDER BY rowid DESC"):
+                cli("undo", copy, run["id"], "--yes")  # refused if the run applied nothing
             assert picture(copy, ("memories",)) == before
 
 
@@ -543,7 +543,6 @@ def test_a_run_within_min_interval_is_a_no_op(memory_file: Path, cli: Cli) -> No
     assert cli("maintain", memory_file, "--consolidate", setting("min_interval", "soon")).code == 2
     execute(memory_file, "UPDATE runs SET started_at = 'yesterday', outcome = 'done'")
     cli("maintain", *arguments).ends(10, "is damaged: started_at of", "not a time")
-    cli("log", memory_file, "--prometheus").ends(10, "started_at of run", "not a time")
 
 
 def test_a_run_with_fewer_than_min_new_memories_is_a_no_op(memory_file: Path, cli: Cli) -> None:

@@ -107,7 +107,6 @@ CALLS: dict[str, list[str]] = {
         "log {file} --diff",
         "log {file} --html {folder}/report.html --md {folder}/report.md",
         "log {file} --stats",
-        "log {file} --prometheus",
     ],
     "undo": ["undo {file} {superseded}", "undo {other} {run}", "1 undo {file} {memory}"],
     "forget": [

@@ -35,14 +35,13 @@ from slowwave.store.entities import (
     record_scans,
     store_entities,
 )
-from slowwave.store.errors import ChangedSince, StoreError
+from slowwave.store.errors import ChangedSince
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.journal import Journal
 from slowwave.store.memories import read_memory
 from slowwave.store.proposal_changes import ProposalChanges
 from slowwave.store.records import Memory, content_hash, to_row
 from slowwave.store.undo.undo import undo_proposal, undo_runs
-from slowwave.store.undo.undoable import find_undoable_since
 from slowwave.store.vectors import store_vectors, to_blob
 
 RUN = "run-1"
@@ -702,16 +701,6 @@ def test_a_journal_entry_contains_only_changed_columns(memory_file: Path) -> Non
     assert json.loads(entry["row_key"]) == {"id": "m-1"}
     assert json.loads(entry["before"]) == {"content": "old", "content_hash": content_hash("old")}
     assert json.loads(entry["after"]) == {"content": "new", "content_hash": None}
-
-
-def test_undo_since_an_undone_run_includes_later_runs(memory_file: Path) -> None:
-    first, second = a_run(memory_file, "run-00001"), a_run(memory_file, "run-00002")
-    with open_writing(memory_file) as file:
-        undo_runs(file, [first], LATER)
-        assert [run.id for run in find_undoable_since(file, first).runs] == [second]
-        undo_runs(file, [second], LATER)
-        with pytest.raises(StoreError, match=f"All runs since {first} are already undone"):
-            find_undoable_since(file, first)
 
 
 def test_an_interrupted_undo_changes_nothing(after_a_night: Path) -> None:

@@ -43,7 +43,7 @@ from slowwave.cli.arguments.settings import (
 )
 from slowwave.cli.arguments.settings import source_of as option_source
 from slowwave.cli.nights.gates import Gates
-from slowwave.cli.terminal.exits import Code, report_after
+from slowwave.cli.terminal.exits import Code, fail_late
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -308,7 +308,7 @@ def _report(
         try:
             write_metrics(metrics, totals)
         except StoreError as error:
-            code = report_after(output, error.message, error.hint, code)
+            fail_late(error.message, error.hint)
     return code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,20 +17,21 @@ from slowwave.cli.arguments.option_rules import (
     refuse_missing,
     without_effect,
 )
-from slowwave.cli.arguments.options import EmbedderOption, FileArgument, OutputOptions
+from slowwave.cli.arguments.options import EmbedderOption, FileArgument
 from slowwave.cli.arguments.place_options import refuse_foreign
 from slowwave.cli.arguments.settings import is_on_command_line
 from slowwave.cli.commands.import_ import reading
 from slowwave.cli.terminal.exits import OF_VERDICT
-from slowwave.cli.terminal.output import Output, clean
+from slowwave.cli.terminal.output import Output, clean, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.correction import secrets_as_text
 from slowwave.cli.views.problems import report_problems
-from slowwave.cli.views.wiki import WikiOfRun, WikiOption, refuse_unwritable_wiki, write_after_run
+from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.thresholds import MIN_COMPRESSION
 from slowwave.consolidation.vectors.embedder import DEFAULT_MODEL, SentenceEmbedder
+from slowwave.store.places import Place
 
 if TYPE_CHECKING:
     from slowwave.extensions.organisation.experience.compression import Compressed, Compression
@@ -79,8 +79,7 @@ def experience(
     ask: AskOption = False,
     asking: RecordableModelOptions,
     embedder: EmbedderOption = DEFAULT_MODEL,
-    wiki: WikiOption = None,
-    output: OutputOptions,
+    output: ChangeOutput,
 ) -> None:
     """Add traces of tasks, and compress them to lessons.
 
@@ -100,7 +99,7 @@ def experience(
         _add(file, source, tenant, output)
         return
     if not dry_run:
-        refuse_unwritable_wiki(wiki, file)
+        output.refuse_changes(Place(file))
     from slowwave.extensions.organisation.experience.run import (
         ExperienceOptions,
         compress_experiences,
@@ -123,8 +122,7 @@ def experience(
             interruption=signals,
         )
     signals.close()
-    pages = write_after_run(None if dry_run else wiki, file, file)
-    _report(file, outcome, dry_run, output, pages)
+    _report(file, outcome, dry_run, output)
     code: int = signals.code or OF_VERDICT[outcome.verdict]
     unfinished = sum(task.state in ("failed", "skipped") for task in outcome.tasks)
     summary = clean(
@@ -133,7 +131,7 @@ def experience(
     code = report_problems(
         output, code, writer, recordings, broken_off=outcome.broken_off, summary=summary
     )
-    raise typer.Exit(pages.report(output, code))
+    raise typer.Exit(code)
 
 
 def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
@@ -166,24 +164,22 @@ def _add(file: Path, source: Path, tenant: str, output: Output) -> None:
     output.show(clean(f"{file}: {added_traces} added, {known_count} already known."))
 
 
-def _report(
-    file: Path, outcome: Compression, dry_run: bool, output: Output, pages: WikiOfRun
-) -> None:
-    output.result(
+def _report(file: Path, outcome: Compression, dry_run: bool, output: ChangeOutput) -> None:
+    lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
+    if outcome.run_id is not None:
+        lines.append(with_file(f"Undo it with: slowwave undo FILE {outcome.run_id}"))
+    output.report_change(
         "experience",
-        file=str(file),
+        Place(file),
+        "\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."),
+        is_rehearsed=dry_run,
         action="compress",
         dry_run=dry_run,
         run=outcome.run_id,
         tasks=[_as_json(task) for task in outcome.tasks],
         unreadable=outcome.unreadable,
         model=asdict(outcome.usage),
-        **pages.as_json(),
     )
-    lines = [line for compressed in outcome.tasks for line in _lines(compressed)]
-    if outcome.run_id is not None:
-        lines.append(f"Undo with: slowwave undo {shlex.quote(str(file))} {outcome.run_id}")
-    output.show("\n".join(map(clean, lines)) or clean(f"{file}: there are no new traces."))
     if outcome.unreadable:
         output.note(f"Skipped, because they are not valid traces: {', '.join(outcome.unreadable)}")
 

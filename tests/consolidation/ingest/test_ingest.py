@@ -27,7 +27,6 @@ from conversations import (
     repeating,
     stated,
 )
-from metrics import metrics
 from model_server import (
     Asked,
     ModelServer,
@@ -753,10 +752,6 @@ def test_a_run_keeps_the_reasoning_and_the_share_of_duplicates(
     assert totals["texts"] == {"stored": 2, "told": 1, "rejected": 1, "raw": 0}
     assert (totals["runs"], totals["duplicate_share"]) == (2, 1 / 3)
     assert "2 runs of conversations" in cli("log", "--stats", memory_file).out
-    page = tmp_path / "log.prom"
-    page.write_text(cli("log", "--prometheus", memory_file).out)
-    assert metrics(page)["slowwave_ingest_texts"][("told",)] == 1
-    assert metrics(page)["slowwave_ingest_duplicate_share"][()] == 1 / 3
     cli("undo", memory_file, again.json["run"])
     assert cli("log", "--stats", memory_file, "--json").json["ingests"]["texts"]["told"] == 0
 

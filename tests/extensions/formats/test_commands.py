@@ -84,8 +84,6 @@ def test_recall_searches_another_agents_file(theirs: Path, cli: Cli) -> None:
 def test_a_run_over_another_agents_file_has_a_report(theirs: Path, cli: Cli) -> None:
     page = theirs.with_name("night.html")
     maintain = ("maintain", theirs, "--report", page)
-    assert cli(*maintain, "--dry-run").code == 0
-    assert "What a run would do" in page.read_text("utf-8")
     assert cli(*maintain, "--format", "mcp-server-memory").code == 0
     assert shlex.join(["slowwave", "undo", str(theirs)]) in page.read_text("utf-8")
     assert cli("report", theirs, "--md", "-").code == 0
