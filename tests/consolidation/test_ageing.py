@@ -371,7 +371,7 @@ def test_phases_are_separate_runs_that_are_undone_in_any_order(
     assert [run["id"] for run in cli("log", lived, "--json").json["runs"]] == phases
     for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], None)):
         copy = copy_of(lived, tmp_path / f"{number}.db")
-        undos: list[list[Any]] = [[phases[index]] for index in order] if order else [[]] * 3
+        undos: list[list[Any]] = [[]] * 3 if order is None else [[phases[at]] for at in order]
         for undo in undos:
             ended = cli("undo", copy, *undo, "--yes")
             assert ended.code == 0, ended.err
@@ -587,15 +587,9 @@ def test_a_configured_limit_applies_only_to_its_phase(lived: Path, cli: Cli) -> 
     assert cli("maintain", lived, setting("max_active", 0)).code == 2
 
 
-def test_dry_and_real_runs_have_the_same_keys(lived: Path, cli: Cli, tmp_path: Path) -> None:
+def test_dry_and_real_runs_have_the_same_keys(lived: Path, cli: Cli) -> None:
     arguments = ("maintain", lived, "--phase", "all", setting("max_active", "4"), "--json")
-    report = tmp_path / "night.html"
-    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments, setting("report", report)).json
-    page = report.read_text("utf-8")
-    assert f'<p class="big">{real["before"]["active"]} → {real["after"]["active"]}</p>' in page
-    for item in ("Expired: ", "what scratch says", "Archived: ", "what old 3 says", "what purged"):
-        assert item in page
-    assert "Undo all of it" not in page
+    dry, real = cli(*arguments, "--dry-run").json, cli(*arguments).json
     assert list(dry) == list(real)
     for phase in ("expire", "limit"):
         assert list(dry[phase]) == list(real[phase])
