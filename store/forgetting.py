@@ -14,6 +14,7 @@ from pathlib import Path
 
 from .ageing import STATUS_AFTER
 from .backup import list_backups
+from .connection import ignored_change_error
 from .entities import mentioned_names
 from .erasing import ERASED, Eraser, erased, find_left, holds, references_explained
 from .errors import StoreError, file_errors
@@ -22,6 +23,7 @@ from .file import MemoryFile
 from .forgettable import MEMORY_COLUMNS, UNFINISHED, Forgettable, find_forgettable
 from .journal import Journal
 from .journal_form import FORGOTTEN
+from .memories import read_memories
 from .records import content_hash, json_text, new_id
 from .rows import json_field
 
@@ -216,10 +218,13 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: Collection[str]) -
         ),
         *((cache, "true", ()) for cache in _CACHES),
     ]
-    return sum(
+    rows = sum(
         conn.execute(f"DELETE FROM {table} WHERE {where}", {"ids": json_text(values)}).rowcount
         for table, where, values in conditions
     )
+    if any(read_memories(file, ids)):
+        raise ignored_change_error(file.path)
+    return rows
 
 
 def _leave_tombstones(

@@ -25,15 +25,11 @@ from .records import (
     json_text,
     to_row,
 )
-from .rows import json_field
+from .rows import add_rows, json_field
 from .shared_tenant import SHARED_TENANT, has_log
 from .witnesses import read_witnesses
 
 SELECT = f"SELECT {', '.join(COLUMNS)} FROM memories"
-_INSERT = (
-    f"INSERT INTO memories ({', '.join(COLUMNS)}) "
-    f"VALUES ({', '.join(':' + name for name in COLUMNS)})"
-)
 # The key in the metadata of a memory that is the trace of a task, kept only for audits.
 RAW_EXPERIENCE = "raw_experience"
 NO_RAW_EXPERIENCE = f"instr(metadata, '\"{RAW_EXPERIENCE}\":') = 0"
@@ -68,8 +64,8 @@ class LongMemory:
 
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
-    """Insert memories, streaming, in the caller's transaction."""
-    file.conn.executemany(_INSERT, (to_row(memory) for memory in memories))
+    """Insert memories in the caller's transaction."""
+    add_rows(file, "memories", [to_row(memory) for memory in memories])
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:

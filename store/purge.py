@@ -121,7 +121,7 @@ def purge(
         journal = Journal(file, run_id, PURGED)
         journal.record("memories", (({"id": key}, image, {}) for key, image in images.items()))
         store_witnesses(file, purged, run_id)
-        file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
+        file.change_rows("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
     return purged

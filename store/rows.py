@@ -39,30 +39,25 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
     for first in rows[:1]:
         names = ", ".join(first)
         marks = ", ".join("?" * len(first))
-        file.conn.executemany(
+        file.change_rows(
             f"INSERT INTO {table} ({names}) VALUES ({marks})", [list(row.values()) for row in rows]
         )
 
 
-def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> bool:
-    """Update the same columns of rows; return whether any exists.
-
-    All keys have the same columns.
-    """
-    if not keys:
-        return False
-    names = ", ".join(f"{name} = ?" for name in changes)
-    cursor = file.conn.executemany(
-        f"UPDATE {table} SET {names} WHERE {_where(keys[0])}",
-        [[*changes.values(), *key.values()] for key in keys],
-    )
-    return cursor.rowcount > 0
+def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
+    """Update the same columns of existing rows. All keys have the same columns."""
+    for first in keys[:1]:
+        names = ", ".join(f"{name} = ?" for name in changes)
+        file.change_rows(
+            f"UPDATE {table} SET {names} WHERE {_where(first)}",
+            [[*changes.values(), *key.values()] for key in keys],
+        )
 
 
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
-    """Delete rows by key. All keys have the same columns."""
+    """Delete existing rows by key. All keys have the same columns."""
     for first in keys[:1]:
-        file.conn.executemany(
+        file.change_rows(
             f"DELETE FROM {table} WHERE {_where(first)}", [list(key.values()) for key in keys]
         )
 

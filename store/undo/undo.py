@@ -87,17 +87,13 @@ def withdraw(file: MemoryFile, run_id: str, *, key: str, state: str, why: str, n
     state, why: recorded instead of "undone". Returns False, with nothing changed, if a later
     proposal depends on it.
     """
-    conn = file.conn
-    conn.execute("SAVEPOINT undoing")
     try:
-        _reverse(file, run_id, [key])
-        _mark_undone(file, run_id, [key], now, state, why)
-        return True
+        with file.savepoint():
+            _reverse(file, run_id, [key])
+            _mark_undone(file, run_id, [key], now, state, why)
     except ChangedSince:
-        conn.execute("ROLLBACK TO undoing")
         return False
-    finally:
-        conn.execute("RELEASE undoing")
+    return True
 
 
 def correct_report(file: MemoryFile, run_id: str, tokens_of: Callable[[str], int]) -> None:
@@ -267,7 +263,7 @@ class _Reversal:
                 # Keep the reads since: subtract only what the run added.
                 restored[column] = max(0, old + current[column] - written)
             elif column == "updated_at" and current[column] != written:
-                self._pass_to_next_run(changes, column, old, written)
+                self._pass_to_next_run(changes, old, written)
             elif column in _BOOKKEEPING or current[column] == written:
                 restored[column] = old
             else:
@@ -304,15 +300,13 @@ class _Reversal:
         )
         return row is not None
 
-    def _pass_to_next_run(
-        self, changes: list[JournalEntry], column: str, old: object, written: object
-    ) -> None:
-        """Let the undo of the next run that changed a column restore the value before this run."""
-        following = next((change for change in changes if column in change.after), None)
+    def _pass_to_next_run(self, changes: list[JournalEntry], old: object, written: object) -> None:
+        """Let the undo of the next run that changed a time restore the time before this run."""
+        following = next((change for change in changes if "updated_at" in change.after), None)
         if following is not None:
             self.file.conn.execute(
-                f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
-                f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
+                "UPDATE journal SET before = json_set(before, '$.updated_at', ?) "
+                "WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.updated_at') = ?",
                 [old, following.run, following.sequence, written],
             )
 
