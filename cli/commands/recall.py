@@ -109,6 +109,7 @@ def recall(
         read_recallable_of,
     )
     from slowwave.consolidation.recall.search import SearchQuery, search
+    from slowwave.store.connection import translate_errors
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
@@ -123,7 +124,7 @@ def recall(
     model = SentenceEmbedder(embedder)
     # The real status of archived memories, by id.
     status: dict[str, str] = {}
-    with place.reading() as path, shown_progress(output.quiet) as progress:
+    with place.reading() as path, translate_errors(path), shown_progress(output.quiet) as progress:
         if archived:
             recallable, status = read_archived_of(path, filters.tenants, model.name)
         else:

@@ -328,6 +328,8 @@ SPOILED_ROWS = {
     "importance": ("UPDATE memories SET importance = 9", "export", 10),
     "tags": ("UPDATE memories SET tags = '{'", "maintain", 10),
     "date": ("UPDATE memories SET observed_at = 'long ago'", "maintain", 10),
+    "tags of a hit": ("UPDATE memories SET tags = '{'", "recall port", 10),
+    "tags of a line": ("UPDATE memories SET tags = '{'", "recall port --block", 10),
 }
 
 
