@@ -726,7 +726,7 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
-def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
+def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     interruption = Interruption()
@@ -740,9 +740,9 @@ def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
 
         file.conn.set_trace_callback(interrupt)
         approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)
-        with pytest.raises(KeyboardInterrupt):
-            approval.apply(results)
+        decided = approval.apply(results)
         file.conn.set_trace_callback(None)
     (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
+    assert [result.state for result in decided.results].count("applied") == applied
