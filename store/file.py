@@ -18,7 +18,7 @@ from .connection import (
     retry_while_busy,
     translate_errors,
 )
-from .errors import RejectedChange, StoreError, UnusableFile, file_errors
+from .errors import SAVE_HINT, RejectedChange, StoreError, UnusableFile, file_errors
 from .migrate import apply_steps, migrate
 from .migrations import APPLICATION_ID
 from .schema_of_file import is_outdated, newest_version, version_of
@@ -217,6 +217,9 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
 
 
 def _migrate(file: MemoryFile) -> None:
+    # Before the lock, because agents can write meanwhile.
+    if (message := file.value("PRAGMA integrity_check(1)")) != "ok":
+        raise UnusableFile(f"{file.path} is damaged: {message}.", SAVE_HINT)
     # Migrations recreate tables; rows that refer to them must not be changed or deleted.
     file.conn.execute("PRAGMA foreign_keys = OFF")
     with file.transaction():
