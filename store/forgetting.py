@@ -7,7 +7,7 @@ runs can still be undone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +26,7 @@ from .journal_form import FORGOTTEN
 from .memories import read_memories
 from .records import content_hash, json_text, new_id
 from .rows import json_field
+from .schema_of_file import fresh_parts
 
 # Caches, which may contain words of any memory, and can be emptied at any time.
 _CACHES = ("answers", "memos", "neighbours", "standing")
@@ -40,6 +41,8 @@ _TEXTS = {
     "waiting_messages": ("conversation", "content", "why"),
     "witnesses": ("image", "names"),
 }
+# The columns in which runs keep the names of memories, whatever these contain.
+_NAMES = {"id": "ids", "row_key": "ids", "tenant": "tenants"}
 # Whether an entry of the journal is about one of the memories.
 _NAMED = " OR ".join(
     f"{json_field('row_key', name)} IN (SELECT value FROM json_each(:ids))"
@@ -58,7 +61,7 @@ class Forgotten:
     runs: tuple[str, ...]
     # How many rows of other tables were changed or deleted.
     rows: int
-    # Columns that still contain the text, such as an agent's own.
+    # What still contains the text: columns of an agent's tables, `ids` and `tenants`.
     left: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
@@ -106,10 +109,20 @@ def forget(
         tuple(memory.id for memory in forgettable.released),
         tuple(runs),
         rows,
-        tuple(find_left(file)),
+        tuple(dict.fromkeys(_places_left(file))),
         tuple(backups),
         eraser,
     )
+
+
+def _places_left(file: MemoryFile) -> Iterator[str]:
+    own_parts = fresh_parts(*extension_tables())
+    for place in find_left(file):
+        table, _, column = place.partition(".")
+        if f"table {table}" not in own_parts:
+            yield place
+        elif column in _NAMES:
+            yield _NAMES[column]
 
 
 def finish(file: MemoryFile) -> None:
