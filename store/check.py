@@ -18,14 +18,7 @@ from .journal_form import read_entry
 from .kept_form import find_row_fault
 from .ledger import read_pending, to_run
 from .memories import SELECT
-from .records import (
-    Memory,
-    content_hash,
-    from_row,
-    parse_claims,
-    parse_list,
-    parse_object,
-)
+from .records import Memory, content_hash, from_row, parse_claims, parse_list, parse_object
 from .schema_of_file import expected_parts, schema_parts
 from .vectors import is_sound, length_of
 

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from slowwave.cli.arguments.options import (
-    EmbedderOption,
-    IncludeProtectedOption,
-)
+from slowwave.cli.arguments.options import EmbedderOption, IncludeProtectedOption
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.views.review import report_decided

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slowwave.cli.arguments.configured import VerbGroup, group_of
-from slowwave.cli.arguments.options import (
-    EmbedderOption,
-    OutputOptions,
-    per_call,
-    worker_of,
-)
+from slowwave.cli.arguments.options import EmbedderOption, OutputOptions, per_call, worker_of
 from slowwave.cli.nights.chosen_proposals import Choice, apply_chosen, chosen_of
 from slowwave.cli.nights.chosen_proposals import decline as decline_chosen
 from slowwave.cli.terminal.exits import Code
@@ -105,22 +100,13 @@ def list_pending(
     raise typer.Exit(write_after_change(output.wiki, place).report(output, Code.DONE))
 
 
-def show(
-    place: Place,
-    chosen: Chosen,
-    *,
-    output: OutputOptions,
-) -> None:
+def show(place: Place, chosen: Chosen, *, output: OutputOptions) -> None:
     """Show proposals with their sources and checks."""
     _show(place, chosen.choice(), "show", output)
 
 
 def approve(
-    place: Place,
-    chosen: Chosen,
-    *,
-    embedder: EmbedderOption = DEFAULT_MODEL,
-    output: ChangeOutput,
+    place: Place, chosen: Chosen, *, embedder: EmbedderOption = DEFAULT_MODEL, output: ChangeOutput
 ) -> None:
     """Apply proposals exactly as they are shown. To undo one: slowwave undo FILE PROPOSAL."""
     choice = chosen.explicit_choice()
@@ -229,11 +215,7 @@ def _what_can_be_done(chosen: Sequence[PendingProposal]) -> Iterator[str]:
 
 
 def _apply_chosen(
-    place: Place,
-    choice: Choice,
-    words: str | None,
-    embedder: str,
-    output: ChangeOutput,
+    place: Place, choice: Choice, words: str | None, embedder: str, output: ChangeOutput
 ) -> int:
     with shown_progress(output.quiet) as progress:
         model, signals = SentenceEmbedder(embedder), signals_of_this_command()
