@@ -26,7 +26,7 @@ from .journal_form import FORGOTTEN
 from .memories import read_memories
 from .records import content_hash, json_text, new_id
 from .rows import json_field
-from .schema_of_file import fresh_parts
+from .schema_of_file import expected_parts, schema_parts
 
 # Caches, which may contain words of any memory, and can be emptied at any time.
 _CACHES = ("answers", "memos", "neighbours", "standing")
@@ -116,7 +116,7 @@ def forget(
 
 
 def _places_left(file: MemoryFile) -> Iterator[str]:
-    own_parts = fresh_parts(*extension_tables())
+    own_parts = expected_parts(schema_parts(file.conn))
     for place in find_left(file):
         table, _, column = place.partition(".")
         if f"table {table}" not in own_parts:

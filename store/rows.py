@@ -23,14 +23,16 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
     # CROSS JOIN: look up each key instead of scanning the table.
+    # Without the generated columns of an agent, which cannot be written.
+    names = sorted(file.columns(table))
+    columns = ", ".join('t."{}"'.format(name.replace('"', '""')) for name in names)
     cursor = file.conn.execute(
-        f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
+        f"SELECT k.key, {columns} FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
     )
     rows: list[dict[str, Any] | None] = [None] * len(keys)
-    for *row, index in cursor:
-        names = (column[0] for column in cursor.description)
-        rows[index] = dict(zip(names, row, strict=False))
+    for index, *row in cursor:
+        rows[index] = dict(zip(names, row, strict=True))
     return rows
 
 

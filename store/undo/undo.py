@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
+from slowwave.store.erasing import references_explained
 from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
@@ -227,7 +228,8 @@ class _Reversal:
                 yield column_changed(entry, column, now=current[column], written=written, by=by)
         if table == "memories":
             yield from self._dependents(entry)
-        delete_rows(self.file, table, [key])
+        with references_explained(self.file.conn, self.file.path, table):
+            delete_rows(self.file, table, [key])
 
     def _dependents(self, entry: JournalEntry) -> Iterator[Obstacle]:
         """Yield an obstacle for each memory whose facts would be lost together with this one."""

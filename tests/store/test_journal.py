@@ -22,6 +22,7 @@ from builders import (
     take_in,
     whole,
 )
+from cli_calls import Cli
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -279,6 +280,30 @@ def test_undo_records_the_state_of_each_proposal(after_a_night: Path) -> None:
     undo(after_a_night)
     undone = [(key, "undone", 1) for key in ("merge", "rule", "synthesis")]
     assert recorded() == (sorted([*undone, never]), [{"outcome": "undone"}])
+
+
+def test_undo_ignores_generated_columns_of_an_agent(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, a_memory("m-1", "It rains."), a_memory("m-2", "It rains"))
+    column = "short TEXT GENERATED ALWAYS AS (status || content)"
+    execute(memory_file, f"ALTER TABLE memories ADD COLUMN {column}")
+    with unchanged(picture, memory_file):
+        cli("maintain", memory_file).ends(0).says("1 applied")
+        assert whole(memory_file)
+        cli("undo", memory_file, "--yes").ends(0)
+
+
+@pytest.mark.parametrize("action", ["NO ACTION", "RESTRICT"])
+def test_undo_names_rows_of_an_agent_that_refer_to_a_derived_memory(
+    after_a_night: Path, action: str
+) -> None:
+    execute(
+        after_a_night,
+        f"CREATE TABLE notes (memory TEXT REFERENCES memories (id) ON DELETE {action})",
+    )
+    execute(after_a_night, "INSERT INTO notes VALUES ('d')")
+    refusal = pytest.raises(StoreError, match="cannot be deleted: rows of notes refer to it")
+    with unchanged(picture, after_a_night, EVERYTHING), refusal:
+        undo(after_a_night)
 
 
 def test_undo_keeps_the_changes_of_other_runs(after_a_night: Path) -> None:
