@@ -25,11 +25,13 @@ class Journal:
     proposal: str
 
     def insert(self, table: str, *rows: Row) -> None:
-        """Insert rows with the same columns. Raises `RejectedChange`."""
+        """Insert rows with the same columns, as triggers leave them. Raises `RejectedChange`."""
         add_rows(self.file, table, rows)
         keys = [{name: row[name] for name in KEYS[table]} for row in rows]
-        self._read(table, keys, rows)
-        self.record(table, ((key, None, row) for key, row in zip(keys, rows, strict=True)))
+        inserted = zip(keys, rows, self._read(table, keys, rows), strict=True)
+        self.record(
+            table, ((key, None, {name: new[name] for name in row}) for key, row, new in inserted)
+        )
 
     def update(self, table: str, keys: Sequence[Row], changes: Row) -> None:
         """Update the same columns of rows; changes of these by triggers are journaled too.
@@ -74,7 +76,7 @@ class Journal:
         entries: the key of a row, the row before, or None if it did not exist, and the changed
         columns after.
         """
-        self.file.conn.executemany(
+        self.file.change_rows(
             "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
             # max() reads the last entry of the primary key, not all rows of the run.
             "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "

@@ -292,6 +292,37 @@ def test_undo_ignores_generated_columns_of_an_agent(memory_file: Path, cli: Cli)
         cli("undo", memory_file, "--yes").ends(0)
 
 
+def test_undo_knows_what_triggers_changed_in_an_inserted_memory(memory_file: Path) -> None:
+    put(memory_file, *DAY_BEFORE)
+    a_run(memory_file)
+    execute(
+        memory_file,
+        "CREATE TRIGGER mine AFTER INSERT ON memories "
+        "BEGIN UPDATE memories SET session = 'night' WHERE id = new.id; END",
+    )
+    with unchanged(picture, memory_file):
+        with changing(memory_file) as file:
+            _derive(by("synthesis", file), "d", ["a", "b"])
+        decide(memory_file, a_decision(key="synthesis"))
+        assert undo(memory_file) == ["synthesis"]
+
+
+@pytest.mark.parametrize("table", ["journal", "synthesized_from"])
+def test_a_trigger_that_ignores_a_record_rejects_the_change(memory_file: Path, table: str) -> None:
+    put(memory_file, *DAY_BEFORE)
+    a_run(memory_file)
+    execute(
+        memory_file,
+        f"CREATE TRIGGER mine BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END",
+    )
+    with (
+        unchanged(picture, memory_file),
+        pytest.raises(StoreError, match="ignores or reverts"),
+        changing(memory_file) as file,
+    ):
+        _derive(by("synthesis", file), "d", ["a", "b"])
+
+
 @pytest.mark.parametrize("action", ["NO ACTION", "RESTRICT"])
 def test_undo_names_rows_of_an_agent_that_refer_to_a_derived_memory(
     after_a_night: Path, action: str
