@@ -103,7 +103,7 @@ class MemoryFile:
                     self.conn.execute("ROLLBACK")
                 raise
 
-    def change_rows(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
+    def change_rows(self, sql: str, rows: Sequence[Any]) -> None:
         """Run a statement that must change a row for each of `rows`. Raises `RejectedChange`."""
         if self.conn.executemany(sql, rows).rowcount != len(rows):
             raise ignored_change_error(self.path)

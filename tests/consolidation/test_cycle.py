@@ -167,14 +167,17 @@ def test_a_trigger_that_updates_its_own_table_is_not_repeated(
     assert merged == [{"updated_at": moment}]
 
 
-def test_a_trigger_that_rolls_back_ends_the_run(
-    memory_file: Path, embedder: SentenceEmbedder
+@pytest.mark.parametrize(
+    ("trigger", "why"),
+    [
+        ("UPDATE OF status ON memories BEGIN SELECT RAISE(ROLLBACK, 'mine'); END", "mine"),
+        ("INSERT ON proposals BEGIN SELECT RAISE(IGNORE); END", "a trigger ignores"),
+    ],
+)
+def test_a_trigger_that_rolls_back_or_ignores_the_record_ends_the_run(
+    memory_file: Path, embedder: SentenceEmbedder, trigger: str, why: str
 ) -> None:
     fill(memory_file, daily(TWINS, "twin"))
-    execute(
-        memory_file,
-        "CREATE TRIGGER mine BEFORE UPDATE OF status ON memories "
-        "BEGIN SELECT RAISE(ROLLBACK, 'mine'); END",
-    )
-    with unchanged(picture, memory_file, ["memories"]), pytest.raises(StoreError, match="mine"):
+    execute(memory_file, f"CREATE TRIGGER mine BEFORE {trigger}")
+    with unchanged(picture, memory_file, ["memories"]), pytest.raises(StoreError, match=why):
         night(memory_file, embedder)
