@@ -41,7 +41,7 @@ _TEXTS = {
     "waiting_messages": ("conversation", "content", "why"),
     "witnesses": ("image", "names"),
 }
-# The columns in which runs keep the names of memories, whatever these contain.
+# The columns with the ids and tenants of memories, which stay the same.
 _NAMES = {"id": "ids", "row_key": "ids", "tenant": "tenants"}
 # Whether an entry of the journal is about one of the memories.
 _NAMED = " OR ".join(
