@@ -100,7 +100,9 @@ class Approval:
                     self.progress.stage("applying", len(results), len(checked))
             except (KeyboardInterrupt, StoreError) as error:
                 self.interruption.close()  # the end of the run is recorded without another one
-                if not any(result.state == "applied" for result in results):
+                # The Ctrl-C of a Python program that calls this is raised.
+                ends_here = isinstance(error, StoreError) or self.interruption.asked
+                if not (ends_here and any(result.state == "applied" for result in results)):
                     raise
                 # Applied proposals stay applied and are reported; the rest stay pending.
                 state: State = "skipped"

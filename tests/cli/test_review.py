@@ -25,6 +25,7 @@ from nights import CountingEmbedder, active, daily, execute, fill, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -746,3 +747,20 @@ def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
     assert [result.state for result in decided.results].count("applied") == applied
+
+
+class InterruptedByItsProgram(Progress):
+    """Raises what Ctrl-C raises in a Python program, once something is applied."""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        if name == "applying":
+            raise KeyboardInterrupt
+
+
+def test_the_interruption_of_a_python_program_is_raised(waiting: Path, embedder: Embedder) -> None:
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        results = [pending.result for pending in read_queue(file)]
+        progress = InterruptedByItsProgram()
+        with pytest.raises(KeyboardInterrupt):
+            Approval(file, embedder, datetime.now(UTC), "approve", progress).apply(results)
+    assert "interrupted" in {row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")}
