@@ -64,7 +64,7 @@ class LongMemory:
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
     """Insert memories in the caller's transaction."""
-    add_rows(file, "memories", list(map(to_row, memories)))
+    add_rows(file, "memories", [to_row(memory) for memory in memories])
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:

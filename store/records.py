@@ -275,7 +275,7 @@ def read_json(text: object) -> Any:
 
 
 def _unreadable(name: str, owner: str, kind: str) -> DamagedRow:
-    return DamagedRow(f"{name} of {owner} is not a JSON {kind}")
+    return DamagedRow(f"{name} of {owner} must be a JSON {kind}")
 
 
 def _damaged(memory_id: object, name: str, value: object) -> DamagedRow:
