@@ -8,7 +8,7 @@ cluster is shown. Noise of the wide clustering is not shown.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+# Returns the label of each row, given pairs and an eps, as `run_dbscan` does.
+Scan = Callable[[Neighbours, float], "NDArray[np.int64]"]
+
 
 def find_clusters(
-    near: Neighbours, eps: float, sizes: Sequence[int], max_size: int
+    near: Neighbours, eps: float, sizes: Sequence[int], max_size: int, scan: Scan | None = None
 ) -> list[list[int]]:
     """Return the clusters of DBSCAN, each cut into parts of at most `max_size`.
 
     near: at least the pairs of rows within `eps`, a cosine distance, or their spanning forest.
-    sizes: of each row, shape (n,). Parts of one cluster are consecutive, and rows of a part are
-    sorted. Noise is in no part; a row that is larger than `max_size` is a part of its own.
+    sizes: of each row, shape (n,). scan: finds the clusters; DBSCAN by default. Parts of one
+    cluster are consecutive, and rows of a part are sorted. Noise is in no part; a row that is
+    larger than `max_size` is a part of its own.
     """
     import numpy as np
 
@@ -37,7 +41,7 @@ def find_clusters(
         return []
     weights = np.asarray(sizes, dtype=np.int64)
     forest = spanning_forest(near)
-    parts = _cut(forest, join_near(forest, eps), weights, max_size, eps - EPS_STEP)
+    parts = _cut(forest, (scan or run_dbscan)(forest, eps), weights, max_size, eps - EPS_STEP)
     return [part.tolist() for part in parts]
 
 
@@ -57,11 +61,26 @@ def pack(parts: Sequence[Sequence[int]], sizes: Sequence[int], max_size: int) ->
     return windows
 
 
-def join_near(near: Neighbours, eps: float) -> NDArray[np.int64]:
-    """Return the label of each row, -1 for noise, numbered by their first row, as DBSCAN does.
+def run_dbscan(near: Neighbours, eps: float) -> NDArray[np.int64]:
+    """Return the label of each row, -1 for noise. Two texts within eps form a cluster.
 
-    With `min_samples=2`, two texts within eps form a cluster, and clusters are connected pieces.
-    Importing scikit-learn for them would take longer than the search for near texts.
+    Labels are numbered by their first row. DBSCAN only needs to know which pairs are within eps: if
+    these are all equally far, scikit-learn need not sort the pairs of each row.
+    """
+    import numpy as np
+    from sklearn.cluster import DBSCAN
+
+    radius = np.float32(eps)
+    scan = DBSCAN(eps=float(radius), min_samples=2, metric="precomputed")
+    labels: NDArray[np.int64] = scan.fit_predict(near.at_least(1.0 - eps).as_graph(radius))
+    return labels
+
+
+def join_near(near: Neighbours, eps: float) -> NDArray[np.int64]:
+    """Return the labels that `run_dbscan` would, computed without scikit-learn.
+
+    A new text joins the clusters that it is near to (incremental DBSCAN, Ester et al. 1998).
+    Importing scikit-learn takes longer than the rest of a night with few new texts.
     """
     import numpy as np
 

@@ -13,6 +13,7 @@ from .blocks import Comparison, all_pairs, likely_pairs, pairs_with
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
 # From this many rows on, only pairs in near cells are compared.
 CELLS_FROM = 150_000
@@ -94,6 +95,20 @@ class Neighbours:
     def union(self, more: Neighbours) -> Neighbours:
         """Return the pairs of both, which must be disjoint."""
         return _joined(self.rows, [(near.left, near.right, near.steps) for near in (self, more)])
+
+    def as_graph(self, distance: np.float32) -> csr_array:
+        """Return a symmetric graph, shape (rows, rows): each pair and each row with itself.
+
+        distance: of each of them.
+        """
+        import numpy as np
+        from scipy.sparse import coo_array
+
+        # In this order, the columns of each row of a forest are sorted.
+        rows = np.arange(self.rows)
+        ends = np.r_[self.right, rows, self.left], np.r_[self.left, rows, self.right]
+        equal = np.full(len(ends[0]), distance)
+        return coo_array((equal, ends), shape=(self.rows, self.rows)).tocsr()
 
 
 def similar_pairs(

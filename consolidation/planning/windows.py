@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from slowwave.consolidation.clustering.clusters import find_clusters, pack
+from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
 from slowwave.consolidation.clustering.forest import sign_of, spanning_forest
 from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
@@ -105,15 +105,16 @@ def _find_near_new(
     chosen = [memories[row] for row in rows]
     eps = WIDE_EPS if len(chosen) <= LARGE_TENANT else NARROW_EPS
     sizes = [_size(memory) for memory in chosen]
-    compare_all = partial(view.near, chosen, 1.0 - eps)
+    compare_all, scan = partial(view.near, chosen, 1.0 - eps), run_dbscan
     if shows_all:
         texts = zip((memory.content_hash for memory in chosen), vectors, strict=True)
         signs = [sign_of(text_hash, vector) for text_hash, vector in texts]
         forest = view.forest.extend(signs, vectors, 1.0 - eps, compare_all)
+        scan = join_near if view.forest.is_grown else run_dbscan
     else:
         forest = spanning_forest(compare_all())
     fresh = set(new)
-    near_clusters = find_clusters(forest, eps, sizes, WINDOW_TOKENS)
+    near_clusters = find_clusters(forest, eps, sizes, WINDOW_TOKENS, scan)
     clusters = [part for part in near_clusters if any(rows[place] in fresh for place in part)]
     windows = [sorted(window) for window in pack(clusters, sizes, WINDOW_TOKENS)]
     fresh -= {rows[place] for window in windows for place in window}
@@ -187,12 +188,16 @@ def _across_cuts(
     if not len(near):
         return []
     seen = [windows_of.get(memory.id, set()) for memory in memories]
-    across = [
-        bool(seen[left] and seen[right]) and seen[left].isdisjoint(seen[right])
-        for left, right in zip(near.left.tolist(), near.right.tolist(), strict=True)
-    ]
+    across = np.fromiter(
+        (
+            bool(seen[left] and seen[right]) and seen[left].isdisjoint(seen[right])
+            for left, right in zip(near.left.tolist(), near.right.tolist(), strict=True)
+        ),
+        bool,
+        len(near),
+    )
     sizes = [_size(memory) for memory in memories]
-    clusters = find_clusters(near.select(np.array(across)), NARROW_EPS, sizes, WINDOW_TOKENS)
+    clusters = find_clusters(near.select(across), NARROW_EPS, sizes, WINDOW_TOKENS)
     # A cluster that had to be cut again may contain a part that was in one window before.
     fresh = [part for part in clusters if not set.intersection(*(seen[row] for row in part))]
     return pack(fresh, sizes, WINDOW_TOKENS)

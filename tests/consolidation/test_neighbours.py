@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from sklearn.cluster import DBSCAN
 
 from slowwave.consolidation.clustering import blocks as comparing
 from slowwave.consolidation.clustering import neighbours
-from slowwave.consolidation.clustering.clusters import join_near
+from slowwave.consolidation.clustering.clusters import join_near, run_dbscan
 from slowwave.consolidation.clustering.forest import StoredForest, sign_of, spanning_forest
 from slowwave.consolidation.clustering.neighbours import STEP, Neighbours, similar_pairs
 from slowwave.consolidation.runtime.threads import in_threads
@@ -41,15 +40,6 @@ def pairs_of(graph: Neighbours) -> Pairs:
     """Return the pairs of a graph with their similarity in steps."""
     ends = zip(graph.left.tolist(), graph.right.tolist(), strict=True)
     return dict(zip(ends, graph.steps.tolist(), strict=True))
-
-
-def labels_of_dbscan(near: Neighbours, eps: float) -> list[int]:
-    """Return the labels that scikit-learn's DBSCAN gives the rows."""
-    pairs, distances = near.at_least(1.0 - eps), np.full((near.rows, near.rows), 2.0)
-    distances[pairs.left, pairs.right] = distances[pairs.right, pairs.left] = eps
-    np.fill_diagonal(distances, 0.0)
-    scan = DBSCAN(eps=eps, min_samples=2, metric="precomputed")
-    return list(map(int, scan.fit_predict(distances)))
 
 
 def true_pairs(vectors: Vectors, similarity: float) -> Pairs:
@@ -158,9 +148,9 @@ def test_a_grown_forest_has_the_clusters_of_dbscan(orders: Nights, data: st.Data
         assert pairs_of(grown) == pairs_of(forest_of(texts, vectors, StoredForest()))
         near = similar_pairs(vectors[np.array(texts)], 0.3)
         for eps in (0.1, 0.4, 0.7):
-            scanned = labels_of_dbscan(near, eps)
+            scanned = run_dbscan(near, eps).tolist()
             assert join_near(grown, eps).tolist() == scanned
-            assert labels_of_dbscan(spanning_forest(near), eps) == scanned
+            assert run_dbscan(spanning_forest(near), eps).tolist() == scanned
         content = stored.taken() or content
         assert stored.taken() is None
 

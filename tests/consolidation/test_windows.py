@@ -74,11 +74,9 @@ def test_each_clustered_text_is_in_a_part_that_fits_and_noise_is_not(
 ) -> None:
     vectors, sizes, most = given_texts
     parts = clusters_of(vectors, sizes, most)
-    near, distances = similar_pairs(vectors, 1.0 - WIDE_EPS), np.full([len(vectors)] * 2, 2.0)
-    distances[near.left, near.right] = distances[near.right, near.left] = WIDE_EPS
-    np.fill_diagonal(distances, 0.0)
-    scan = DBSCAN(eps=WIDE_EPS, min_samples=2, metric="precomputed")
-    labels = scan.fit_predict(distances)
+    graph = similar_pairs(vectors, 1.0 - WIDE_EPS).as_graph(np.float32(WIDE_EPS))
+    scan = DBSCAN(eps=WIDE_EPS + 1e-4, min_samples=2, metric="precomputed")
+    labels = scan.fit_predict(graph)
     assert sorted(row for part in parts for row in part) == np.flatnonzero(labels >= 0).tolist()
     for part in parts:
         assert len(set(labels[part])) == 1
