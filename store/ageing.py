@@ -12,6 +12,7 @@ from .journal import Journal
 from .memories import RAW_EXPERIENCE, read_memory
 from .purge import UNDER_REVIEW
 from .records import UNDATED, Memory, Status, json_text
+from .rows import set_columns
 from .shared_tenant import SHARED_TENANT, has_log
 
 # The key in a run's options of the phase that expires or archives memories. The journal has the
@@ -131,11 +132,9 @@ def restore_memory(file: MemoryFile, prefix: str, now: str) -> Memory:
         _refuse_to_restore(file, memory)
         # Otherwise the memory would expire again at once.
         expires_at = None if memory.has_expired(now) else memory.expires_at
-        file.conn.execute(
-            "UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL, "
-            "expires_at = ?, updated_at = ? WHERE id = ?",
-            [expires_at, now, memory.id],
-        )
+        columns = {"status": "active", "expires_at": expires_at, "updated_at": now}
+        columns |= dict.fromkeys(("superseded_by", "superseded_at"))
+        set_columns(file, "memories", [{"id": memory.id}], columns)
         return read_memory(file, memory.id)
 
 

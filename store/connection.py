@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from .errors import SAVE_HINT, DamagedRow, FileHeld, StoreError, UnusableFile
+from .errors import SAVE_HINT, DamagedRow, FileHeld, RejectedChange, StoreError, UnusableFile
 from .opening import open_database
 
 # The prefix of messages from the triggers that guard shared knowledge.
@@ -37,8 +37,6 @@ def connect(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connectio
         # Text that an agent cut within a character can still be read; `check` reports it.
         conn.text_factory = partial(str, encoding="utf-8", errors="replace")
         conn.execute("PRAGMA foreign_keys = ON")
-        # INSERT OR REPLACE must fire the DELETE triggers of what it replaces.
-        conn.execute("PRAGMA recursive_triggers = ON")
         # Detect damage early. trusted_schema, which SQLite also recommends to disable for untrusted
         # files, must stay on: SQLite 3.40 would refuse json_valid in our CHECKs. Views and triggers
         # have nothing unsafe to call: there are no application functions and no extensions.
@@ -104,6 +102,7 @@ def _is_busy(error: BaseException) -> bool:
     return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
 
+_TRIGGER_HINT = "A trigger in the file causes this."
 # By the names of SQLite's errors, the most specific first: our error, its message and its hint.
 _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
     ("BUSY|LOCKED", FileHeld, "{path} is locked by another program.", "Try again in a moment."),
@@ -132,12 +131,13 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "Check the permissions of the file, its folder, and its -wal and -shm files.",
     ),
     (
-        "CONSTRAINT_TRIGGER",
-        StoreError,
+        # A function or module that only the connection of an agent has.
+        "CONSTRAINT_TRIGGER|ERROR (no such (function|module)|too many levels of trigger)",
+        RejectedChange,
         "{path} rejects the change: {error}.",
-        "A trigger in the file raised this.",
+        _TRIGGER_HINT,
     ),
-    ("CONSTRAINT", StoreError, "{path} rejects the change: {error}.", "Nothing was written."),
+    ("CONSTRAINT", RejectedChange, "{path} rejects the change: {error}.", "Nothing was written."),
     # SHMSIZE: the disk has no free block for the index of the log.
     ("FULL|IOERR_SHMSIZE", StoreError, "The disk of {path} is full.", "Free space, and try again."),
     # Only the message distinguishes ERRORs.
@@ -163,7 +163,7 @@ _TRANSLATIONS: tuple[tuple[str, type[StoreError], str, str], ...] = (
         "ERROR no such (table|column)",
         UnusableFile,
         "The schema of {path} has changed: {error}.",
-        "'slowwave check FILE' lists the changes.",
+        "'slowwave check FILE' lists the changes; without any, a trigger of an agent needs it.",
     ),
 )
 
@@ -183,6 +183,12 @@ def translate(error: sqlite3.DatabaseError, path: Path) -> StoreError:
         if re.match(rf"({names})(_| |:|$)", f"{name} {error}"):
             return kind(message.format(path=path, error=error), hint)
     raise error
+
+
+def ignored_change_error(path: Path) -> RejectedChange:
+    """Return the error for a change that a trigger of an agent ignored or reverted."""
+    reason = "a trigger ignores or reverts it"
+    return RejectedChange(f"{path} rejects the change: {reason}.", _TRIGGER_HINT)
 
 
 def file_replaced_error(path: Path) -> UnusableFile:

@@ -178,7 +178,7 @@ def references_explained(conn: sqlite3.Connection, path: Path, table: str) -> It
     try:
         yield
     except sqlite3.IntegrityError as error:
-        if error.sqlite_errorname != "SQLITE_CONSTRAINT_FOREIGNKEY":
+        if "FOREIGN KEY" not in str(error):  # ON DELETE RESTRICT has the code of a trigger
             raise
         tables = conn.execute(
             "SELECT DISTINCT t.name FROM sqlite_schema t, pragma_foreign_key_list(t.name) f "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .errors import ChangedSince
@@ -10,12 +9,19 @@ from .file import MemoryFile
 from .lineage import Relative, read_active_derived
 from .memories import read_memory
 from .records import Memory
+from .rows import set_columns
 from .undo.undo import undo_proposal
 
 # The change of trust for each feedback.
 HELPED, MISLED = 0.05, -0.10
 # A derived memory with less trust is undone, so that its sources are active again.
 MIN_TRUST = 0.2
+# The run and the key of each applied proposal that changed a memory, the latest first.
+_PROPOSALS = (
+    "SELECT d.run_id, d.proposal FROM derivations d JOIN proposals p ON p.run_id = d.run_id "
+    "AND p.key = d.proposal JOIN runs r ON r.id = d.run_id "
+    "WHERE d.memory_id = ? AND p.state = 'applied' ORDER BY r.rowid DESC"
+)
 
 
 @dataclass(frozen=True)
@@ -48,9 +54,7 @@ def record_feedback(file: MemoryFile, memory_id: str, helpful: bool, now: str) -
         memory = read_memory(file, memory_id)
         changed = memory.trust + (HELPED if helpful else MISLED)
         trust = round(min(1.0, max(0.0, changed)), 4)
-        file.conn.execute(
-            "UPDATE memories SET trust = ?, updated_at = ? WHERE id = ?", [trust, now, memory.id]
-        )
+        set_columns(file, "memories", [{"id": memory.id}], {"trust": trust, "updated_at": now})
         return Feedback(
             memory, trust, () if helpful else tuple(read_active_derived(file, memory.id))
         )
@@ -63,22 +67,10 @@ def undo_derived(file: MemoryFile, memory_id: str, now: str) -> tuple[tuple[str,
     maintenance lock.
     """
     undone: list[str] = []
-    for run_id, key in _proposals_of(file, memory_id):
+    for run_id, key in file.all_tuples(_PROPOSALS, [memory_id]):
         try:
             undo_proposal(file, run_id, key, now)
         except ChangedSince as error:
             return tuple(undone), error.message
         undone.append(key)
     return tuple(undone), None
-
-
-def _proposals_of(file: MemoryFile, memory_id: str) -> Sequence[tuple[str, str]]:
-    """Return (run id, key) of each applied proposal that changed a memory, the latest first."""
-    rows = file.conn.execute(
-        "SELECT d.run_id, d.proposal FROM derivations d "
-        "JOIN proposals p ON p.run_id = d.run_id AND p.key = d.proposal "
-        "JOIN runs r ON r.id = d.run_id "
-        "WHERE d.memory_id = ? AND p.state = 'applied' ORDER BY r.rowid DESC",
-        [memory_id],
-    )
-    return [(run_id, key) for run_id, key in rows.fetchall()]

@@ -14,11 +14,11 @@ from typing import Any, Literal
 from .connection import (
     connect,
     file_replaced_error,
+    ignored_change_error,
     retry_while_busy,
-    translate,
     translate_errors,
 )
-from .errors import RejectedChange, StoreError, UnusableFile, file_errors
+from .errors import SAVE_HINT, RejectedChange, StoreError, UnusableFile, file_errors
 from .migrate import apply_steps, migrate
 from .migrations import APPLICATION_ID
 from .schema_of_file import is_outdated, newest_version, version_of
@@ -103,22 +103,29 @@ class MemoryFile:
                     self.conn.execute("ROLLBACK")
                 raise
 
+    def change_rows(self, sql: str, rows: Sequence[Any]) -> None:
+        """Run a statement that must change a row for each of `rows`. Raises `RejectedChange`."""
+        if self.conn.executemany(sql, rows).rowcount != len(rows):
+            raise ignored_change_error(self.path)
+
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Run a block of a transaction that is rolled back alone if the database rejects a change.
+        """Run a block of a transaction that an error rolls back alone.
 
-        The transaction goes on. Raises `RejectedChange`.
+        The transaction may go on after that. Raises `RejectedChange` if the database rejects a
+        change.
         """
         self.conn.execute("SAVEPOINT block")
         try:
-            yield
-        except sqlite3.IntegrityError as error:
-            if not self.conn.in_transaction:
-                raise  # a trigger has rolled back the whole transaction
-            self.conn.execute("ROLLBACK TO block")
-            self.conn.execute("RELEASE block")
-            reason = translate(error, self.path)
-            raise RejectedChange(reason.message, reason.hint) from error
+            with translate_errors(self.path):
+                yield
+        except StoreError as error:
+            if self.conn.in_transaction:
+                self.conn.execute("ROLLBACK TO block")
+                self.conn.execute("RELEASE block")
+            elif isinstance(error, RejectedChange):  # a trigger has rolled back everything
+                raise StoreError(error.message, error.hint) from error
+            raise
         self.conn.execute("RELEASE block")
 
 
@@ -210,6 +217,9 @@ def open_writing(path: Path, same_as: Identity | None = None) -> Iterator[Memory
 
 
 def _migrate(file: MemoryFile) -> None:
+    # Before the lock, because agents can write meanwhile.
+    if (message := file.value("PRAGMA integrity_check(1)")) != "ok":
+        raise UnusableFile(f"{file.path} is damaged: {message}.", SAVE_HINT)
     # Migrations recreate tables; rows that refer to them must not be changed or deleted.
     file.conn.execute("PRAGMA foreign_keys = OFF")
     with file.transaction():

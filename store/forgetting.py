@@ -7,13 +7,14 @@ runs can still be undone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 from .ageing import STATUS_AFTER
 from .backup import list_backups
+from .connection import ignored_change_error
 from .entities import mentioned_names
 from .erasing import ERASED, Eraser, erased, find_left, holds, references_explained
 from .errors import StoreError, file_errors
@@ -22,8 +23,10 @@ from .file import MemoryFile
 from .forgettable import MEMORY_COLUMNS, UNFINISHED, Forgettable, find_forgettable
 from .journal import Journal
 from .journal_form import FORGOTTEN
+from .memories import read_memories
 from .records import content_hash, json_text, new_id
 from .rows import json_field
+from .schema_of_file import expected_parts, schema_parts
 
 # Caches, which may contain words of any memory, and can be emptied at any time.
 _CACHES = ("answers", "memos", "neighbours", "standing")
@@ -38,6 +41,8 @@ _TEXTS = {
     "waiting_messages": ("conversation", "content", "why"),
     "witnesses": ("image", "names"),
 }
+# The columns with the ids and tenants of memories, which stay the same.
+_NAMES = {"id": "ids", "row_key": "ids", "tenant": "tenants"}
 # Whether an entry of the journal is about one of the memories.
 _NAMED = " OR ".join(
     f"{json_field('row_key', name)} IN (SELECT value FROM json_each(:ids))"
@@ -56,7 +61,7 @@ class Forgotten:
     runs: tuple[str, ...]
     # How many rows of other tables were changed or deleted.
     rows: int
-    # Columns that still contain the text, such as an agent's own.
+    # What still contains the text: columns of an agent's tables, `ids` and `tenants`.
     left: tuple[str, ...]
     # Backups of the file, which still have it.
     backups: tuple[Path, ...]
@@ -104,10 +109,20 @@ def forget(
         tuple(memory.id for memory in forgettable.released),
         tuple(runs),
         rows,
-        tuple(find_left(file)),
+        tuple(dict.fromkeys(_places_left(file))),
         tuple(backups),
         eraser,
     )
+
+
+def _places_left(file: MemoryFile) -> Iterator[str]:
+    own_parts = expected_parts(schema_parts(file.conn))
+    for place in find_left(file):
+        table, _, column = place.partition(".")
+        if f"table {table}" not in own_parts:
+            yield place
+        elif column in _NAMES:
+            yield _NAMES[column]
 
 
 def finish(file: MemoryFile) -> None:
@@ -216,10 +231,13 @@ def _delete_rows(file: MemoryFile, ids: Sequence[str], texts: Collection[str]) -
         ),
         *((cache, "true", ()) for cache in _CACHES),
     ]
-    return sum(
+    rows = sum(
         conn.execute(f"DELETE FROM {table} WHERE {where}", {"ids": json_text(values)}).rowcount
         for table, where, values in conditions
     )
+    if any(read_memories(file, ids)):
+        raise ignored_change_error(file.path)
+    return rows
 
 
 def _leave_tombstones(

@@ -11,7 +11,7 @@ from .errors import DamagedRow
 from .extension_points import ExtensionTables, extension_tables, has_table, run_script
 from .file import MemoryFile
 from .records import json_text
-from .rows import Row, add_rows, decode_row, encode_row, set_columns
+from .rows import Row, add_rows, current_row, decode_row, encode_row, set_columns
 
 # The tables besides memories, vectors and lineage, and their order: rows refer only to earlier
 # rows. Caches, and tables that only mirrors use, are not exported.
@@ -127,7 +127,8 @@ class History:
         try:
             if row.table == _COMPUTED:
                 key = {name: row.row.get(name) for name in _VECTOR_KEY.split(", ")}
-                set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
+                if current_row(self._file, _COMPUTED, key) is not None:
+                    set_columns(self._file, _COMPUTED, [key], {"run_id": row.row.get("run_id")})
             else:
                 if row.table not in self._emptied:
                     # Memories' lines added rows, which lack the run that found a name.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .file import MemoryFile
 from .journal import Journal
 from .records import json_text, parse_list, parse_object
-from .rows import add_rows, current_row, set_columns
+from .rows import current_row
 
 _READ = "read_messages"
 _BEHIND = "memory_messages"
@@ -142,8 +142,11 @@ def queue_part(file: MemoryFile, run_id: str, part: PartRow) -> None:
 def write_part(file: MemoryFile, part: PartRow) -> None:
     """Insert or replace a part, as agents write memories: outside of any run."""
     row = _columns(part) | {"run_id": ""}
-    if not set_columns(file, _QUEUED, [{"id": part.id}], {"content": row["content"]}):
-        add_rows(file, _QUEUED, [row])
+    file.conn.execute(
+        f"INSERT INTO {_QUEUED} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))}) "
+        "ON CONFLICT (id) DO UPDATE SET content = excluded.content",
+        list(row.values()),
+    )
 
 
 def _columns(part: PartRow) -> dict[str, Any]:

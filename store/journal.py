@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .errors import StoreError
+from .connection import ignored_change_error
 from .file import MemoryFile
 from .journal_form import KEYS
 from .records import json_text
 from .rows import Row, add_rows, current_row, current_rows, encode_row, json_field, set_columns
+
+# A trigger of an agent may change other columns of a row that is written.
+_DECISIVE = frozenset({"content", "status", "superseded_by"})
 
 
 @dataclass(frozen=True)
@@ -22,26 +25,38 @@ class Journal:
     proposal: str
 
     def insert(self, table: str, *rows: Row) -> None:
-        """Insert rows with the same columns."""
+        """Insert rows with the same columns, as triggers leave them. Raises `RejectedChange`."""
         add_rows(self.file, table, rows)
-        self.record(table, (({name: row[name] for name in KEYS[table]}, None, row) for row in rows))
+        keys = [{name: row[name] for name in KEYS[table]} for row in rows]
+        inserted = zip(keys, rows, self._read(table, keys, rows), strict=True)
+        self.record(
+            table, ((key, None, {name: new[name] for name in row}) for key, row, new in inserted)
+        )
 
     def update(self, table: str, keys: Sequence[Row], changes: Row) -> None:
         """Update the same columns of rows; changes of these by triggers are journaled too.
 
-        Raises `StoreError` if a row does not exist.
+        Raises `RejectedChange` if a row does not exist, or is not changed.
         """
-        before = current_rows(self.file, table, keys)
+        before = self._read(table, keys, [{}] * len(keys))
         set_columns(self.file, table, keys, changes)
-        after = current_rows(self.file, table, keys)
+        after = self._read(table, keys, [changes] * len(keys))
         entries: list[tuple[Row, Row, Row]] = []
         for key, old, new in zip(keys, before, after, strict=True):
-            if old is None:
-                raise StoreError(f"{table} does not have the row {dict(key)}.")
-            changed = {name: value for name, value in (new or {}).items() if value != old[name]}
+            changed = {name: value for name, value in new.items() if value != old[name]}
             if changed:
                 entries.append((key, {name: old[name] for name in changed}, changed))
         self.record(table, entries)
+
+    def _read(self, table: str, keys: Sequence[Row], written: Sequence[Row]) -> list[Row]:
+        """Return rows. Raises `RejectedChange` if they do not have what was written to them."""
+        rows: list[Row] = []
+        for row, columns in zip(current_rows(self.file, table, keys), written, strict=True):
+            decisive = _DECISIVE & columns.keys()
+            if row is None or any(row[name] != columns[name] for name in decisive):
+                raise ignored_change_error(self.file.path)
+            rows.append(row)
+        return rows
 
     def write(self, table: str, key: Row, columns: Row) -> None:
         """Update the row with this key, or insert it if it does not exist."""
@@ -61,7 +76,7 @@ class Journal:
         entries: the key of a row, the row before, or None if it did not exist, and the changed
         columns after.
         """
-        self.file.conn.executemany(
+        self.file.change_rows(
             "INSERT INTO journal (run_id, sequence, proposal, table_name, row_key, before, after) "
             # max() reads the last entry of the primary key, not all rows of the run.
             "VALUES (?1, (SELECT coalesce(max(sequence), 0) + 1 FROM journal WHERE run_id = ?1), "

@@ -116,8 +116,8 @@ def record_decision(file: MemoryFile, decision: Decision) -> None:
         "numbers": json_text(decision.numbers),
     }
     marks = ", ".join(f":{name}" for name in _COLUMNS)
-    file.conn.execute(
-        f"INSERT OR REPLACE INTO proposals ({', '.join(_COLUMNS)}) VALUES ({marks})", row
+    file.change_rows(
+        f"INSERT OR REPLACE INTO proposals ({', '.join(_COLUMNS)}) VALUES ({marks})", [row]
     )
 
 

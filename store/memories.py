@@ -64,7 +64,7 @@ class LongMemory:
 
 def add_memories(file: MemoryFile, memories: Iterable[Memory]) -> None:
     """Insert memories in the caller's transaction."""
-    add_rows(file, "memories", list(map(to_row, memories)))
+    add_rows(file, "memories", [to_row(memory) for memory in memories])
 
 
 def read_memory(file: MemoryFile, memory_id: str, tenant: str | None = None) -> Memory:
@@ -305,15 +305,16 @@ def count_memories(
     counts = count_by_status(file, chosen)
     layers = counts.get("active", dict.fromkeys(LAYERS, 0))
     superseded = sum(counts.get("superseded", {}).values())
-    characters = tokens = 0
-    sql = (
+    rows = file.all_tuples(
         f"SELECT {_CUT}, CASE WHEN NOT {LOADABLE} THEN max(length(content), {_BYTES} / 4) END "
-        "FROM memories WHERE tenant IN (SELECT value FROM json_each(?)) AND status = 'active'"
+        "FROM memories WHERE tenant IN (SELECT value FROM json_each(?)) AND status = 'active'",
+        [json_text(chosen)],
     )
-    for start, counted in file.all_tuples(sql, [json_text(chosen)]):
-        length = counted or len(start)
-        characters += length
-        tokens += tokens_of(start) * length // max(len(start), 1)
+    characters = sum(counted or len(start) for start, counted in rows)
+    tokens = sum(
+        tokens_of(start) * counted // max(len(start), 1) if counted else tokens_of(start)
+        for start, counted in rows
+    )
     return Counts(sum(layers.values()), superseded, layers, characters, tokens)
 
 

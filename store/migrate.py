@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from . import schema_of_file
-from .errors import SAVE_HINT, StoreError, UnusableFile
+from .errors import StoreError
 from .schema_of_file import count_rows, newest_version
 
 
@@ -26,31 +26,20 @@ def apply_steps(conn: sqlite3.Connection) -> None:
 def migrate(conn: sqlite3.Connection, path: Path) -> None:
     """Migrate a file in the caller's transaction, which an error must roll back.
 
-    Raises `UnusableFile` if the file is damaged, and `StoreError` if it would lose something.
+    Raises `StoreError` if it would lose something.
     """
-    if (damage := _first_damage(conn)) is not None:
-        raise UnusableFile(f"{path} is damaged: {damage}.", SAVE_HINT)
     rows, dangling = _count_rows(conn), _count_dangling(conn)
     try:
         apply_steps(conn)
-        fault = _first_damage(conn)
     except sqlite3.DatabaseError as error:
         # The file contains something that a step cannot handle, or the disk is full.
         raise _migration_error(path, str(error)) from error
     rows_after = _count_rows(conn)
-    lossy = (table for table, count in rows.items() if rows_after.get(table) != count)
-    if fault is None and (table := next(lossy, None)) is not None:
-        fault = f"{table} would lose some of its {rows[table]} rows"
-    if fault is None and _count_dangling(conn) != dangling:
-        fault = "rows would refer to missing rows"
-    if fault is not None:
-        raise _migration_error(path, fault)
-
-
-def _first_damage(conn: sqlite3.Connection) -> str | None:
-    """Return the first damage that SQLite finds; None if there is none."""
-    message = str(conn.execute("PRAGMA integrity_check(1)").fetchone()[0])
-    return None if message == "ok" else message
+    for table, count in rows.items():
+        if rows_after.get(table) != count:
+            raise _migration_error(path, f"{table} would lose some of its {count} rows")
+    if _count_dangling(conn) != dangling:
+        raise _migration_error(path, "rows would refer to missing rows")
 
 
 def _count_rows(conn: sqlite3.Connection) -> dict[str, int]:

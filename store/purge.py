@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .entities import mentioned_names
+from .erasing import references_explained
 from .errors import NotFound, StoreError
 from .file import MemoryFile
 from .journal import Journal, drop_unused_entities
@@ -122,7 +123,8 @@ def purge(
         journal = Journal(file, run_id, PURGED)
         journal.record("memories", (({"id": key}, image, {}) for key, image in images.items()))
         store_witnesses(file, purged, run_id)
-        file.conn.executemany("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
+        with references_explained(file.conn, file.path, "memories"):
+            file.change_rows("DELETE FROM memories WHERE id = ?", [(key,) for key in purged])
         _refuse_loss(file, texts)
         drop_unused_entities(file, mentioned)
     return purged

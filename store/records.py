@@ -143,15 +143,15 @@ def timestamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat()
 
 
-def timestamp_of(given: datetime | str | None, time_of_day: time, option: str) -> str | None:
+def timestamp_of(value: datetime | str | None, time_of_day: time, option: str) -> str | None:
     """Return a day or a time that a user gave, in the format of the file; None stays None.
 
     time_of_day: what a day means, its start or its end. Without an offset it is UTC. Raises
     `StoreError`, which names the option.
     """
-    if given is None:
+    if value is None:
         return None
-    text = given.isoformat() if isinstance(given, datetime) else given
+    text = value.isoformat() if isinstance(value, datetime) else value
     try:
         moment = datetime.fromisoformat(text)
         if len(text.strip()) <= len("2026-01-01"):
@@ -275,7 +275,7 @@ def read_json(text: object) -> Any:
 
 
 def _unreadable(name: str, owner: str, kind: str) -> DamagedRow:
-    return DamagedRow(f"{name} of {owner} is not a JSON {kind}")
+    return DamagedRow(f"{name} of {owner} must be a JSON {kind}")
 
 
 def _damaged(memory_id: object, name: str, value: object) -> DamagedRow:

@@ -23,14 +23,16 @@ def current_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> list[dict
         return []
     same = " AND ".join(f"t.{name} = json_extract(k.value, '$.{name}')" for name in keys[0])
     # CROSS JOIN: look up each key instead of scanning the table.
+    # Without the generated columns of an agent, which cannot be written.
+    names = sorted(file.columns(table))
+    columns = ", ".join('t."{}"'.format(name.replace('"', '""')) for name in names)
     cursor = file.conn.execute(
-        f"SELECT t.*, k.key FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
+        f"SELECT k.key, {columns} FROM json_each(?) AS k CROSS JOIN {table} AS t ON {same}",
         [json_text(keys)],
     )
     rows: list[dict[str, Any] | None] = [None] * len(keys)
-    for *row, index in cursor:
-        names = (column[0] for column in cursor.description)
-        rows[index] = dict(zip(names, row, strict=False))
+    for index, *row in cursor:
+        rows[index] = dict(zip(names, row, strict=True))
     return rows
 
 
@@ -39,30 +41,25 @@ def add_rows(file: MemoryFile, table: str, rows: Sequence[Row]) -> None:
     for first in rows[:1]:
         names = ", ".join(first)
         marks = ", ".join("?" * len(first))
-        file.conn.executemany(
+        file.change_rows(
             f"INSERT INTO {table} ({names}) VALUES ({marks})", [list(row.values()) for row in rows]
         )
 
 
-def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> bool:
-    """Update the same columns of rows; return whether any exists.
-
-    All keys have the same columns.
-    """
-    if not keys:
-        return False
-    names = ", ".join(f"{name} = ?" for name in changes)
-    cursor = file.conn.executemany(
-        f"UPDATE {table} SET {names} WHERE {_where(keys[0])}",
-        [[*changes.values(), *key.values()] for key in keys],
-    )
-    return cursor.rowcount > 0
+def set_columns(file: MemoryFile, table: str, keys: Sequence[Row], changes: Row) -> None:
+    """Update the same columns of existing rows. All keys have the same columns."""
+    for first in keys[:1]:
+        names = ", ".join(f"{name} = ?" for name in changes)
+        file.change_rows(
+            f"UPDATE {table} SET {names} WHERE {_where(first)}",
+            [[*changes.values(), *key.values()] for key in keys],
+        )
 
 
 def delete_rows(file: MemoryFile, table: str, keys: Sequence[Row]) -> None:
-    """Delete rows by key. All keys have the same columns."""
+    """Delete existing rows by key. All keys have the same columns."""
     for first in keys[:1]:
-        file.conn.executemany(
+        file.change_rows(
             f"DELETE FROM {table} WHERE {_where(first)}", [list(key.values()) for key in keys]
         )
 

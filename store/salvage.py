@@ -67,6 +67,12 @@ _EDGES = _Table(
     {"synthesized_from_by_source": "source_id, derived_id"},
 )
 
+# Deletes the edges of lost memories, and those from lost texts.
+_CUT_DANGLING = (
+    "DELETE FROM synthesized_from WHERE derived_id NOT IN (SELECT id FROM memories) OR "
+    "source_content IS NULL AND source_id NOT IN (SELECT id FROM memories) RETURNING derived_id"
+)
+
 
 @contextmanager
 def _open_damaged(path: Path) -> Iterator[_View]:
@@ -156,7 +162,7 @@ class Salvaged:
     partly: int = 0
     # Memories whose text or id is unreadable.
     lost: int = 0
-    # Unreadable rows of lineage and names.
+    # Rows of lineage and names that are unreadable, or lead to lost memories.
     loose: int = 0
 
 
@@ -172,6 +178,9 @@ def salvage_lines(path: Path, everything: bool, count: Salvaged) -> Iterator[str
             partly = _copy_memories(view, copy, count)
             for table in (_ENTITIES, _MENTIONS, _EDGES):
                 _copy_rows(view, copy, table, count)
+            cut = copy.column(_CUT_DANGLING)
+            partly.update(cut)
+            count.loose += len(cut)
         chosen = "FROM memories WHERE ? OR status = 'active'"
         count.saved = copy.value(f"SELECT count(*) {chosen}", [everything])
         of_partly = "AND id IN (SELECT value FROM json_each(?))"

@@ -108,7 +108,7 @@ def _salvage(file: Path, everything: bool, output: Output, error: UnusableFile) 
         error.message,
         clean(
             f"Saved {counted(count.saved, 'memory', 'memories')}, {count.partly} of them "
-            f"incomplete. Not readable: {counted(count.lost, 'memory', 'memories')}, and "
+            f"incomplete. Not saved: {counted(count.lost, 'memory', 'memories')}, and "
             f"{count.loose:,} rows of lineage and names. Import the saved memories into a "
             "new file: slowwave import NEW SAVED.jsonl"
         ),

@@ -197,7 +197,7 @@ def _report(
 ) -> Code:
     """Report what was forgotten, without its text, and return the exit code.
 
-    places: the columns and lines that still have it. unclean: why bytes of it may be left.
+    places: what still has it, such as columns and lines. unclean: why bytes of it may be left.
     """
     result: dict[str, Any] = {"clean": unclean is None, "left": list(places)}
     if forgotten is None:
@@ -220,9 +220,9 @@ def _report(
     output.show(text)
     for note in _notes(forgotten, forgettable) if forgotten else ():
         output.note(note)
-    yours = "still has the text, and slowwave does not change it: erase it yourself."
     for place in places:
-        output.note(f"{place} {yours}")
+        yours = "" if place in ("ids", "tenants") else " Erase it yourself."
+        output.note(f"The text is still in {place}, which slowwave does not change.{yours}")
     if unclean is not None:
         message = f"It is forgotten, but bytes of it may be left. {unclean.message}"
         output.error(message, f"{unclean.hint} Then run this again.", Code.PARTLY)

@@ -12,11 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import (
-    EmbedderOption,
-    OutputOptions,
-    per_call,
-)
+from slowwave.cli.arguments.options import EmbedderOption, OutputOptions, per_call
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of
@@ -43,8 +39,7 @@ def recall(
     *,
     only: FilterOptions,
     shared: Annotated[
-        bool,
-        typer.Option("--shared", help="With --tenant: search the shared facts, too."),
+        bool, typer.Option("--shared", help="With --tenant: search the shared facts, too.")
     ] = False,
     as_of: Annotated[
         str | None,
@@ -80,8 +75,7 @@ def recall(
         typer.Option("--block", help="Compose one block of text for a prompt, from all layers."),
     ] = False,
     budget: Annotated[
-        int,
-        typer.Option(metavar="TOKENS", min=1, help="With --block: its maximum length."),
+        int, typer.Option(metavar="TOKENS", min=1, help="With --block: its maximum length.")
     ] = 4_500,
     worth: Annotated[
         list[str] | None,
@@ -92,8 +86,7 @@ def recall(
         ),
     ] = None,
     block_format: Annotated[
-        _BlockFormat,
-        typer.Option("--block-format", help="With --block: its format."),
+        _BlockFormat, typer.Option("--block-format", help="With --block: its format.")
     ] = "text",
     embedder: EmbedderOption = DEFAULT_MODEL,
     output: OutputOptions,
@@ -109,6 +102,7 @@ def recall(
         read_recallable_of,
     )
     from slowwave.consolidation.recall.search import SearchQuery, search
+    from slowwave.store.connection import translate_errors
 
     if not query.strip():
         raise typer.BadParameter("The question is blank.")
@@ -123,7 +117,7 @@ def recall(
     model = SentenceEmbedder(embedder)
     # The real status of archived memories, by id.
     status: dict[str, str] = {}
-    with place.reading() as path, shown_progress(output.quiet) as progress:
+    with place.reading() as path, translate_errors(path), shown_progress(output.quiet) as progress:
         if archived:
             recallable, status = read_archived_of(path, filters.tenants, model.name)
         else:

@@ -70,19 +70,19 @@ class Rounds:
         code, night = int(Code.DONE), None
         with place.changing() as memory_file:
             with self._round(memory_file) as agent_round:
-                given = agent_round.give(answers)
-            if given.outcome is None:
+                answered = agent_round.give(answers)
+            if answered.outcome is None:
                 place.write_back()
             else:
                 from slowwave.consolidation.model.agent_writer import AgentWriter
 
-                self._output.show(*given_as_text(given))
-                outcome, after = write_back(place, memory_file, given.outcome, self._options)
+                self._output.show(*given_as_text(answered))
+                outcome, after = write_back(place, memory_file, answered.outcome, self._options)
                 report = NightReport(outcome, place, AgentWriter(), memory_file, (budget, after))
                 code, night = finish_night(report, self._output)
-        if given.unusable and code == Code.DONE:
+        if answered.unusable and code == Code.DONE:
             code = Code.PARTLY
-        return Round(given, code, given_as_json(given) | {"night": night})
+        return Round(answered, code, given_as_json(answered) | {"night": night})
 
     @contextmanager
     def _round(self, memory_file: Path) -> Iterator[AgentRound]:

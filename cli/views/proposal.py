@@ -234,14 +234,14 @@ def is_reworded(decision: Decision, applied: Decision | None) -> bool:
 def _worth_of(
     decision: Decision, changes: Sequence[TextChange], memories: Mapping[str, MemoryView]
 ) -> Savings:
-    """Return the tokens of a proposal's texts, before and after the run."""
+    """Return the tokens of a proposal's texts, before and after the run, without archived ones."""
     from slowwave.consolidation.text.token_count import count_tokens
 
     changed = {change.memory for change in changes}
     unchanged = sum(
         count_tokens(memories[memory_id].content)
         for memory_id in set(decision.sources) - changed
-        if memory_id in memories
+        if memory_id in memories and memories[memory_id].status != "archived"
     )
     before = sum(count_tokens(change.before or "") for change in changes)
     after = sum(count_tokens(change.after or "") for change in changes)

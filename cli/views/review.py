@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import clean, with_file
+from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 
 from .memory import MemoryView, sort_by_time
@@ -65,7 +66,7 @@ def report_decided(
     text = _decided_as_text(place.named, decided)
     fields |= {"run": decided.run_id, "proposals": proposals}
     output.report_change(command, place, text, **fields)
-    return _exit_code(decided)
+    return signals_of_this_command().code or _exit_code(decided)
 
 
 def _decided_as_text(file: Path, decided: ReviewResult) -> str:

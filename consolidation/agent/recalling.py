@@ -20,6 +20,7 @@ from slowwave.consolidation.recall.searched import SearchedMemories
 from slowwave.consolidation.thresholds import MIN_RELEVANCE, WORTHS
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes
+from slowwave.store.connection import translate_errors
 from slowwave.store.errors import StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.memories import tenants
@@ -73,7 +74,7 @@ class RecallingMemory(TenantFile):
         if type(limit) is not int or limit < 0:
             raise StoreError(f"The limit must be an integer of at least 0, not {limit!r}.")
         wish = self._query(query, limit or NO_LIMIT, options)
-        with self._searching:
+        with self._searching, translate_errors(self._path):
             return search(self._current_index(), wish, timestamp(self._clock()))
 
     def block(
@@ -102,7 +103,7 @@ class RecallingMemory(TenantFile):
             if not 0.0 <= worth <= 1.0:
                 raise StoreError(f"The worth of {name} must be from 0 to 1, not {worth}.")
         wish, now = self._query(query, 0, options), timestamp(self._clock())
-        with self._searching:
+        with self._searching, translate_errors(self._path):
             return compose_block(self._current_index(), wish, block, now, tokens_of)
 
     def _drop_index(self) -> None:

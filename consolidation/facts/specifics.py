@@ -31,7 +31,7 @@ _IDENTIFIER = re.compile(r"_\w|[a-z][A-Z]|\w@|\w\w\.\w\w|^--?[a-z]|\\")
 _POSSESSIVE = re.compile(r"['\u2019](?!t$)[^\W\d_]{0,4}$")
 _ELISION = re.compile(r"^\w['\u2019](?=\w)")
 # What comes before a word that begins a sentence, an item of a list, or a part in brackets.
-_BEGINS = re.compile(r"(?:^|[.!?:\n…()\[\]\"\u201c-\u201e«»'\u2018`|→•*\u2013\u2014]|\s[-+])\s*$")
+_BEGINS = ".!?:…()[]\"\u201c\u201d\u201e«»'\u2018`|→•*\u2013\u2014"
 # How many characters back that is searched.
 _NEAR = 60
 # The number of a list item, at the start of a line.
@@ -86,13 +86,14 @@ def find_specifics(text: str) -> tuple[Specific, ...]:
     listed = _ends_of_list_numbers(text)
     specifics: list[Specific] = []
     for match in _PIECE.finditer(text):
-        if match.end() in listed:
+        piece = match.group()
+        if (piece.islower() and piece.isalpha()) or match.end() in listed:
             continue
-        for words, start in _parts(match.group(), match.start()):
+        for words, start in _parts(piece, match.start()):
             kind = _kind(words)
-            if kind == "name" and _is_title(words):
-                opens = _BEGINS.search(text[max(0, start - _NEAR) : start])
-                kind = "opening" if opens else kind
+            before = text[max(0, start - _NEAR) : start]
+            if kind == "name" and _may_be_opening(words, before):
+                kind = "opening"
             if kind is not None:
                 specifics.append(Specific(kind, words, start))
     return tuple(specifics)
@@ -128,9 +129,12 @@ def _kind(words: str) -> str | None:
     return "name" if has_capital and not is_plain else None
 
 
-def _is_title(words: str) -> bool:
-    """Whether a capital may be due to the beginning of a sentence."""
-    return all(part[1:] == part[1:].lower() for part in re.split(r"[-'’.&]", words))
+def _may_be_opening(words: str, before: str) -> bool:
+    """Whether a capital may be due to the beginning of a sentence; before: the text before it."""
+    plain = before.rstrip()
+    is_item = plain[-1:] in ("-", "+") and plain[-2:-1].isspace()
+    begins = is_item or plain[-1:] in _BEGINS or "\n" in before[len(plain) :]
+    return begins and all(part[1:] == part[1:].lower() for part in re.split(r"[-'’.&]", words))
 
 
 def letters_of(text: str) -> list[str]:

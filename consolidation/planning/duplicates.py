@@ -5,6 +5,7 @@ Whether texts that differ in more say the same is for a model to decide.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -58,7 +59,7 @@ def find_duplicates(view: TenantView, include_protected: bool) -> tuple[list[Mer
 
 
 def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
-    """Return the active memories, equal ones in one group.
+    """Return the active memories that share their form, equal ones in one group.
 
     Memories that a person separated are in different groups.
     """
@@ -82,13 +83,7 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
     def may_leave(row: int) -> bool:
         return may_be_superseded(view, view.memories[row], include_protected)
 
-    def group_of(sameness: _Sameness, rows: list[int]) -> _Group:
-        leaving = list(filter(may_leave, rows[1:]))
-        return _Group(rows, leaving, view.memories[rows[0]], sameness)
-
     def separated(equal: list[int]) -> list[list[int]]:
-        if len(equal) == 1:
-            return [equal]
         groups: list[list[int]] = []
         for row in sorted(equal, key=rank):
             rows = next((rows for rows in groups if not _are_separated(view, [row], rows)), None)
@@ -98,27 +93,33 @@ def _equal_groups(view: TenantView, include_protected: bool) -> list[_Group]:
                 rows.append(row)
         return groups
 
+    forms = {
+        row: exact_form(memory.content) if memory.id in view.dense else view.features(memory).form
+        for row, memory in enumerate(view.memories)
+        if memory.status == "active"
+    }
     rows_by_sameness: dict[_Sameness, list[int]] = {}
-    for row, memory in enumerate(view.memories):
-        if memory.status == "active":
-            rows_by_sameness.setdefault(_sameness(view, memory), []).append(row)
+    counts = Counter(forms.values())
+    for row, form in forms.items():
+        if counts[form] > 1:
+            rows_by_sameness.setdefault(_sameness(view, row, form), []).append(row)
     groups = (
-        group_of(same, rows)
+        _Group(rows, list(filter(may_leave, rows[1:])), view.memories[rows[0]], same)
         for same, equal in rows_by_sameness.items()
         for rows in separated(equal)
     )
     return sorted(groups, key=lambda group: group.memory.id)
 
 
-def _sameness(view: TenantView, memory: Memory) -> _Sameness:
-    text = view.features(memory)
+def _sameness(view: TenantView, row: int, form: str) -> _Sameness:
+    text = view.features(memory := view.memories[row])
     names: frozenset[str] = frozenset()
     if added := set(view.entities.get(memory.id, ())).difference(text.names):
         names = frozenset(map(str.casefold, added)).difference(map(str.casefold, text.names))
     if memory.id in view.dense:
-        return _Sameness(exact_form(memory.content), names, "dense")
+        return _Sameness(form, names, "dense")
     day = memory.observed_at[:10] if memory.observed_at != UNDATED else memory.id
-    return _Sameness(text.form, names, day if text.is_relative else "")
+    return _Sameness(form, names, day if text.is_relative else "")
 
 
 def _are_separated(view: TenantView, rows: Sequence[int], members: Sequence[int]) -> bool:

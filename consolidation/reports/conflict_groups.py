@@ -40,11 +40,10 @@ def group_conflicts(conflicts: Sequence[Conflict]) -> list[ConflictGroup]:
     """Return conflicts by group, in the order of the first of each."""
     group_of: dict[str, list[Conflict]] = {}
     for conflict in conflicts:
-        left, right = (group_of.get(memory, []) for memory in conflict.sources)
-        merged = [*left, *(right if right is not left else ()), conflict]
-        group_of |= dict.fromkeys(
-            (memory for member in merged for memory in member.sources), merged
-        )
+        left, right = (group_of.setdefault(memory, []) for memory in conflict.sources)
+        joining = [*(right if right is not left else ()), conflict]
+        left += joining
+        group_of |= dict.fromkeys((memory for member in joining for memory in member.sources), left)
     groups = (group_of[conflict.sources[0]] for conflict in conflicts)
     return [
         ConflictGroup(tuple(group)) for group in {id(group): group for group in groups}.values()

@@ -15,6 +15,7 @@ from slowwave.consolidation.proposals import (
     Proposal,
     Result,
     Source,
+    State,
     Usage,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -62,7 +63,8 @@ class Approval:
 
         Each is checked first. A damaged proposal, or one whose sources changed, is `stale`; one
         whose draft its sources do not support is `rejected`; one that the database rejects is
-        `failed`. None of these writes a memory. Raises `StoreError` and `EmbedderError`.
+        `failed`. None of these writes a memory. An interruption skips the rest, and is raised only
+        if nothing was applied. Raises `StoreError` and `EmbedderError`.
         """
         checked = self._check(proposals)
         if not any(result.state == "planned" for result in checked):
@@ -90,20 +92,24 @@ class Approval:
                             ]
                         results += decided
                     self.progress.stage("applying", len(results), len(checked))
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, StoreError) as error:
                 self.interruption.close()  # the end of the run is recorded without another one
-                raise
-            except StoreError as error:
-                if not any(result.state == "applied" for result in results):
+                # The Ctrl-C of a Python program that calls this is raised.
+                ends_here = isinstance(error, StoreError) or self.interruption.asked
+                if not (ends_here and any(result.state == "applied" for result in results)):
                     raise
                 # Applied proposals stay applied and are reported; the rest stay pending.
+                state: State = "skipped"
+                why = "the run was interrupted"
+                if isinstance(error, StoreError):
+                    state, why = "failed", error.message
                 results += [
-                    replace(result, state="failed", why=error.message)
-                    for result in checked[len(results) :]
+                    replace(result, state=state, why=why) for result in checked[len(results) :]
                 ]
             applied = sum(result.state == "applied" for result in results)
             verdict: Verdict = "partial" if applied else "failed"
-            run.end(self.file, "done" if applied == len(results) else verdict, report())
+            verdict = "done" if applied == len(results) else verdict
+            run.end(self.file, "interrupted" if self.interruption.asked else verdict, report())
         return ReviewResult(run.run_id, tuple(results))
 
     def _apply(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -97,15 +98,16 @@ class Outcome:
         """The number of proposals by state."""
         return Counter(result.state for result in self.results)
 
-    @property
+    @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
         """The conflicts that stay: no proposal joins both memories, and neither is archived."""
         archived_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
-        joined_groups = [
-            {*result.proposal.leaving, result.proposal.survivor}
-            for result in self.results
-            if result.state in ("planned", "applied")
-        ]
+        groups_of: dict[str | None, list[set[str | None]]] = {}
+        for result in self.results:
+            if result.state in ("planned", "applied"):
+                group = {*result.proposal.leaving, result.proposal.survivor}
+                for memory_id in group:
+                    groups_of.setdefault(memory_id, []).append(group)
         by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
             by_pair.setdefault(frozenset(conflict.sources), conflict)
@@ -113,7 +115,7 @@ class Outcome:
             conflict
             for conflict in by_pair.values()
             if archived_ids.isdisjoint(conflict.sources)
-            and not any(memories.issuperset(conflict.sources) for memories in joined_groups)
+            and not any(map(set(conflict.sources).issubset, groups_of.get(conflict.sources[0], ())))
         )
 
     @property

@@ -98,7 +98,7 @@ def apply_plan(
     proposals = _plan_again(approval, plan, include_protected) if plan else []
     memories = read_sources(approval.file, (Result(item, "planned") for item in proposals))
     texts = {memory.id: memory.content for memory in memories.values()}
-    known = {proposal.id: PlannedEntry.of(proposal, texts) for proposal in proposals}
+    entries = {proposal.id: PlannedEntry.of(proposal, texts) for proposal in proposals}
     results = []
     for entry in plan:
         result = Result(entry.proposal, "stale", _STALE)
@@ -109,7 +109,7 @@ def apply_plan(
         elif decision is not None and decision.state == "declined":
             why = f"on {decision.decided_at[:10]}: {decision.why or 'by a person'}"
             result = Result(entry.proposal, "declined", why)
-        elif known.get(entry.proposal.id) == PlannedEntry(entry.sources, permitted):
+        elif entries.get(entry.proposal.id) == PlannedEntry(entry.sources, permitted):
             result = Result(permitted, "planned")
         results.append(result)
     decided = approval.apply([result for result in results if result.state == "planned"])

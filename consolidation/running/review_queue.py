@@ -79,9 +79,9 @@ class Choice:
         chosen = [
             pending for pending in queue if self.operation in (None, pending.proposal.operation)
         ]
-        known = {pending.id for pending in chosen}
+        ids = {pending.id for pending in chosen}
         hint = "'slowwave review FILE' lists all of them."
-        wanted = {match_prefix(prefix, known, "pending proposal", hint=hint) for prefix in self.ids}
+        wanted = {match_prefix(prefix, ids, "pending proposal", hint=hint) for prefix in self.ids}
         return [pending for pending in chosen if not wanted or pending.id in wanted]
 
 

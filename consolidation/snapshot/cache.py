@@ -38,9 +38,9 @@ Key = tuple[str, bytes]
 class Cache:
     """Findings by the hashes of their texts, each a row of the file."""
 
-    def __init__(self, known: Iterable[Row] = ()) -> None:
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
         """Take the rows of the file."""
-        self._texts = {(kind, key): text for kind, key, text in known}
+        self._texts = {(kind, key): text for kind, key, text in rows}
         self._requested: set[Key] = set()
         # In the order of the requests.
         self._new: list[Row] = []
@@ -60,19 +60,19 @@ class Cache:
         named = (" ".join((code_version(), *texts)).encode() for texts in groups)
         keys = [(kind, blake2b(name, digest_size=_KEY_BYTES).digest()) for name in named]
         self._requested.update(keys)
-        found: dict[Key, T] = {}
+        findings: dict[Key, T] = {}
         unknown: dict[Key, int] = {}
         for place, key in enumerate(keys):
             try:
-                found[key] = form.decode(self._texts[key])
+                findings[key] = form.decode(self._texts[key])
             except (KeyError, DecodeError, RecursionError):
                 unknown[key] = place
         if unknown:
-            found.update(zip(unknown, compute(list(unknown.values())), strict=True))
-            new = {key: _ENCODER.encode(found[key]).decode() for key in unknown}
+            findings.update(zip(unknown, compute(list(unknown.values())), strict=True))
+            new = {key: _ENCODER.encode(findings[key]).decode() for key in unknown}
             self._texts |= new
             self._new += [(*key, text) for key, text in new.items()]
-        return [found[key] for key in keys]
+        return [findings[key] for key in keys]
 
     def take_new(self) -> list[Row]:
         """Return the rows that are new since the last call."""

@@ -19,6 +19,8 @@ from .worker import Worker, begin_worker
 
 # How often a file is tried by a worker of its own, after a worker that may have had it has died.
 _TRIES_ALONE = 3
+# With this, Python does not import modules from the working directory.
+_SAFE_PATH = "PYTHONSAFEPATH"
 # How often signals are checked for.
 _PATIENCE_S = 0.2
 
@@ -82,12 +84,14 @@ class LocalEngine:
         The processes end with the iterator, at once if it is not exhausted.
         """
         earlier_children = set(multiprocessing.active_children())
+        is_safe = _SAFE_PATH in os.environ
+        os.environ.setdefault(_SAFE_PATH, "1")
         pool = ProcessPoolExecutor(
             workers,
             # A fork would inherit the locks that threads of this process hold.
             multiprocessing.get_context("spawn"),
             initializer=_begin,
-            initargs=(job, self._prepare),
+            initargs=(job, self._prepare, is_safe),
         )
         submitted: dict[Future[Receipt], Item] = {}
         try:
@@ -112,6 +116,9 @@ class LocalEngine:
                 process.terminate()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+        finally:
+            if not is_safe:
+                del os.environ[_SAFE_PATH]
         pool.shutdown()
 
 
@@ -132,8 +139,10 @@ def _one_after_the_other(
 _worker: Worker | None = None
 
 
-def _begin(job: FleetJob, prepare: Prepare) -> None:
+def _begin(job: FleetJob, prepare: Prepare, is_safe: bool) -> None:
     global _worker
+    if not is_safe:
+        del os.environ[_SAFE_PATH]  # the programs that answer questions may need their folder
     _worker = begin_worker(job, prepare)
     Thread(target=_end_with_the_parent, daemon=True).start()
 

@@ -137,7 +137,7 @@ def write_in_place(path: Path, content: bytes, expected: bytes | None, like: Pat
 
 def read_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises `Unreadable`."""
-    with file_errors("read", path, error_type=Unreadable):
+    with file_errors("read", path, "Check the file and its permissions.", Unreadable):
         size = path.stat().st_size
         if not path.is_file():  # such as a pipe, which would be waited for
             raise Unreadable(f"{path} is not a file.")

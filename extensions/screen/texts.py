@@ -118,8 +118,8 @@ def _source_line(pending: PendingProposal, memory: Memory) -> str:
 def _headed(heading: str, spans: Sequence[Span], style: str) -> Text:
     """Return a heading, and below it a text with its marks."""
     text = Text.assemble(*((span.text, style if span.differs else "") for span in spans))
-    for start, end in find_values(text.plain):
-        text.stylize(VALUE, start, end)
+    for value in _values_in(text.plain):
+        text.stylize(VALUE, value.start, value.end)
     return Text.assemble((heading, "dim"), "\n", text)
 
 
@@ -142,11 +142,6 @@ def _values(sources: Sequence[str], days: Sequence[str], draft: str) -> Iterator
     ):
         if words:
             yield Text.assemble((heading, HEADING), clean(", ".join(dict.fromkeys(words))))
-
-
-def find_values(text: str) -> list[tuple[int, int]]:
-    """Return the start and the end of each value in a text, in order."""
-    return [(value.start, value.end) for value in _values_in(text)]
 
 
 def _values_in(text: str) -> list[Specific]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import FOUND_IN_TEXTS, read_entry
-from slowwave.store.rows import Row, encode_row, json_field, set_columns
+from slowwave.store.rows import Row, current_row, encode_row, json_field, set_columns
 
 # An image of a row with a run's id; the `after` of an image is empty.
 _IMAGE_OF = f"after = '{{}}' AND {json_field('before', 'run_id')} = ?"
@@ -42,7 +42,9 @@ class BeforeImages:
         """Restore an image in its row, or in the journal of the run that replaced the row."""
         if table == "memory_entities":
             self._put_back_mention(sequence, key, image)
-        elif not set_columns(self._file, table, [{**key, "run_id": self._run_id}], image):
+        elif current_row(self._file, table, mine := {**key, "run_id": self._run_id}) is not None:
+            set_columns(self._file, table, [mine], image)
+        else:
             self._file.conn.executemany(
                 "UPDATE journal SET before = ? WHERE run_id = ? AND sequence = ?",
                 [(encode_row(image), *place) for place in self._pop_images(table, key)],

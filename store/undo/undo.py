@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from slowwave.store.ageing import STATUS_AFTER
+from slowwave.store.erasing import references_explained
 from slowwave.store.errors import ChangedSince, DamagedRow
 from slowwave.store.file import MemoryFile
 from slowwave.store.journal_form import (
@@ -87,17 +88,13 @@ def withdraw(file: MemoryFile, run_id: str, *, key: str, state: str, why: str, n
     state, why: recorded instead of "undone". Returns False, with nothing changed, if a later
     proposal depends on it.
     """
-    conn = file.conn
-    conn.execute("SAVEPOINT undoing")
     try:
-        _reverse(file, run_id, [key])
-        _mark_undone(file, run_id, [key], now, state, why)
-        return True
+        with file.savepoint():
+            _reverse(file, run_id, [key])
+            _mark_undone(file, run_id, [key], now, state, why)
     except ChangedSince:
-        conn.execute("ROLLBACK TO undoing")
         return False
-    finally:
-        conn.execute("RELEASE undoing")
+    return True
 
 
 def correct_report(file: MemoryFile, run_id: str, tokens_of: Callable[[str], int]) -> None:
@@ -231,7 +228,8 @@ class _Reversal:
                 yield column_changed(entry, column, now=current[column], written=written, by=by)
         if table == "memories":
             yield from self._dependents(entry)
-        delete_rows(self.file, table, [key])
+        with references_explained(self.file.conn, self.file.path, table):
+            delete_rows(self.file, table, [key])
 
     def _dependents(self, entry: JournalEntry) -> Iterator[Obstacle]:
         """Yield an obstacle for each memory whose facts would be lost together with this one."""
@@ -267,7 +265,7 @@ class _Reversal:
                 # Keep the reads since: subtract only what the run added.
                 restored[column] = max(0, old + current[column] - written)
             elif column == "updated_at" and current[column] != written:
-                self._pass_to_next_run(changes, column, old, written)
+                self._pass_to_next_run(changes, old, written)
             elif column in _BOOKKEEPING or current[column] == written:
                 restored[column] = old
             else:
@@ -304,15 +302,13 @@ class _Reversal:
         )
         return row is not None
 
-    def _pass_to_next_run(
-        self, changes: list[JournalEntry], column: str, old: object, written: object
-    ) -> None:
-        """Let the undo of the next run that changed a column restore the value before this run."""
-        following = next((change for change in changes if column in change.after), None)
+    def _pass_to_next_run(self, changes: list[JournalEntry], old: object, written: object) -> None:
+        """Let the undo of the next run that changed a time restore the time before this run."""
+        following = next((change for change in changes if "updated_at" in change.after), None)
         if following is not None:
             self.file.conn.execute(
-                f"UPDATE journal SET before = json_set(before, '$.{column}', ?) "
-                f"WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.{column}') = ?",
+                "UPDATE journal SET before = json_set(before, '$.updated_at', ?) "
+                "WHERE run_id = ? AND sequence = ? AND json_extract(before, '$.updated_at') = ?",
                 [old, following.run, following.sequence, written],
             )
 

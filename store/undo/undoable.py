@@ -12,14 +12,7 @@ from slowwave.store.file import MemoryFile
 from slowwave.store.intake import count_newly_read
 from slowwave.store.journal import changed_tenants, journaled_ids
 from slowwave.store.journal_form import FORGOTTEN
-from slowwave.store.ledger import (
-    Decision,
-    Run,
-    find_applied,
-    read_decisions,
-    read_run,
-    read_runs,
-)
+from slowwave.store.ledger import Decision, Run, find_applied, read_decisions, read_run, read_runs
 from slowwave.store.purge import OPTION, forgotten_since
 
 from .undo import undo_proposal, undo_runs

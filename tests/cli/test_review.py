@@ -25,6 +25,7 @@ from nights import CountingEmbedder, active, daily, execute, fill, picture, rows
 from reviews import IN_ONE, MERGE, SYNTHESIS, UPDATE, reviewed_night, states
 
 from slowwave.cli.app import run
+from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.approval import Approval, ReviewResult
 from slowwave.consolidation.running.review_queue import read_queue
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -733,7 +734,7 @@ def test_a_run_repeats_a_damaged_proposal(waiting: Path, cli: Cli, is_kept: bool
     assert cli("review", "approve", waiting, UPDATE).code == 0
 
 
-def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
+def test_an_interruption_at_a_commit_leaves_its_proposals_in_the_report(
     waiting: Path, cli: Cli, embedder: SentenceEmbedder
 ) -> None:
     interruption = Interruption()
@@ -747,9 +748,26 @@ def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
 
         file.conn.set_trace_callback(interrupt)
         approval = Approval(file, embedder, datetime.now(UTC), "approve", interruption=interruption)
-        with pytest.raises(KeyboardInterrupt):
-            approval.apply(results)
+        decided = approval.apply(results)
         file.conn.set_trace_callback(None)
     (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
+    assert [result.state for result in decided.results].count("applied") == applied
+
+
+class InterruptedByItsProgram(Progress):
+    """Raises what Ctrl-C raises in a Python program, once something is applied."""
+
+    def stage(self, name: str, done: int, total: int) -> None:
+        if name == "applying":
+            raise KeyboardInterrupt
+
+
+def test_the_interruption_of_a_python_program_is_raised(waiting: Path, embedder: Embedder) -> None:
+    with maintenance_lock(waiting), open_writing(waiting) as file:
+        results = [pending.result for pending in read_queue(file)]
+        progress = InterruptedByItsProgram()
+        with pytest.raises(KeyboardInterrupt):
+            Approval(file, embedder, datetime.now(UTC), "approve", progress).apply(results)
+    assert "interrupted" in {row["outcome"] for row in rows(waiting, "SELECT outcome FROM runs")}

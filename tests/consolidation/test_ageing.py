@@ -371,7 +371,7 @@ def test_phases_are_separate_runs_that_are_undone_in_any_order(
     assert [run["id"] for run in cli("log", lived, "--json").json["runs"]] == phases
     for number, order in enumerate(([0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1], None)):
         copy = copy_of(lived, tmp_path / f"{number}.db")
-        undos: list[list[Any]] = [[]] * 3 if order is None else [[phases[at]] for at in order]
+        undos: list[list[Any]] = [[]] * 3 if order is None else [[phases[place]] for place in order]
         for undo in undos:
             ended = cli("undo", copy, *undo, "--yes")
             assert ended.code == 0, ended.err

@@ -60,8 +60,8 @@ def unmerged(path: Path) -> set[str]:
 
 def about(name: str, proposals: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the proposal about one of the things that were said twice."""
-    (found,) = (proposal for proposal in proposals if SAID_TWICE[name] in str(proposal["draft"]))
-    return found
+    (proposal,) = (each for each in proposals if SAID_TWICE[name] in str(each["draft"]))
+    return proposal
 
 
 def change(plan: Path, do: Callable[[list[dict[str, Any]]], object]) -> None:
@@ -341,14 +341,14 @@ FORGED: dict[str, tuple[Callable[[Path], Proposal], str]] = {
 }
 
 
-@pytest.mark.parametrize(("make", "said"), FORGED.values(), ids=FORGED)
+@pytest.mark.parametrize(("make", "reason"), FORGED.values(), ids=FORGED)
 def test_a_forged_entry_is_not_applied(
-    office: Path, cli: Cli, make: Callable[[Path], Proposal], said: str
+    office: Path, cli: Cli, make: Callable[[Path], Proposal], reason: str
 ) -> None:
     with unchanged(picture, office, TABLES):
         ended = cli("review", "apply", office, forged(office, make(office)), "--json")
     (result,) = ended.ends(1).json["proposals"]
-    assert said in result["why"]
+    assert reason in result["why"]
 
 
 def test_a_forged_tenant_is_refused(office: Path, cli: Cli) -> None:

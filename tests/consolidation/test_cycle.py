@@ -96,8 +96,33 @@ def test_vectors_of_another_model_are_refused(agent: Agent) -> None:
         agent.sleep()
 
 
+@pytest.mark.parametrize(
+    ("trigger", "why"),
+    [
+        (
+            "BEFORE UPDATE OF status ON memories WHEN old.id = '{}' BEGIN "
+            "SELECT RAISE(ABORT, 'mine'); END",
+            "mine",
+        ),
+        (
+            "BEFORE UPDATE OF status ON memories WHEN old.id = '{}' BEGIN "
+            "SELECT RAISE(IGNORE); END",
+            "a trigger ignores or reverts it",
+        ),
+        (
+            "AFTER UPDATE OF status ON memories WHEN old.id = '{}' AND new.status <> 'active' "
+            "BEGIN UPDATE memories SET status = 'active' WHERE id = new.id; END",
+            "a trigger ignores or reverts it",
+        ),
+        (
+            "BEFORE INSERT ON synthesized_from WHEN new.source_id = '{}' BEGIN "
+            "SELECT RAISE(IGNORE); END",
+            "a trigger ignores or reverts it",
+        ),
+    ],
+)
 def test_a_rejected_proposal_fails_alone_every_night(
-    memory_file: Path, embedder: SentenceEmbedder
+    memory_file: Path, embedder: SentenceEmbedder, trigger: str, why: str
 ) -> None:
     lines = ["Billing listens on port 8080", "Tea is served at four", "The kettle is green"]
     for number, line in enumerate(lines):
@@ -105,28 +130,54 @@ def test_a_rejected_proposal_fails_alone_every_night(
     order = [
         result.proposal.leaving[0] for result in night(memory_file, embedder, dry_run=True).results
     ]
-    execute(
-        memory_file,
-        f"CREATE TRIGGER mine BEFORE UPDATE OF status ON memories WHEN old.id = '{order[1]}' "
-        "BEGIN SELECT RAISE(ABORT, 'mine'); END",
-    )
+    execute(memory_file, f"CREATE TRIGGER mine {trigger.format(order[1])}")
     outcome = night(memory_file, embedder)
     assert [result.state for result in outcome.results] == ["applied", "failed", "applied"]
-    gone = rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded' ORDER BY id")
+    assert why in (outcome.why or "")
+    gone = rows(memory_file, "SELECT id FROM memories WHERE superseded_by IS NOT NULL ORDER BY id")
     assert [row["id"] for row in gone] == sorted([order[0], order[2]])
+    assert len(rows(memory_file, "SELECT * FROM synthesized_from")) == 2
     assert whole(memory_file)
     again = night(memory_file, embedder)
     assert ([result.state for result in again.results], again.verdict) == (["failed"], "failed")
 
 
-def test_a_trigger_that_rolls_back_ends_the_run(
+def test_a_trigger_that_needs_the_function_of_an_agent_fails_proposals(
     memory_file: Path, embedder: SentenceEmbedder
 ) -> None:
     fill(memory_file, daily(TWINS, "twin"))
+    execute(memory_file, "CREATE TRIGGER mine AFTER UPDATE ON memories BEGIN SELECT theirs(); END")
+    with unchanged(picture, memory_file, ["memories"]):
+        outcome = night(memory_file, embedder)
+    assert (outcome.verdict, "no such function: theirs" in (outcome.why or "")) == ("failed", True)
+
+
+def test_a_trigger_that_updates_its_own_table_is_not_repeated(
+    memory_file: Path, embedder: SentenceEmbedder
+) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    moment = "2030-01-01T00:00:00+00:00"
     execute(
         memory_file,
-        "CREATE TRIGGER mine BEFORE UPDATE OF status ON memories "
-        "BEGIN SELECT RAISE(ROLLBACK, 'mine'); END",
+        "CREATE TRIGGER touched AFTER UPDATE ON memories "
+        f"BEGIN UPDATE memories SET updated_at = '{moment}' WHERE id = new.id; END",
     )
-    with unchanged(picture, memory_file, ["memories"]), pytest.raises(StoreError, match="mine"):
+    assert night(memory_file, embedder).verdict == "done"
+    merged = rows(memory_file, "SELECT updated_at FROM memories WHERE status = 'superseded'")
+    assert merged == [{"updated_at": moment}]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "why"),
+    [
+        ("UPDATE OF status ON memories BEGIN SELECT RAISE(ROLLBACK, 'mine'); END", "mine"),
+        ("INSERT ON proposals BEGIN SELECT RAISE(IGNORE); END", "a trigger ignores"),
+    ],
+)
+def test_a_trigger_that_rolls_back_or_ignores_the_record_ends_the_run(
+    memory_file: Path, embedder: SentenceEmbedder, trigger: str, why: str
+) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    execute(memory_file, f"CREATE TRIGGER mine BEFORE {trigger}")
+    with unchanged(picture, memory_file, ["memories"]), pytest.raises(StoreError, match=why):
         night(memory_file, embedder)

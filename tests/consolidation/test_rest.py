@@ -32,7 +32,7 @@ from slowwave.store.undo.undo import undo_proposal, undo_runs
 
 # What a newer or broken version may have kept: valid JSON in another form.
 FORMS = ("null", "[1]", '{"names": []}', "[[], true, [], [[]]]")
-BROKEN = " ".join(f"WHEN {at} THEN '{form}'" for at, form in enumerate(FORMS))
+BROKEN = " ".join(f"WHEN {index} THEN '{form}'" for index, form in enumerate(FORMS))
 
 
 @cache

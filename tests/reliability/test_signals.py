@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 from builders import whole
+from cli_calls import Cli
 from commands import configure
 from model_server import SILENT, ModelServer, in_turn, model_server, oracle, refuses
-from nights import fill, night, rows
+from nights import execute, fill, night, rows
 from reliability.processes import Ended, assert_report_is_true, small_night, start, stop, wait_for
 
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
@@ -27,6 +28,8 @@ SIGNALS = tuple(CODES)
 # On a machine that others use as well; what is promised is measured when nobody does.
 GENEROUS_S = 10.0
 PROMISED_S = 2.0
+
+APPLIED = "SELECT key FROM proposals WHERE state = 'applied'"
 
 Rounds = Callable[[int, int], int]
 
@@ -170,6 +173,30 @@ def test_a_signal_during_a_model_call_keeps_what_is_applied(
     model = ended.report["model"]
     assert model["calls"] >= 1
     assert (model["cost_usd"], model["why"]) == (None, "the run was interrupted")
+
+
+def test_a_signal_during_an_approval_leaves_a_report_of_what_was_applied(
+    memory_file: Path, cli: Cli
+) -> None:
+    texts = (f"Room {number} has {number} chairs" for number in range(100, 160))
+    fill(memory_file, [twin for text in texts for twin in (text, f"{text}.")])
+    cli("maintain", memory_file, "--review", "always").ends(0)
+    count = "WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 300000)"
+    execute(
+        memory_file,
+        "CREATE TRIGGER slow AFTER INSERT ON derivations "
+        f"BEGIN DELETE FROM memos WHERE kind = '' AND ({count} SELECT max(n) FROM c) = 0; END",
+    )
+    process = start("review", "approve", memory_file, "--all", "--json")
+    wait_for(lambda: rows(memory_file, "SELECT 1 FROM derivations LIMIT 1"), process)
+    ended = stop(process, signal.SIGINT).ends(130)
+    assert ended.json["run"] == rows(memory_file, "SELECT max(id) AS id FROM runs")[0]["id"]
+    applied = {row["key"] for row in rows(memory_file, APPLIED)}
+    reported = {item["id"]: item["state"] for item in ended.json["proposals"]}
+    assert {key for key, state in reported.items() if state == "applied"} == applied
+    assert set(reported.values()) == {"applied", "skipped"}
+    rest = len(reported) - len(applied)
+    cli("review", "approve", memory_file, "--all").ends(0).says(f"{rest} applied")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

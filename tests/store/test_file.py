@@ -28,7 +28,8 @@ from builders import (
     run_on_a_small_disk,
     with_steps,
 )
-from nights import execute, rows, unchanged
+from cli_calls import Cli
+from nights import execute, picture, rows, unchanged
 
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.runtime.interruption import Interruption
@@ -599,6 +600,42 @@ def test_a_full_text_index_of_an_agent_is_kept_current(memory_file: Path) -> Non
     )
     put(memory_file, a_memory("m-1", "Billing listens on port 8080."))
     assert len(rows(memory_file, "SELECT * FROM found WHERE found MATCH 'billing'")) == 1
+
+
+@pytest.mark.parametrize(
+    ("action", "message"),
+    [("ABORT, 'not today'", "not today"), ("IGNORE", "a trigger ignores or reverts it")],
+)
+def test_a_change_refused_by_a_trigger_is_an_error(
+    memory_file: Path, action: str, message: str
+) -> None:
+    refusing = f"BEGIN SELECT RAISE({action}); END"
+    execute(memory_file, f"CREATE TRIGGER closed BEFORE INSERT ON memories {refusing}")
+    with pytest.raises(StoreError, match=message):
+        put(memory_file, a_memory("m-1"))
+
+
+@pytest.mark.parametrize(
+    ("event", "command"),
+    [
+        ("UPDATE", ("undo", "FILE", "--yes")),
+        ("UPDATE", ("undo", "FILE", "m-2")),
+        ("DELETE", ("forget", "FILE", "m-1", "--yes")),
+        ("INSERT", ("add", "FILE", "new")),
+    ],
+)
+def test_a_command_whose_change_a_trigger_ignores_changes_nothing(
+    memory_file: Path, cli: Cli, event: str, command: tuple[str, ...]
+) -> None:
+    put(memory_file, a_memory("m-1", "It rains."), a_memory("m-2", "It rains"))
+    cli("maintain", memory_file).ends(0)
+    execute(
+        memory_file,
+        f"CREATE TRIGGER closed BEFORE {event} ON memories BEGIN SELECT RAISE(IGNORE); END",
+    )
+    arguments = [memory_file if argument == "FILE" else argument for argument in command]
+    with unchanged(picture, memory_file):
+        cli(*arguments).ends(1, "a trigger ignores or reverts it")
 
 
 def test_a_full_disk_is_explained_and_changes_nothing(memory_file: Path) -> None:

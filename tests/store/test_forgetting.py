@@ -225,10 +225,24 @@ def test_a_text_in_tables_of_the_agent_is_reported(path: Path, cli: Cli) -> None
     assert NAME.encode() not in bytes_of(path)
 
 
-def test_rows_of_an_agent_that_refer_to_a_memory_are_named(memory_file: Path, cli: Cli) -> None:
+def test_columns_of_slowwave_are_not_listed_as_places_to_erase(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, a_memory("fact-1", "It rains."), a_memory("fact-2", "It rains"))
+    cli("maintain", memory_file).ends(0)
+    put(memory_file, a_memory("m", "A fact."))
+    done = cli("forget", memory_file, "--matching", "fact", "--yes", "--json").ends(3)
+    assert (done.json["forgotten"], done.json["left"]) == (["m"], ["ids"])
+    assert "rase it" not in done.err
+
+
+@pytest.mark.parametrize("action", ["NO ACTION", "RESTRICT"])
+def test_rows_of_an_agent_that_refer_to_a_memory_are_named(
+    memory_file: Path, cli: Cli, action: str
+) -> None:
     put(memory_file, a_memory("m1", "Maria Keller is in."))
-    execute(memory_file, "CREATE TABLE links (memory TEXT REFERENCES memories (id))")
+    references = f"REFERENCES memories (id) ON DELETE {action}"
+    execute(memory_file, f"CREATE TABLE links (memory TEXT {references})")
     execute(memory_file, "INSERT INTO links VALUES ('m1')")
+    assert cli("check", memory_file).code == 0
     forget = ("forget", memory_file, "m1", "--yes")
     with unchanged(everything, memory_file):
         cli(*forget).ends(1, "cannot be deleted: rows of links refer to it.", "Nothing was changed")

@@ -22,6 +22,7 @@ from builders import (
     take_in,
     whole,
 )
+from cli_calls import Cli
 from counting import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +36,7 @@ from slowwave.store.entities import (
     record_scans,
     store_entities,
 )
-from slowwave.store.errors import ChangedSince
+from slowwave.store.errors import ChangedSince, StoreError
 from slowwave.store.file import MemoryFile, create_file, open_reading, open_writing
 from slowwave.store.journal import Journal
 from slowwave.store.memories import read_memory
@@ -278,6 +279,61 @@ def test_undo_records_the_state_of_each_proposal(after_a_night: Path) -> None:
     undo(after_a_night)
     undone = [(key, "undone", 1) for key in ("merge", "rule", "synthesis")]
     assert recorded() == (sorted([*undone, never]), [{"outcome": "undone"}])
+
+
+def test_undo_ignores_generated_columns_of_an_agent(memory_file: Path, cli: Cli) -> None:
+    put(memory_file, a_memory("m-1", "It rains."), a_memory("m-2", "It rains"))
+    column = "short TEXT GENERATED ALWAYS AS (status || content)"
+    execute(memory_file, f"ALTER TABLE memories ADD COLUMN {column}")
+    with unchanged(picture, memory_file):
+        cli("maintain", memory_file).ends(0).says("1 applied")
+        assert whole(memory_file)
+        cli("undo", memory_file, "--yes").ends(0)
+
+
+def test_undo_knows_what_triggers_changed_in_an_inserted_memory(memory_file: Path) -> None:
+    put(memory_file, *DAY_BEFORE)
+    a_run(memory_file)
+    execute(
+        memory_file,
+        "CREATE TRIGGER mine AFTER INSERT ON memories "
+        "BEGIN UPDATE memories SET session = 'night' WHERE id = new.id; END",
+    )
+    with unchanged(picture, memory_file):
+        with changing(memory_file) as file:
+            _derive(by("synthesis", file), "d", ["a", "b"])
+        decide(memory_file, a_decision(key="synthesis"))
+        assert undo(memory_file) == ["synthesis"]
+
+
+@pytest.mark.parametrize("table", ["journal", "synthesized_from"])
+def test_a_trigger_that_ignores_a_record_rejects_the_change(memory_file: Path, table: str) -> None:
+    put(memory_file, *DAY_BEFORE)
+    a_run(memory_file)
+    execute(
+        memory_file,
+        f"CREATE TRIGGER mine BEFORE INSERT ON {table} BEGIN SELECT RAISE(IGNORE); END",
+    )
+    with (
+        unchanged(picture, memory_file),
+        pytest.raises(StoreError, match="ignores or reverts"),
+        changing(memory_file) as file,
+    ):
+        _derive(by("synthesis", file), "d", ["a", "b"])
+
+
+@pytest.mark.parametrize("action", ["NO ACTION", "RESTRICT"])
+def test_undo_names_rows_of_an_agent_that_refer_to_a_derived_memory(
+    after_a_night: Path, action: str
+) -> None:
+    execute(
+        after_a_night,
+        f"CREATE TABLE notes (memory TEXT REFERENCES memories (id) ON DELETE {action})",
+    )
+    execute(after_a_night, "INSERT INTO notes VALUES ('d')")
+    refusal = pytest.raises(StoreError, match="cannot be deleted: rows of notes refer to it")
+    with unchanged(picture, after_a_night, EVERYTHING), refusal:
+        undo(after_a_night)
 
 
 def test_undo_keeps_the_changes_of_other_runs(after_a_night: Path) -> None:

@@ -155,6 +155,16 @@ def test_a_recent_journal_prevents_a_purge(path: Path, table: str, key: dict[str
     assert purged(path) == ((), KeptCounts(undo=1))
 
 
+def test_a_purge_names_rows_of_an_agent_that_refer_to_a_memory(path: Path) -> None:
+    execute(path, "CREATE TABLE notes (memory TEXT REFERENCES memories (id) ON DELETE RESTRICT)")
+    execute(path, "INSERT INTO notes VALUES ('old')")
+    a_run(path)
+    refusal = pytest.raises(StoreError, match="cannot be deleted: rows of notes refer to it")
+    with open_writing(path) as file, refusal:
+        purge(file, "run-1", ["old"], NOW, {})
+    assert len(rows(path, "SELECT id FROM memories")) == 2
+
+
 def test_other_tenants_are_not_purged(path: Path) -> None:
     put(path, a_memory("theirs", tenant="other"), gone("old one", by="theirs", tenant="other"))
     cite(path, "theirs", "old one")

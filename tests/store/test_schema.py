@@ -423,6 +423,15 @@ def test_a_damaged_file_is_not_migrated(tmp_path: Path) -> None:
     assert path.read_bytes() == data
 
 
+def test_a_file_is_checked_for_damage_before_its_migration_locks_it(tmp_path: Path) -> None:
+    path = older_file(tmp_path)
+    damage_root(path, "memories_by_status")
+    with closing(sqlite3.connect(path, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UnusableFile, match="is damaged"), open_writing(path):
+            pytest.fail("it was opened")
+
+
 def test_a_migration_without_disk_space_changes_nothing(tmp_path: Path) -> None:
     path = older_file(tmp_path)
     before = path.read_bytes()

@@ -95,7 +95,8 @@ def compute_change(file: MemoryFile, records: Sequence[Record]) -> Change:
     successor_of = {
         source: successor for successor in successors.values() for source in successor.replaces
     } | {memory: successors[memory] for memory in changed}
-    outdated = _outdated_memories(file) - changed.keys()
+    updated = file.column("SELECT source_id FROM synthesized_from WHERE operation = 'update'")
+    outdated = set(updated) - changed.keys()
     # Of two memories of an entry, one removes it.
     leaving = retire | {key: memory for memory, key in changed.items()}
     removals = [
@@ -139,11 +140,6 @@ def _with_keys(image: Image, links: Mapping[str, str]) -> Image:
     """Return an image with the keys of neighbors that were removed with it and restored since."""
     sides = {side: [links.get(name, name) for name in image.get(side, ())] for side in _SIDES}
     return image | {side: names for side, names in sides.items() if names}
-
-
-def _outdated_memories(file: MemoryFile) -> set[str]:
-    """Return the memories whose value another one replaced."""
-    return set(file.column("SELECT source_id FROM synthesized_from WHERE operation = 'update'"))
 
 
 def _final_successors(

@@ -55,8 +55,6 @@ def store(run: RunInFile, learned: Learned, last: Memory | None) -> str:
         "prompt_hash": content_hash(COMPRESSOR),
         "inputs_hash": content_hash(json_text([source.content_hash for source in sources])),
         "claims": json_text([asdict(claim) for _, claim in learned.lessons]),
-        "prompt_tokens": 0,
-        "completion_tokens": 0,
         "cost_usd": None if learned.model else 0.0,
     }
     decision = Decision(

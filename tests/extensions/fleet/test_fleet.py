@@ -116,6 +116,19 @@ def test_a_killed_worker_is_replaced(tmp_path: Path, rounds: Rounds) -> None:
         assert_receipts_name_all_runs(files)
 
 
+def test_workers_import_nothing_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = fleet_of(tmp_path / "agents", 2)
+    for name in ("json", "pickle", "socket"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    totals = nightly(tmp_path / "agents", built_in, workers=2)
+    assert totals.became == {"done": len(files)}
+    assert "PYTHONSAFEPATH" not in os.environ
+
+
 def test_a_file_that_kills_every_worker_is_skipped(tmp_path: Path, long_only: None) -> None:
     fleet_of(tmp_path / "agents", 2)
     totals = nightly(tmp_path / "agents", deadly_writer(tmp_path, 99, spared=1), workers=2)

@@ -72,7 +72,7 @@ def test_forget_names_what_is_left_in_headings_and_prose(tmp_path: Path, cli: Cl
     forget = ("forget", path, "--format", "markdown", "--yes", "--json", "--matching")
     done = cli(*forget, "maria keller").ends(3)
     assert {f"{path}:{line}" for line in (1, 3, 7)} < {*done.json["left"]}
-    assert {"memories.tenant", "changes.tenant"} < {*done.json["left"]}
+    assert "tenants" in done.json["left"]
     assert "Birkenweg" not in path.read_text("utf-8")
     assert cli(*forget, "maria keller").code == 3
     user_file = Path(path.with_name("USER.md")).resolve()

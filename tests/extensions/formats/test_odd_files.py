@@ -15,7 +15,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute, unchanged
 
+from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.known_formats import recognised
+from slowwave.extensions.formats.text_file import read_bytes
 
 _TWINS = ("The pantry key hangs on the left hook.", "The pantry key hangs on the left hook")
 _TEXTS = (*_TWINS, "Ravi waters the ferns.", "Lena bakes rye bread.", "The attic smells of tar.")
@@ -275,3 +277,11 @@ def test_a_text_that_would_open_a_comment_in_markdown_is_refused(tmp_path: Path,
     with unchanged(Path.read_bytes, path):
         for text in ("The kettle is blue <!-- since May", "The kettle <!-- x --> is blue"):
             cli("correct", path, memory, "--text", text).ends(10, "start of a comment")
+
+
+def test_a_file_that_cannot_be_read_is_named_with_a_hint(tmp_path: Path) -> None:
+    loop = tmp_path / "MEMORY.md"
+    loop.symlink_to(loop)
+    with pytest.raises(Unreadable, match=f"Cannot read {loop}: ") as raised:
+        read_bytes(loop)
+    assert "permissions" in raised.value.hint

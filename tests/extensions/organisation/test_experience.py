@@ -187,6 +187,15 @@ def test_only_new_traces_make_a_task_compressed_again(pinned: bool, traced: Path
     assert cli("check", traced).code == 0
 
 
+def test_archived_traces_do_not_count_as_tokens_of_a_run(traced: Path, cli: Cli) -> None:
+    compressed(cli, traced)
+    (run,) = cli("log", traced, "--json").json["runs"]
+    proposals = cli("log", traced, run["id"], "--json").json["proposals"]
+    assert {proposal["tokens_before"] for proposal in proposals} == {0}
+    written = sum(proposal["tokens_after"] for proposal in proposals)
+    assert written == run["after"]["tokens"] > 0
+
+
 def test_an_undone_compression_is_not_repeated(traced: Path, cli: Cli) -> None:
     compressed(cli, traced)
     added(cli, traced, attempt())
