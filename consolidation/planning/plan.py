@@ -48,6 +48,6 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
         ),
         # A model is shown the same, whether or not proposals are pending.
         () if asks else tuple(find_undecided(view, options, leaving)),
-        tuple(plan_windows(view, options, leaving)) if asks else (),
+        tuple(plan_windows(view, options, leaving, held_back.values())) if asks else (),
         tuple(held_back),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from model_nights import (
     BIRTHDAY,
     HOTEL,
@@ -46,7 +47,7 @@ from model_server import (
     verdict,
     write,
 )
-from nights import daily, execute, unchanged
+from nights import daily, execute, night, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
@@ -577,6 +578,23 @@ def test_separated_memories_are_not_joined_again(agent: Agent) -> None:
     assert by_model(agent.sleep(now=TOMORROW, reconsider=True)) == []
     assert "a person separated these two" in faults_of(agent)
     assert len(active_texts(agent)) == 2
+
+
+@pytest.mark.parametrize("way", ["declined", "undone"])
+def test_a_model_does_not_repeat_a_merge_that_a_person_rejected(
+    agent: Agent, cli: Cli, way: str
+) -> None:
+    texts = ["Deploys on Tuesday", "Deploys on Tuesday."]
+    agent.remember(daily(texts, "deploys"))
+    if way == "declined":
+        night(agent.path, agent.embedder, review="always")
+        assert cli("review", "decline", agent.path, "--all").code == 0
+    else:
+        undo(agent, night(agent.path, agent.embedder))
+    agent.server.responder = answering(saying(texts[1], "merge"), approval)
+    assert by_model(agent.sleep(now=TOMORROW)) == []
+    assert "a person separated these two" in faults_of(agent)
+    assert active_texts(agent) == texts
 
 
 def test_only_limits_the_operations_but_not_the_question(agent: Agent) -> None:
