@@ -15,7 +15,12 @@ from typing import NamedTuple
 
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
-from slowwave.consolidation.writing.draft_check import find_dropped, find_faults, find_hints
+from slowwave.consolidation.writing.draft_check import (
+    are_undated,
+    find_dropped,
+    find_faults,
+    find_hints,
+)
 from slowwave.consolidation.writing.writer import Job
 
 from . import prompts
@@ -157,14 +162,17 @@ class WindowDialogue:
         question = Question(self._models.writer, WRITE, messages, estimate)
         answer = yield from ask(question, self._bill)
         written = self._propose(answer.groups, ids)
-        for shown in () if faulty else answer.conflicts:
+        for shown in answer.conflicts:
             named_ids = tuple(dict.fromkeys(ids.get(short_id, "") for short_id in shown))
             if len(named_ids) > 1 and "" not in named_ids:
                 written.conflicts.append(named_ids)
         return written
 
     def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
-        """Return the groups with a proposal, checked by program, and those without."""
+        """Return the groups with a proposal, checked by program, and those without.
+
+        An update of memories without dates is a conflict: nothing shows which value is newer.
+        """
         written = WrittenGroups([], [], [])
         taken_ids: set[str] = set()
         notes = [source.id for source in self._job.sources if source.is_note]
@@ -178,8 +186,10 @@ class WindowDialogue:
                 written.unusable.append((group, str(error)))
                 continue
             taken_ids.update(group.ids)
-            if self._groups.is_wanted(proposal):
-                sources = self._groups.sources(group.ids)
+            sources = self._groups.sources(group.ids)
+            if proposal.operation == "update" and are_undated(sources):
+                written.conflicts.append(proposal.sources)
+            elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))
                 dropped = Objections(lost=tuple(find_dropped(proposal, sources)))
                 written.candidates.append(CheckedGroup(group, proposal, faults, dropped))

@@ -137,12 +137,18 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
             f"the text has {len(proposal.draft.text)} characters, which is not shorter than the "
             "memories that it replaces"
         )
-    if proposal.operation == "update":
-        if not _are_connected(sources):
-            faults.append("the memories of an update share no name and do not lie near each other")
-        if all(source.observed_at == UNDATED for source in sources):
-            faults.append("the memories have no dates: nothing shows which value is the newer one")
+    is_update = proposal.operation == "update"
+    if is_update and not _are_connected(sources):
+        faults.append("the memories of an update share no name and do not lie near each other")
+    replaces_value = is_update or any(omitted.why == "outdated" for omitted in proposal.left_out)
+    if replaces_value and are_undated(sources):
+        faults.append("the memories have no dates: nothing shows which value is the newer one")
     return faults
+
+
+def are_undated(sources: Sequence[Source]) -> bool:
+    """Whether no source has a date, so that nothing shows which one is newer."""
+    return all(source.observed_at == UNDATED for source in sources)
 
 
 def _are_connected(sources: Sequence[Source]) -> bool:

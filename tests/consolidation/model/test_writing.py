@@ -51,6 +51,7 @@ from nights import daily, execute, night, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
 from slowwave.consolidation.proposals import Operation, Usage
+from slowwave.store.records import UNDATED
 
 WIKI = (
     "The wiki is backed up at 02:30 to the NAS over SSH.",
@@ -207,6 +208,33 @@ def test_a_conflict_is_listed_while_both_memories_stay(
         assert only_result(outcome).proposal.leaving == leaving
     listed = [] if leaving is None else [("choir-00", "choir-01")]
     assert [conflict.sources for conflict in outcome.conflicts] == listed
+
+
+def test_an_update_of_undated_memories_is_a_conflict_without_a_repair(agent: Agent) -> None:
+    agent.remember([memory | {"observed_at": UNDATED} for memory in daily(CHOIR, "choir")])
+    agent.server.responder = answering(saying(NOW_HOLDS, "update"), approval)
+    outcome = agent.sleep()
+    assert kinds(agent) == ["write", "check"]
+    assert [draft["operation"] for draft in agent.server.asked[1].drafts] == ["conflict"]
+    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
+    assert active_texts(agent) == list(CHOIR)
+
+
+def test_no_undated_value_is_left_out_as_outdated(agent: Agent) -> None:
+    agent.remember([memory | {"observed_at": UNDATED} for memory in daily(CHOIR, "choir")])
+    outdated = [("m1", "is written by the treasurer", "outdated")]
+
+    def written(asked: Asked) -> Answer:
+        if asked.faulty:
+            return groups(conflicts=[["m1", "m2"]])
+        return groups(group("synthesize", asked.memories, NOW_HOLDS, outdated))
+
+    agent.server.responder = answering(written, approval)
+    outcome = agent.sleep()
+    assert "have no dates" in faults_of(agent)
+    assert states(outcome) == {"rejected": 1}
+    # The repair named a conflict instead.
+    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
 
 
 def test_a_model_that_finds_no_group_is_asked_once(agent: Agent) -> None:
