@@ -99,20 +99,21 @@ class Outcome:
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The conflicts that stay: no proposal joins both memories, and neither is archived."""
-        archived_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
-        joined_groups = [
-            {*result.proposal.leaving, result.proposal.survivor}
-            for result in self.results
-            if result.state in ("planned", "applied")
-        ]
+        """The conflicts that stay: no proposal joins both memories, and both are still active."""
+        gone_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        joined_groups = []
+        for result in self.results:
+            if result.state in ("planned", "applied"):
+                leaving = result.proposal.leaving
+                joined_groups.append({*leaving, result.proposal.survivor})
+                gone_ids.update(leaving if result.state == "applied" else ())
         by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
             by_pair.setdefault(frozenset(conflict.sources), conflict)
         return tuple(
             conflict
             for conflict in by_pair.values()
-            if archived_ids.isdisjoint(conflict.sources)
+            if gone_ids.isdisjoint(conflict.sources)
             and not any(memories.issuperset(conflict.sources) for memories in joined_groups)
         )
 

@@ -50,8 +50,10 @@ from model_server import (
 from nights import daily, execute, night, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
-from slowwave.consolidation.proposals import Operation, Usage
-from slowwave.store.records import UNDATED
+from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.proposals import Conflict, Operation, Usage
+from slowwave.store.file import open_reading
+from slowwave.store.records import UNDATED, timestamp
 
 WIKI = (
     "The wiki is backed up at 02:30 to the NAS over SSH.",
@@ -94,6 +96,12 @@ def in_turn(*answers: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
 def kinds(agent: Agent) -> list[str]:
     """Return what the model was asked for, in order."""
     return [asked.kind for asked in agent.server.asked]
+
+
+def conflicts_of(agent: Agent) -> list[Conflict]:
+    """Return the conflicts that the file has now."""
+    with open_reading(agent.path) as file:
+        return current_conflicts(file, (), timestamp(TOMORROW))
 
 
 def faults_of(agent: Agent) -> str:
@@ -194,7 +202,7 @@ CONFLICTS: dict[str, tuple[list[str], dict[str, Any], tuple[str, ...] | None]] =
 
 
 @pytest.mark.parametrize(("texts", "objection", "leaving"), CONFLICTS.values(), ids=CONFLICTS)
-def test_a_conflict_is_listed_while_both_memories_stay(
+def test_a_conflict_is_listed_while_both_sides_stay(
     agent: Agent, texts: list[str], objection: dict[str, Any], leaving: tuple[str, ...] | None
 ) -> None:
     agent.remember(daily(CHOIR, "choir"))
@@ -206,8 +214,10 @@ def test_a_conflict_is_listed_while_both_memories_stay(
     assert states(outcome) == ({"applied": 1} if texts else {})
     if leaving is not None:
         assert only_result(outcome).proposal.leaving == leaving
-    listed = [] if leaving is None else [("choir-00", "choir-01")]
+    # The text that replaced the second memory contradicts the first, too.
+    listed = [] if leaving is None else [("choir-00", only_result(outcome).derived)]
     assert [conflict.sources for conflict in outcome.conflicts] == listed
+    assert [conflict.sources for conflict in conflicts_of(agent)] == listed
 
 
 def test_an_update_of_undated_memories_is_a_conflict_without_a_repair(agent: Agent) -> None:
