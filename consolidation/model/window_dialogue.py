@@ -47,10 +47,11 @@ class CheckedGroup:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What must be repaired, as sentences."""
+        wrong = (*self.faults, *self.objections.reasons)
         # Memories that say more than a rule stay as its evidence.
         is_rule = self.proposal.operation == "extract"
-        lost = () if is_rule else self.objections.lost
-        return (*self.faults, *self.objections.reasons, *(why for _, why in lost))
+        lost = () if is_rule and wrong else self.objections.lost
+        return (*wrong, *(why for _, why in lost))
 
     def without_strangers(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
@@ -106,8 +107,9 @@ class WindowDialogue:
             # An unchecked draft is not written.
             yield from self._settle(_unanswered(group, error) for group in first.candidates)
             raise
-        yield from self._settle(self._conclude(group) for group in checked if not group.reasons)
-        faulty = [group.without_strangers() for group in checked if group.reasons]
+        good = [group for group in checked if self._is_good(group)]
+        yield from self._settle(map(self._conclude, good))
+        faulty = [group.without_strangers() for group in checked if group not in good]
         unusable = []
         for group, why in first.unusable:
             if set(group.ids).isdisjoint(self._window.memories):  # nothing to repair it with
@@ -221,6 +223,11 @@ class WindowDialogue:
             replace(candidate, objections=checked.plus(candidate.objections))
             for candidate, checked in zip(written.candidates, objections[:count], strict=True)
         ]
+
+    def _is_good(self, group: CheckedGroup) -> bool:
+        """Whether a group needs no repair, such as a rule that memories which say more support."""
+        is_rule = group.proposal.operation == "extract"
+        return not group.reasons or (is_rule and self._conclude(group).state == "planned")
 
     def _add_conflicts(self, ids: Collection[str]) -> None:
         """Add conflicts between memories that cannot all be true, each with the next by date."""

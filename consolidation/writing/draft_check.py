@@ -133,9 +133,12 @@ def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
 def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
     faults = []
     if not proposal.by_person and not is_shorter(proposal, sources):
+        is_new_rule = proposal.operation == "extract" and proposal.survivor is None
         faults.append(
-            f"the text has {len(proposal.draft.text)} characters, which is not shorter than the "
-            "memories that it replaces"
+            "fewer than two memories say no more than the rule that would replace them"
+            if is_new_rule and len(proposal.leaving) < _MIN_LEAVING
+            else f"the text has {len(proposal.draft.text)} characters, which is not shorter than "
+            "the memories that it replaces"
         )
     is_update = proposal.operation == "update"
     if is_update and not _are_connected(sources):

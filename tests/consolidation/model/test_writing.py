@@ -547,6 +547,22 @@ def test_a_memory_that_a_rule_covers_in_part_stays_as_evidence(agent: Agent) -> 
     assert len(agent.rows("SELECT * FROM synthesized_from")) == len(a_rule())
 
 
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_rule_that_would_replace_too_little_is_repaired_once(
+    agent: Agent, repaired: bool
+) -> None:
+    agent.remember(a_rule())
+    lost = [(f"m{number}", "draft") for number in range(1, len(a_rule()))]
+    rules = [saying(RULE, "extract"), saying(f"{RULE[:-1]}!", "extract")]
+    checks = [objecting(lost=lost), *([approval] if repaired else [])]
+    agent.server.responder = answering(in_turn(*rules), in_turn(*checks))
+    result = only_result(agent.sleep())
+    assert kinds(agent) == ["write", "check", "repair", "check"]
+    assert faults_of(agent).count("lost: draft") == len(lost)
+    assert result.state == ("applied" if repaired else "rejected")
+    assert repaired or "fewer than two memories say no more than the rule" in str(result.why)
+
+
 def test_only_faulty_groups_are_repaired(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH)])
 
