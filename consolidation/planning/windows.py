@@ -7,9 +7,8 @@ lies near across the cut is shown once more in the same night.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
-from itertools import permutations
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.clustering.clusters import find_clusters, join_near, pack, run_dbscan
@@ -42,27 +41,19 @@ _MAX_EXAMPLES = 10
 _ROWS_AT_ONCE = 1_000
 
 
-def plan_windows(
-    view: TenantView,
-    options: PlanOptions,
-    leaving: Collection[str],
-    held_back: Iterable[Sequence[str]] = (),
-) -> list[Window]:
+def plan_windows(view: TenantView, options: PlanOptions, leaving: Collection[str]) -> list[Window]:
     """Return what a model is asked about one tenant.
 
-    leaving: ids of memories that are superseded without a model. held_back: those of each merge
-    that a person declined or undid; a model does not join them either.
+    leaving: ids of memories that are superseded without a model.
     """
-    apart = {pair for ids in held_back for pair in permutations(ids, 2)}
     memories = shown_memories(view, leaving)
     if options.answered:
         earlier = [window for window in options.answered if window.tenant == view.tenant]
         parts = _across_cuts(view, memories, earlier)
-        shown_again = ([memories[row] for row in part] for part in parts)
-        return [window_of(view, options, shown, apart=apart) for shown in shown_again]
+        return [window_of(view, options, [memories[row] for row in part]) for part in parts]
     near_new, alone = _find_near_new(view, options, memories)
     return [
-        window_of(view, options, shown, () if number else alone, apart)
+        window_of(view, options, shown, () if number else alone)
         for number, (shown, _) in enumerate(near_new)
     ]
 
@@ -213,13 +204,9 @@ def _across_cuts(
 
 
 def window_of(
-    view: TenantView,
-    options: PlanOptions,
-    memories: Sequence[Memory],
-    alone: tuple[str, ...] = (),
-    apart: Collection[tuple[str, str]] = (),
+    view: TenantView, options: PlanOptions, memories: Sequence[Memory], alone: tuple[str, ...] = ()
 ) -> Window:
-    """Return the window of these memories. alone, apart: as in `Window`."""
+    """Return the window of these memories. alone: as in `Window`."""
     memories = sorted(memories, key=partial(_when, view))
     ids = [memory.id for memory in memories]
     hashes = tuple(memory.content_hash for memory in memories)
@@ -238,7 +225,9 @@ def window_of(
             if may_be_superseded(view, memory, options.include_protected)
         ),
         derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
-        apart=frozenset(pair for pair in view.user_separated.union(apart) if set(pair) <= set(ids)),
+        apart=frozenset(
+            pair for pair in view.user_separated | options.apart if set(pair) <= set(ids)
+        ),
         operations=options.only,
         decided=options.remembered,
         prompt_tokens=estimate.prompt,
