@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, ValidationError, convert
 
-from slowwave.consolidation.proposals import Draft, Operation, Proposal, Result
+from slowwave.consolidation.proposals import Draft, LeftOut, Operation, Proposal, Result
 from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
 from slowwave.store.records import Claim
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
 VECTOR = "vector"
+# The key of what a draft omits in the column `numbers`.
+LEFT_OUT = "left_out"
 # The fields of a result that are kept.
 _FIELDS = ("proposal", "usage", "model", "model_key", "place")
 # The largest plausible count.
@@ -82,6 +84,10 @@ def _from_columns(decision: Decision) -> Proposal:
     """Return as much of a proposal as the ledger's columns contain."""
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
+    try:
+        left_out = convert(decision.numbers.get(LEFT_OUT, ()), tuple[LeftOut, ...])
+    except ValidationError:
+        left_out = ()
     lowest, mean = (value if isinstance(value, float) else 0.0 for value in similarities)
     return Proposal(
         id=decision.key,
@@ -96,4 +102,5 @@ def _from_columns(decision: Decision) -> Proposal:
         mean_similarity=mean,
         reason=decision.reason,
         draft=Draft(claims),
+        left_out=left_out,
     )
