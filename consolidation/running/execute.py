@@ -256,8 +256,9 @@ class Execution:
                 hashes = (*window.content_hashes, *window.alone)
                 record_asked(file, window.tenant, hashes, key, run_id)
                 disputes = [
-                    Dispute(window.tenant, *map(content_hash, conflict.values), conflict.why)
+                    Dispute(window.tenant, content_hash(earlier), content_hash(later), conflict.why)
                     for conflict in conflicts
+                    for earlier, later in [conflict.values]
                 ]
                 record_disputes(file, disputes, run_id)
 
