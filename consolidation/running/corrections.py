@@ -88,10 +88,21 @@ class Corrector:
         """Supersede memories by a new one with this text. ids: of any length, or unique prefixes.
 
         The first decides the kind of the new memory. A person's correction has full trust;
-        an agent's, that of a memory derived from what it supersedes.
+        an agent's, that of a memory derived from what it supersedes. The text of damaged memories
+        is accepted as right: they get its hash.
         """
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
+            right = {"content_hash": content_hash(text)}
+            damaged = [memory for memory in wrong if memory.content_hash != right["content_hash"]]
+            keys = [{"id": memory.id} for memory in damaged]
+            if damaged:
+                return self._apply(
+                    "correct",
+                    damaged,
+                    lambda changes: changes.update("memories", keys, right),
+                    memory=damaged[0],
+                )
             raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
         new_memory, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         candidates = find_similar(self.file, new_memory.tenant, text, timestamp(self.now))
