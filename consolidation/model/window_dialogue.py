@@ -15,13 +15,9 @@ from typing import NamedTuple
 
 from slowwave.consolidation.planning.estimates import estimate_repair, estimate_window
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
-from slowwave.consolidation.writing.draft_check import (
-    are_undated,
-    find_dropped,
-    find_faults,
-    find_hints,
-)
+from slowwave.consolidation.writing.draft_check import find_dropped, find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
+from slowwave.store.records import UNDATED
 
 from . import prompts
 from .answer_forms import WRITE, StatedGroup
@@ -189,7 +185,9 @@ class WindowDialogue:
                 continue
             taken_ids.update(group.ids)
             sources = self._groups.sources(group.ids)
-            if proposal.operation == "update" and are_undated(sources):
+            if proposal.operation == "update" and {each.observed_at for each in sources} == {
+                UNDATED
+            }:
                 written.conflicts.append(proposal.sources)
             elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))

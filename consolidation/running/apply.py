@@ -29,7 +29,7 @@ from slowwave.store.records import (
     to_row,
 )
 
-from .kept_proposal import LEFT_OUT, to_json
+from .kept_proposal import to_json
 from .run_in_file import RunRecord
 
 # The maximum number of sources per transaction. With a transaction per proposal the disk takes most
@@ -88,7 +88,7 @@ def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
         "mean_similarity": proposal.mean_similarity,
     }
     if proposal.left_out:
-        numbers[LEFT_OUT] = [asdict(omitted) for omitted in proposal.left_out]
+        numbers["left_out"] = [asdict(omitted) for omitted in proposal.left_out]
     if result.state == "pending":
         numbers[KEPT] = to_json(result)
     record_decision(

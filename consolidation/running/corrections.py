@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -94,16 +94,12 @@ class Corrector:
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
             right = {"content_hash": content_hash(text)}
-            damaged = [memory for memory in wrong if memory.content_hash != right["content_hash"]]
-            keys = [{"id": memory.id} for memory in damaged]
-            if damaged:
-                return self._apply(
-                    "correct",
-                    damaged,
-                    lambda changes: changes.update("memories", keys, right),
-                    memory=damaged[0],
-                )
-            raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
+            damaged = [memory for memory in wrong if memory.content_hash not in right.values()]
+            if not damaged:
+                why = f"Memory {wrong[0].id} already has this text."
+                raise StoreError(why, "Nothing was changed.")
+            accept = methodcaller("update", "memories", [{"id": m.id} for m in damaged], right)
+            return self._apply("correct", damaged, accept, memory=damaged[0])
         new_memory, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         candidates = find_similar(self.file, new_memory.tenant, text, timestamp(self.now))
         similar = tuple(candidate for candidate in candidates if candidate.memory.id not in leaving)

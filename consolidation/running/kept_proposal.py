@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from slowwave.store.ledger import Decision
 
 VECTOR = "vector"
-# The key of what a draft omits in the column `numbers`.
-LEFT_OUT = "left_out"
 # The fields of a result that are kept.
 _FIELDS = ("proposal", "usage", "model", "model_key", "place")
 # The largest plausible count.
@@ -85,7 +83,7 @@ def _from_columns(decision: Decision) -> Proposal:
     claims = (Claim(decision.draft, decision.sources),) if decision.draft else ()
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
     try:
-        left_out = convert(decision.numbers.get(LEFT_OUT, ()), tuple[LeftOut, ...])
+        left_out = convert(decision.numbers.get("left_out", ()), tuple[LeftOut, ...])
     except ValidationError:
         left_out = ()
     lowest, mean = (value if isinstance(value, float) else 0.0 for value in similarities)

@@ -144,14 +144,9 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
     if is_update and not _are_connected(sources):
         faults.append("the memories of an update share no name and do not lie near each other")
     replaces_value = is_update or any(omitted.why == "outdated" for omitted in proposal.left_out)
-    if replaces_value and are_undated(sources):
+    if replaces_value and all(source.observed_at == UNDATED for source in sources):
         faults.append("the memories have no dates: nothing shows which value is the newer one")
     return faults
-
-
-def are_undated(sources: Sequence[Source]) -> bool:
-    """Whether no source has a date, so that nothing shows which one is newer."""
-    return all(source.observed_at == UNDATED for source in sources)
 
 
 def _are_connected(sources: Sequence[Source]) -> bool:
