@@ -135,7 +135,7 @@ def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str
     if not proposal.by_person and not is_shorter(proposal, sources):
         is_new_rule = proposal.operation == "extract" and proposal.survivor is None
         faults.append(
-            "fewer than two memories say no more than the rule that would replace them"
+            "the rule covers fewer than two memories, so it would replace too little"
             if is_new_rule and len(proposal.leaving) < _MIN_LEAVING
             else f"the text has {len(proposal.draft.text)} characters, which is not shorter than "
             "the memories that it replaces"

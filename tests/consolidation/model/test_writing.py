@@ -230,7 +230,7 @@ def test_an_update_of_undated_memories_is_a_conflict_without_a_repair(agent: Age
     assert active_texts(agent) == list(CHOIR)
 
 
-def test_no_undated_value_is_left_out_as_outdated(agent: Agent) -> None:
+def test_undated_values_are_not_omitted_as_outdated(agent: Agent) -> None:
     agent.remember([memory | {"observed_at": UNDATED} for memory in daily(CHOIR, "choir")])
     outdated = [("m1", "is written by the treasurer", "outdated")]
 
@@ -560,7 +560,7 @@ def test_a_rule_that_would_replace_too_little_is_repaired_once(
     assert kinds(agent) == ["write", "check", "repair", "check"]
     assert faults_of(agent).count("lost: draft") == len(lost)
     assert result.state == ("applied" if repaired else "rejected")
-    assert repaired or "fewer than two memories say no more than the rule" in str(result.why)
+    assert repaired or "the rule covers fewer than two memories" in str(result.why)
 
 
 def test_only_faulty_groups_are_repaired(agent: Agent) -> None:
