@@ -257,7 +257,8 @@ class Execution:
                 record_asked(file, window.tenant, hashes, key, run_id)
                 disputes = [
                     Dispute(window.tenant, content_hash(earlier), content_hash(later), conflict.why)
-                    for conflict in conflicts
+                    # Those of before count again once their memories are restored.
+                    for conflict in dict.fromkeys((*asked.conflicts, *conflicts))
                     for earlier, later in [conflict.values]
                 ]
                 record_disputes(file, disputes, run_id)

@@ -103,10 +103,11 @@ class Outcome:
         gone_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
         joined_groups = []
         for result in self.results:
-            if result.state in ("planned", "applied"):
-                leaving = result.proposal.leaving
+            leaving, is_applied = result.proposal.leaving, result.state == "applied"
+            # What another agent's file refused is withdrawn.
+            gone_ids.update(leaving if is_applied else filter(None, [result.derived]))
+            if is_applied or result.state == "planned":
                 joined_groups.append({*leaving, result.proposal.survivor})
-                gone_ids.update(leaving if result.state == "applied" else ())
         by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
             by_pair.setdefault(frozenset(conflict.sources), conflict)

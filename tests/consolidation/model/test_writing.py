@@ -218,6 +218,9 @@ def test_a_conflict_is_listed_while_both_sides_stay(
     listed = [] if leaving is None else [("choir-00", only_result(outcome).derived)]
     assert [conflict.sources for conflict in outcome.conflicts] == listed
     assert [conflict.sources for conflict in conflicts_of(agent)] == listed
+    if leaving:
+        undo(agent, outcome)
+        assert [conflict.sources for conflict in conflicts_of(agent)] == [("choir-00", "choir-01")]
 
 
 def test_an_update_of_undated_memories_is_a_conflict_without_a_repair(agent: Agent) -> None:
