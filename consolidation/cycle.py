@@ -299,6 +299,8 @@ class _Stages:
             has_expired = self._expired is not None and self._expired.run_id is not None
             if isinstance(error, SlowwaveError) and (has_expired or self._queued_parts.runs):
                 raise _EndedEarly(self._so_far(error)) from error
+            if isinstance(error, SlowwaveError) and self._run.run_id is not None:
+                error.hint = f"No memory was changed; what was computed is kept. {error.hint}"
             raise
 
     def _so_far(self, error: SlowwaveError | None = None) -> Outcome:

@@ -45,7 +45,7 @@ OF_VERDICT = {
 }
 MEANINGS = {
     Code.DONE: "done, or nothing to do",
-    Code.FAILED: "failed, and nothing was changed",
+    Code.FAILED: "failed, and no memory was changed",
     Code.USAGE: "wrong usage",
     Code.PARTLY: "partly done: some proposals failed or all were rejected, a budget ran out, "
     "or the disk failed",

@@ -140,12 +140,12 @@ class Output:
                 for part in parts:
                     console.print(part, soft_wrap=isinstance(part, str))
 
-    def note(self, *lines: str) -> None:
-        """Write a note to stderr; with --quiet only as a log line."""
+    def note(self, *lines: str, important: bool = False) -> None:
+        """Write a note to stderr; with --quiet only as a log line, unless it is important."""
         text = "\n".join(clean(with_file(line)) for line in lines)
         if writes_log_lines():
             log_line("info", "note", message=text)
-        elif not self.quiet:
+        elif important or not self.quiet:
             with _writing_to_stderr():
                 console_for(sys.stderr).print(text, soft_wrap=True)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.cli.terminal.exits import Code
 from slowwave.cli.terminal.output import Output, clean
-from slowwave.cli.terminal.wording import counted
+from slowwave.cli.terminal.wording import counted, named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,6 +79,9 @@ def report_night_problems(
             f"Could not store what this run computed: {outcome.why_unsaved} "
             "The next run computes it again."
         )
+    if output.quiet and (ids := outcome.plan.damaged):
+        skipped = f"{file}: skipped memories whose text is damaged: {named(ids)}."
+        output.note(skipped, "See: slowwave check FILE", important=True)
     return code
 
 

@@ -46,6 +46,9 @@ def find_rivalry(left: str, right: str) -> Rivalry | None:
         return None
     if shared not in (left_words, right_words) or len(shared) < RIVAL_MATTER * len(all_words):
         return None
+    left_ids, right_ids = _ids_in(left), _ids_in(right)
+    if left_ids - right_ids and right_ids - left_ids:
+        return None
     left_values, right_values = _values_of(left), _values_of(right)
     left_only = [left_values[value] for value in left_values.keys() - right_values.keys()]
     right_only = [right_values[value] for value in right_values.keys() - left_values.keys()]
@@ -67,6 +70,13 @@ def has_all_of(text: str, part: str) -> bool:
         and _values_of(part).keys() <= _values_of(text).keys()
         and bool(_NEGATION.search(part)) == bool(_NEGATION.search(text))
     )
+
+
+def _ids_in(text: str) -> set[str]:
+    """Return the identifiers, paths and URLs of a text: two different ones are different things."""
+    kinds = ("identifier", "path", "url")
+    found = (specific.words for specific in find_specifics(text) if specific.kind in kinds)
+    return {" ".join(letters_of(words)) for words in found}
 
 
 @lru_cache(maxsize=4_096)

@@ -17,6 +17,7 @@ from slowwave.consolidation.planning.estimates import estimate_repair, estimate_
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Proposal, Result, State
 from slowwave.consolidation.writing.draft_check import find_dropped, find_faults, find_hints
 from slowwave.consolidation.writing.writer import Job
+from slowwave.store.records import UNDATED
 
 from . import prompts
 from .answer_forms import WRITE, StatedGroup
@@ -42,10 +43,11 @@ class CheckedGroup:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What must be repaired, as sentences."""
+        wrong = (*self.faults, *self.objections.reasons)
         # Memories that say more than a rule stay as its evidence.
         is_rule = self.proposal.operation == "extract"
-        lost = () if is_rule else self.objections.lost
-        return (*self.faults, *self.objections.reasons, *(why for _, why in lost))
+        lost = () if is_rule and wrong else self.objections.lost
+        return (*wrong, *(why for _, why in lost))
 
     def without_strangers(self) -> CheckedGroup:
         """Return it without memories that do not belong, if enough are left."""
@@ -100,8 +102,9 @@ class WindowDialogue:
             # An unchecked draft is not written.
             yield from self._settle(_unanswered(group, error) for group in first.candidates)
             raise
-        yield from self._settle(self._conclude(group) for group in checked if not group.reasons)
-        faulty = [group.without_strangers() for group in checked if group.reasons]
+        good = [group for group in checked if self._is_good(group)]
+        yield from self._settle(map(self._conclude, good))
+        faulty = [group.without_strangers() for group in checked if group not in good]
         unusable = []
         for group, why in first.unusable:
             if set(group.ids).isdisjoint(self._window.memories):  # nothing to repair it with
@@ -156,14 +159,17 @@ class WindowDialogue:
         question = Question(self._models.writer, WRITE, messages, estimate)
         answer = yield from ask(question, self._bill)
         written = self._propose(answer.groups, ids)
-        for shown in () if faulty else answer.conflicts:
+        for shown in answer.conflicts:
             named_ids = tuple(dict.fromkeys(ids.get(short_id, "") for short_id in shown))
             if len(named_ids) > 1 and "" not in named_ids:
                 written.conflicts.append(named_ids)
         return written
 
     def _propose(self, answered: Sequence[StatedGroup], ids: dict[str, str]) -> WrittenGroups:
-        """Return the groups with a proposal, checked by program, and those without."""
+        """Return the groups with a proposal, checked by program, and those without.
+
+        An update of memories without dates is a conflict: nothing shows which value is newer.
+        """
         written = WrittenGroups([], [], [])
         taken_ids: set[str] = set()
         notes = [source.id for source in self._job.sources if source.is_note]
@@ -177,8 +183,12 @@ class WindowDialogue:
                 written.unusable.append((group, str(error)))
                 continue
             taken_ids.update(group.ids)
-            if self._groups.is_wanted(proposal):
-                sources = self._groups.sources(group.ids)
+            sources = self._groups.sources(group.ids)
+            if proposal.operation == "update" and {each.observed_at for each in sources} == {
+                UNDATED
+            }:
+                written.conflicts.append(proposal.sources)
+            elif self._groups.is_wanted(proposal):
                 faults = tuple(find_faults(proposal, sources))
                 dropped = Objections(lost=tuple(find_dropped(proposal, sources)))
                 written.candidates.append(CheckedGroup(group, proposal, faults, dropped))
@@ -210,6 +220,11 @@ class WindowDialogue:
             replace(candidate, objections=checked.plus(candidate.objections))
             for candidate, checked in zip(written.candidates, objections[:count], strict=True)
         ]
+
+    def _is_good(self, group: CheckedGroup) -> bool:
+        """Whether a group needs no repair, such as a rule that memories which say more support."""
+        is_rule = group.proposal.operation == "extract"
+        return not group.reasons or (is_rule and self._conclude(group).state == "planned")
 
     def _add_conflicts(self, ids: Collection[str]) -> None:
         """Add conflicts between memories that cannot all be true, each with the next by date."""

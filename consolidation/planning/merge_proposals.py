@@ -18,15 +18,16 @@ _MAX_NAMES = 3
 
 def propose_merges(
     view: TenantView, options: PlanOptions, merges: Iterable[Merge]
-) -> tuple[list[Proposal], list[str], set[str]]:
-    """Return the proposals, the ids of those held back, and of memories that leave if approved.
+) -> tuple[list[Proposal], dict[str, list[str]], set[str]]:
+    """Return the proposals, those held back, and the ids of memories that leave if approved.
 
-    Held back is what was undone, declined or rejected; memories leave if pending ones are approved.
+    Held back is what was undone, declined or rejected: the ids of its memories by its id. Memories
+    leave if pending ones are approved.
     """
     # The memories of each key: others may have the same texts.
     memories_of_key: dict[str, frozenset[str]] = {}
     proposals: list[Proposal] = []
-    held_back: list[str] = []
+    held_back: dict[str, list[str]] = {}
     leaving_later: set[str] = set()
     method = method_key("merge")
     for merge in merges:
@@ -42,7 +43,7 @@ def propose_merges(
         elif options.remembered.isdisjoint((of_texts, of_memories)):
             proposals.append(_proposal(view, options, merge, key))
         else:
-            held_back.append(key)
+            held_back[key] = ids
     return proposals, held_back, leaving_later
 
 

@@ -7,6 +7,9 @@ memories that are not part of anything yet.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Dense, Plan, Suspicion, TooLong
 from slowwave.consolidation.snapshot.tenant_view import TenantView
@@ -27,6 +30,9 @@ def plan_tenant(view: TenantView, options: PlanOptions) -> Plan:
     proposals, held_back, leaving_later = propose_merges(
         view, options, merges if "merge" in options.only else ()
     )
+    # A model does not repeat them either.
+    apart = (pair for ids in held_back.values() for pair in permutations(ids, 2))
+    options = replace(options, apart=frozenset(apart))
     leaving = leaving_later.union(*(proposal.leaving for proposal in proposals))
     active = [memory for memory in (*view.memories, *view.derived) if memory.status == "active"]
     staying = [memory for memory in active if memory.id not in leaving]

@@ -225,7 +225,9 @@ def window_of(
             if may_be_superseded(view, memory, options.include_protected)
         ),
         derived=frozenset(memory_id for memory_id in ids if view.row(memory_id) is None),
-        apart=frozenset(pair for pair in view.user_separated if set(pair) <= set(ids)),
+        apart=frozenset(
+            pair for pair in view.user_separated | options.apart if set(pair) <= set(ids)
+        ),
         operations=options.only,
         decided=options.remembered,
         prompt_tokens=estimate.prompt,

@@ -87,6 +87,8 @@ def record(file: MemoryFile, run: RunRecord, result: Result) -> None:
         "min_similarity": proposal.min_similarity,
         "mean_similarity": proposal.mean_similarity,
     }
+    if proposal.left_out:
+        numbers["left_out"] = [asdict(omitted) for omitted in proposal.left_out]
     if result.state == "pending":
         numbers[KEPT] = to_json(result)
     record_decision(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from operator import attrgetter
+from operator import attrgetter, methodcaller
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -88,11 +88,18 @@ class Corrector:
         """Supersede memories by a new one with this text. ids: of any length, or unique prefixes.
 
         The first decides the kind of the new memory. A person's correction has full trust;
-        an agent's, that of a memory derived from what it supersedes.
+        an agent's, that of a memory derived from what it supersedes. The text of damaged memories
+        is accepted as right: they get its hash.
         """
         wrong = self._find_wrong(ids)
         if all(memory.content == text for memory in wrong):
-            raise StoreError(f"Memory {wrong[0].id} already has this text.", "Nothing was changed.")
+            right = {"content_hash": content_hash(text)}
+            damaged = [memory for memory in wrong if memory.content_hash not in right.values()]
+            if not damaged:
+                why = f"Memory {wrong[0].id} already has this text."
+                raise StoreError(why, "Nothing was changed.")
+            accept = methodcaller("update", "memories", [{"id": m.id} for m in damaged], right)
+            return self._apply("correct", damaged, accept, memory=damaged[0])
         new_memory, leaving = self._new_memory(wrong, text), {memory.id for memory in wrong}
         candidates = find_similar(self.file, new_memory.tenant, text, timestamp(self.now))
         similar = tuple(candidate for candidate in candidates if candidate.memory.id not in leaving)

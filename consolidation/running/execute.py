@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import (
     AskedWindow,
+    Conflict,
     Plan,
     Proposal,
     Result,
@@ -22,6 +23,7 @@ from slowwave.consolidation.vectors.embedder import Embedder, refuse_another_spa
 from slowwave.consolidation.writing.writer import AnswerStore, Job
 from slowwave.store.errors import SlowwaveError
 from slowwave.store.file import MemoryFile, open_reading
+from slowwave.store.records import content_hash
 from slowwave.store.shown_to_model import Dispute, record_asked, record_disputes
 from slowwave.store.vectors import to_blob
 
@@ -73,6 +75,8 @@ class Execution:
         self._asked: dict[str, AskedWindow] = {}
         # The memories of a model's proposals that the database rejected.
         self._failed_ids: set[str] = set()
+        # The id and text that took the place of each memory of a model's applied proposals.
+        self._successors: dict[str, tuple[str, str]] = {}
 
     def execute(self, plan: Plan, plan_again: PlanAgain) -> ExecutionResult:
         """Verify and apply the plan's proposals, and those that a model makes of its windows.
@@ -233,24 +237,36 @@ class Execution:
             worth = savings_of_result(result, self._views[proposal.tenant])
             if result.state == "failed" and proposal.by_model:
                 self._failed_ids.update(proposal.sources)
+            successor = result.derived or proposal.survivor
+            if result.state == "applied" and proposal.by_model and successor is not None:
+                changed = (*proposal.leaving, successor)
+                self._successors |= dict.fromkeys(changed, (successor, proposal.draft.text))
             self._results[proposal.id] = replace(result, vector=None, worth=worth)
 
     def _record_asked(self, file: MemoryFile, asked: AskedWindow) -> None:
         """Record an asked window: it is not asked again, unless a proposal of its answer failed."""
         window, key, run_id = asked.window, self._night.writer.key, self._run.record.run_id
-        self._asked[window.id] = asked
+        moved = map(self._between_successors, asked.conflicts)
+        conflicts = tuple(conflict for conflict in moved if len(set(conflict.sources)) > 1)
+        self._asked[window.id] = replace(asked, conflicts=conflicts)
         is_final = asked.state == "applied" and self._failed_ids.isdisjoint(window.memories)
         if is_final and key is not None and not self._night.dry_run:
             with file.transaction():
                 hashes = (*window.content_hashes, *window.alone)
                 record_asked(file, window.tenant, hashes, key, run_id)
-                hash_of = dict(zip(window.memories, window.content_hashes, strict=True))
                 disputes = [
-                    Dispute(window.tenant, hash_of[earlier], hash_of[later], conflict.why)
-                    for conflict in asked.conflicts
-                    for earlier, later in [conflict.sources]
+                    Dispute(window.tenant, content_hash(earlier), content_hash(later), conflict.why)
+                    # Those of before count again once their memories are restored.
+                    for conflict in dict.fromkeys((*asked.conflicts, *conflicts))
+                    for earlier, later in [conflict.values]
                 ]
                 record_disputes(file, disputes, run_id)
+
+    def _between_successors(self, conflict: Conflict) -> Conflict:
+        """Return a model's conflict between what took the place of its memories in this run."""
+        stated = zip(conflict.sources, conflict.values, strict=True)
+        earlier, later = (self._successors.get(memory[0], memory) for memory in stated)
+        return replace(conflict, sources=(earlier[0], later[0]), values=(earlier[1], later[1]))
 
 
 def _embed(embedder: Embedder, results: Sequence[Result]) -> list[Result]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, ValidationError, convert
 
-from slowwave.consolidation.proposals import Draft, Proposal, Result
-from slowwave.store.kept_form import KEPT, find_fault
+from slowwave.consolidation.proposals import Draft, LeftOut, Operation, Proposal, Result
+from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
 from slowwave.store.records import Claim
 
 if TYPE_CHECKING:
@@ -63,12 +63,18 @@ def kept_from_decision(decision: Decision) -> Result:
                 return result
             return replace(result, vector=(vector.model, vector.blob))
     similarities = map(decision.numbers.get, ("min_similarity", "mean_similarity"))
+    try:
+        left_out = convert(decision.numbers.get("left_out", ()), tuple[LeftOut, ...])
+    except ValidationError:
+        left_out = ()
     lowest, mean = (value if isinstance(value, float) else 0.0 for value in similarities)
     unknown: dict[str, Any] = {"source_hashes": (), "leaving": (), "entities": ()}
     proposal = Proposal(
         **columns | unknown,
         min_similarity=lowest,
         mean_similarity=mean,
-        draft=Draft((Claim(decision.draft, decision.sources),) if decision.draft else ()),
+        reason=decision.reason,
+        draft=Draft(claims),
+        left_out=left_out,
     )
     return Result(proposal, "pending", fault=f"it cannot be read: {fault}")

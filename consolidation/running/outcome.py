@@ -100,22 +100,23 @@ class Outcome:
 
     @cached_property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """The conflicts that stay: no proposal joins both memories, and neither is archived."""
-        archived_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
-        groups_of: dict[str | None, list[set[str | None]]] = {}
+        """The conflicts that stay: no proposal joins both memories, and both are still active."""
+        gone_ids = {memory.id for memory in self.archived.leaving} if self.archived else set()
+        joined_groups = []
         for result in self.results:
-            if result.state in ("planned", "applied"):
-                group = {*result.proposal.leaving, result.proposal.survivor}
-                for memory_id in group:
-                    groups_of.setdefault(memory_id, []).append(group)
+            leaving, is_applied = result.proposal.leaving, result.state == "applied"
+            # What another agent's file refused is withdrawn.
+            gone_ids.update(leaving if is_applied else filter(None, [result.derived]))
+            if is_applied or result.state == "planned":
+                joined_groups.append({*leaving, result.proposal.survivor})
         by_pair = {frozenset(conflict.sources): conflict for conflict in self.plan.conflicts}
         for conflict in (conflict for asked in self.asked for conflict in asked.conflicts):
             by_pair.setdefault(frozenset(conflict.sources), conflict)
         return tuple(
             conflict
             for conflict in by_pair.values()
-            if archived_ids.isdisjoint(conflict.sources)
-            and not any(map(set(conflict.sources).issubset, groups_of.get(conflict.sources[0], ())))
+            if gone_ids.isdisjoint(conflict.sources)
+            and not any(memories.issuperset(conflict.sources) for memories in joined_groups)
         )
 
     @property

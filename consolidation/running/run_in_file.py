@@ -105,6 +105,9 @@ class Preflight:
             return
         self.refuse_damaged()
         if self._keep_backups is not None:
+            if not needs_migration(self.path):
+                with open_writing(self.path) as file, file.transaction():
+                    pass  # a file that cannot be written needs no backup, night after night
             self.backup = back_up(self.path, self.now, self._keep_backups)
         self._ready = True
 

@@ -133,15 +133,19 @@ def is_shorter(proposal: Proposal, sources: Sequence[Source]) -> bool:
 def _structure_faults(proposal: Proposal, sources: Sequence[Source]) -> list[str]:
     faults = []
     if not proposal.by_person and not is_shorter(proposal, sources):
+        is_new_rule = proposal.operation == "extract" and proposal.survivor is None
         faults.append(
-            f"the text has {len(proposal.draft.text)} characters, which is not shorter than the "
-            "memories that it replaces"
+            "the rule covers fewer than two memories, so it would replace too little"
+            if is_new_rule and len(proposal.leaving) < _MIN_LEAVING
+            else f"the text has {len(proposal.draft.text)} characters, which is not shorter than "
+            "the memories that it replaces"
         )
-    if proposal.operation == "update":
-        if not _are_connected(sources):
-            faults.append("the memories of an update share no name and do not lie near each other")
-        if all(source.observed_at == UNDATED for source in sources):
-            faults.append("the memories have no dates: nothing shows which value is the newer one")
+    is_update = proposal.operation == "update"
+    if is_update and not _are_connected(sources):
+        faults.append("the memories of an update share no name and do not lie near each other")
+    replaces_value = is_update or any(omitted.why == "outdated" for omitted in proposal.left_out)
+    if replaces_value and all(source.observed_at == UNDATED for source in sources):
+        faults.append("the memories have no dates: nothing shows which value is the newer one")
     return faults
 
 

@@ -8,7 +8,7 @@ import pytest
 from cli_calls import Cli
 from model_nights import a_fact, served
 from model_server import oracle
-from nights import TWINS, daily, fill, picture, rows, states, unchanged
+from nights import TWINS, daily, execute, fill, picture, rows, states, unchanged
 from reliability.histories import GIVEN_BACK
 
 PORTS = [f"The database listens on port {port}." for port in (5432, 5433)]
@@ -59,6 +59,19 @@ def test_a_correction_names_what_its_text_contradicts(ports: Path, cli: Cli) -> 
     (similar,) = dry["similar"]
     assert (similar["id"], similar["relation"]) == ("m-01", "contradiction")
     assert f"Contradicts m-01  {PORTS[1]}" in cli("correct", ports, "m-00", "--text", RIGHT).out
+
+
+def test_the_text_of_a_damaged_memory_can_be_accepted(ports: Path, cli: Cli) -> None:
+    execute(ports, "UPDATE memories SET content_hash = 'x' WHERE id = 'm-00'")
+    before = picture(ports, ["memories"])
+    cli("maintain", ports, "--quiet").ends(0, "damaged: m-00", "slowwave check")
+    cli("check", ports).ends(10).says("wrong hash")
+    done = cli("correct", ports, "m-00", "--text", PORTS[0], "--json").ends(0).json
+    assert cli("check", ports).code == 0
+    assert states(ports)["m-00"] == "active"
+    assert cli("maintain", ports, "--quiet").ends(0).err == ""
+    assert cli("undo", ports, done["run"]).code == 0
+    assert picture(ports, ["memories"]) == before
 
 
 @pytest.mark.parametrize(

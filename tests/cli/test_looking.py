@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from builders import copied, damage_root
 from cli_calls import Cli
-from model_nights import SMOKE, every_night_asks, write_smoke
-from model_server import answering, approval
+from model_nights import SMOKE, Agent, a_rule, every_night_asks, served, write_smoke
+from model_server import Answer, Asked, answering, approval, group, groups
 from nights import TWINS, active, daily, execute, fill, rows, states, unchanged
 
 night = copied("smoke_night")
@@ -106,6 +106,22 @@ def test_log_shows_proposals_and_tokens_like_the_report(tmp_path: Path, cli: Cli
     assert planned
     assert all(f"  = {row['draft']}" in logged for row in planned)
     assert "  - 2026-02-03  Helvi settles the invoices" in logged
+
+
+def test_report_and_log_show_what_a_rule_leaves_out(agent: Agent, cli: Cli) -> None:
+    agent.remember(a_rule())
+
+    def written(asked: Asked) -> Answer:
+        left_out = [(asked.memories[4], "cousin Malte", "trivia")]
+        text = "Show a draft before any message to a relative."
+        return groups(group("extract", asked.memories, text, left_out))
+
+    with served(answering(written, approval)) as model:
+        report = cli("maintain", agent.path, *model)
+    for shown in (report, cli("log", agent.path, run_of(agent.path))):
+        shown.says('omitted (trivia): "cousin Malte"')
+    (proposal,) = cli("log", agent.path, run_of(agent.path), "--json").json["proposals"]
+    assert [omitted["memory"] for omitted in proposal["left_out"]] == ["rule-04"]
 
 
 def test_log_names_the_memories_of_a_run_that_were_made_active_again(night: Path, cli: Cli) -> None:

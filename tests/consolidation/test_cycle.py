@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import whole
+from cli_calls import Cli
 from model_nights import Agent, a_fact, only_question
 from nights import TWINS, SlowEmbedder, daily, execute, fill, night, picture, rows, unchanged
 
@@ -36,6 +37,18 @@ def test_a_changed_source_is_stale(sql: str, why: str, memory_file: Path, agent:
     assert rows(memory_file, "SELECT id FROM memories WHERE status = 'superseded'") == []
     again = agent.sleep()
     assert [result.state for result in again.results] == ["applied"]
+
+
+def test_a_failure_before_the_first_change_tells_what_is_kept(memory_file: Path, cli: Cli) -> None:
+    fill(memory_file, daily(TWINS, "twin"))
+    execute(
+        memory_file,
+        "CREATE TRIGGER full BEFORE INSERT ON entity_scans BEGIN SELECT RAISE(ABORT, 'full'); END",
+    )
+    with unchanged(picture, memory_file, ["memories"]):
+        cli("maintain", memory_file).ends(1, "No memory was changed; what was computed is kept.")
+    assert rows(memory_file, "SELECT outcome FROM runs") == [{"outcome": "failed"}]
+    assert len(rows(memory_file, "SELECT model FROM embeddings")) == len(TWINS)
 
 
 @pytest.mark.parametrize(

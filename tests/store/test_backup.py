@@ -80,6 +80,17 @@ def test_a_no_op_run_makes_no_backup(embedded_file: Path, embedder: SentenceEmbe
     assert list_backups(embedded_file) == []
 
 
+def test_a_run_that_cannot_write_makes_no_backup(
+    embedded_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("slowwave.store.connection.BUSY_TIMEOUT_MS", 300)
+    with closing(sqlite3.connect(embedded_file, isolation_level=None)) as agent:
+        agent.execute("BEGIN IMMEDIATE")
+        cli("maintain", embedded_file, "--backup").ends(11, "is locked by another program")
+        agent.execute("ROLLBACK")
+    assert list_backups(embedded_file) == []
+
+
 def test_a_run_without_disk_space_keeps_earlier_backups(memory_file: Path, cli: Cli) -> None:
     put(memory_file, *(a_memory(f"m{number:03d}", f"text {number}") for number in range(300)))
     execute(memory_file, "PRAGMA wal_checkpoint(TRUNCATE)")

@@ -43,6 +43,10 @@ def slot(first: str, second: str) -> str | None:
         ("The upper gate closes at 18:00.", "The lower gate closes at 19:00.", None),
         ("Ana pays 40 euros on Monday.", "Ana pays 50 euros on Friday.", None),
         ("Ticket OPS-12 is open.", "Ticket OPS-13 is open.", None),
+        ("Host web-1 has 16 GB.", "Host web-2 has 32 GB.", None),
+        ("Node n1: 4 cores", "Node n2: 8 cores", None),
+        ("Log /srv/a.log is kept 7 days.", "Log /srv/b.log is kept 14 days.", None),
+        ("Host web-1 has 16 GB.", "Host Web-1 has 32 GB.", "value"),
         ("User prefers tea over coffee.", "User prefers coffee over tea.", None),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cli_calls import Cli
 from model_nights import (
     BIRTHDAY,
     HOTEL,
@@ -46,10 +47,13 @@ from model_server import (
     verdict,
     write,
 )
-from nights import daily, execute, unchanged
+from nights import daily, execute, night, unchanged
 
 from slowwave.consolidation.model.model_writer import UsageLimits
-from slowwave.consolidation.proposals import Operation, Usage
+from slowwave.consolidation.planning.conflicts import current_conflicts
+from slowwave.consolidation.proposals import Conflict, Operation, Usage
+from slowwave.store.file import open_reading
+from slowwave.store.records import UNDATED, timestamp
 
 WIKI = (
     "The wiki is backed up at 02:30 to the NAS over SSH.",
@@ -92,6 +96,12 @@ def in_turn(*answers: Callable[[Asked], Answer]) -> Callable[[Asked], Answer]:
 def kinds(agent: Agent) -> list[str]:
     """Return the kinds of the questions that the model was asked, in order."""
     return [asked.kind for asked in agent.server.asked]
+
+
+def conflicts_of(agent: Agent) -> list[Conflict]:
+    """Return the conflicts that the file has now."""
+    with open_reading(agent.path) as file:
+        return current_conflicts(file, (), timestamp(TOMORROW))
 
 
 def faults_of(agent: Agent) -> str:
@@ -192,7 +202,7 @@ CONFLICTS: dict[str, tuple[list[str], dict[str, Any], tuple[str, ...] | None]] =
 
 
 @pytest.mark.parametrize(("texts", "objection", "leaving"), CONFLICTS.values(), ids=CONFLICTS)
-def test_a_conflict_is_listed_while_both_memories_stay(
+def test_a_conflict_is_listed_while_both_sides_stay(
     agent: Agent, texts: list[str], objection: dict[str, Any], leaving: tuple[str, ...] | None
 ) -> None:
     agent.remember(daily(CHOIR, "choir"))
@@ -204,8 +214,40 @@ def test_a_conflict_is_listed_while_both_memories_stay(
     assert states(outcome) == ({"applied": 1} if texts else {})
     if leaving is not None:
         assert only_result(outcome).proposal.leaving == leaving
-    listed = [] if leaving is None else [("choir-00", "choir-01")]
+    # The text that replaced the second memory contradicts the first, too.
+    listed = [] if leaving is None else [("choir-00", only_result(outcome).derived)]
     assert [conflict.sources for conflict in outcome.conflicts] == listed
+    assert [conflict.sources for conflict in conflicts_of(agent)] == listed
+    if leaving:
+        undo(agent, outcome)
+        assert [conflict.sources for conflict in conflicts_of(agent)] == [("choir-00", "choir-01")]
+
+
+def test_an_update_of_undated_memories_is_a_conflict_without_a_repair(agent: Agent) -> None:
+    agent.remember([memory | {"observed_at": UNDATED} for memory in daily(CHOIR, "choir")])
+    agent.server.responder = answering(saying(NOW_HOLDS, "update"), approval)
+    outcome = agent.sleep()
+    assert kinds(agent) == ["write", "check"]
+    assert [draft["operation"] for draft in agent.server.asked[1].drafts] == ["conflict"]
+    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
+    assert active_texts(agent) == list(CHOIR)
+
+
+def test_undated_values_are_not_omitted_as_outdated(agent: Agent) -> None:
+    agent.remember([memory | {"observed_at": UNDATED} for memory in daily(CHOIR, "choir")])
+    outdated = [("m1", "is written by the treasurer", "outdated")]
+
+    def written(asked: Asked) -> Answer:
+        if asked.faulty:
+            return groups(conflicts=[["m1", "m2"]])
+        return groups(group("synthesize", asked.memories, NOW_HOLDS, outdated))
+
+    agent.server.responder = answering(written, approval)
+    outcome = agent.sleep()
+    assert "have no dates" in faults_of(agent)
+    assert states(outcome) == {"rejected": 1}
+    # The repair named a conflict instead.
+    assert [conflict.sources for conflict in outcome.conflicts] == [("choir-00", "choir-01")]
 
 
 def test_a_model_that_finds_no_group_is_asked_once(agent: Agent) -> None:
@@ -508,6 +550,22 @@ def test_a_memory_that_a_rule_covers_in_part_stays_as_evidence(agent: Agent) -> 
     assert len(agent.rows("SELECT * FROM synthesized_from")) == len(a_rule())
 
 
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_rule_that_would_replace_too_little_is_repaired_once(
+    agent: Agent, repaired: bool
+) -> None:
+    agent.remember(a_rule())
+    lost = [(f"m{number}", "draft") for number in range(1, len(a_rule()))]
+    rules = [saying(RULE, "extract"), saying(f"{RULE[:-1]}!", "extract")]
+    checks = [objecting(lost=lost), *([approval] if repaired else [])]
+    agent.server.responder = answering(in_turn(*rules), in_turn(*checks))
+    result = only_result(agent.sleep())
+    assert kinds(agent) == ["write", "check", "repair", "check"]
+    assert faults_of(agent).count("lost: draft") == len(lost)
+    assert result.state == ("applied" if repaired else "rejected")
+    assert repaired or "the rule covers fewer than two memories" in str(result.why)
+
+
 def test_only_faulty_groups_are_repaired(agent: Agent) -> None:
     agent.remember([*a_fact(), *a_fact(JONAH)])
 
@@ -577,6 +635,23 @@ def test_separated_memories_are_not_joined_again(agent: Agent) -> None:
     assert by_model(agent.sleep(now=TOMORROW, reconsider=True)) == []
     assert "a person separated these two" in faults_of(agent)
     assert len(active_texts(agent)) == 2
+
+
+@pytest.mark.parametrize("way", ["declined", "undone"])
+def test_a_model_does_not_repeat_a_merge_that_a_person_rejected(
+    agent: Agent, cli: Cli, way: str
+) -> None:
+    texts = ["Deploys on Tuesday", "Deploys on Tuesday."]
+    agent.remember(daily(texts, "deploys"))
+    if way == "declined":
+        night(agent.path, agent.embedder, review="always")
+        assert cli("review", "decline", agent.path, "--all").code == 0
+    else:
+        undo(agent, night(agent.path, agent.embedder))
+    agent.server.responder = answering(saying(texts[1], "merge"), approval)
+    assert by_model(agent.sleep(now=TOMORROW)) == []
+    assert "a person separated these two" in faults_of(agent)
+    assert active_texts(agent) == texts
 
 
 def test_only_limits_the_operations_but_not_the_question(agent: Agent) -> None:
