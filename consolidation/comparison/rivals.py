@@ -75,8 +75,8 @@ def has_all_of(text: str, part: str) -> bool:
 def _ids_in(text: str) -> set[str]:
     """Return the identifiers, paths and URLs of a text: two different ones are different things."""
     kinds = ("identifier", "path", "url")
-    found = (specific.words for specific in find_specifics(text) if specific.kind in kinds)
-    return {" ".join(letters_of(words)) for words in found}
+    specifics = (specific for specific in find_specifics(text) if specific.kind in kinds)
+    return {" ".join(letters_of(specific.words)) for specific in specifics}
 
 
 @lru_cache(maxsize=4_096)

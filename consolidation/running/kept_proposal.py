@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, ValidationError, convert
 
-from slowwave.consolidation.proposals import Draft, LeftOut, Operation, Proposal, Result
-from slowwave.store.kept_form import KEPT, find_fault, find_row_fault
+from slowwave.consolidation.proposals import Draft, LeftOut, Proposal, Result
+from slowwave.store.kept_form import KEPT, find_fault
 from slowwave.store.records import Claim
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def kept_from_decision(decision: Decision) -> Result:
         **columns | unknown,
         min_similarity=lowest,
         mean_similarity=mean,
-        reason=decision.reason,
-        draft=Draft(claims),
+        draft=Draft((Claim(decision.draft, decision.sources),) if decision.draft else ()),
         left_out=left_out,
     )
     return Result(proposal, "pending", fault=f"it cannot be read: {fault}")
