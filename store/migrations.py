@@ -76,12 +76,9 @@ DROP TRIGGER memories_content_changed;
 CREATE TRIGGER memories_content_changed AFTER UPDATE OF content ON memories
 WHEN new.content IS NOT old.content AND new.content_hash IS old.content_hash
 BEGIN
-    UPDATE memories SET
-        content_hash = NULL,
-        status = iif(status = 'superseded', 'active', status),
-        superseded_by = iif(status = 'superseded', NULL, superseded_by),
-        superseded_at = iif(status = 'superseded', NULL, superseded_at)
-    WHERE id = new.id;
+    UPDATE memories SET content_hash = NULL WHERE id = new.id;
+    UPDATE memories SET status = 'active', superseded_by = NULL, superseded_at = NULL
+    WHERE id = new.id AND old.status = 'superseded' AND status = 'superseded';
 END;
 """
 

@@ -213,7 +213,7 @@ def options() -> dict[str, TyperOption]:
 def test_slowwave_toml_has_a_key_for_each_lasting_option() -> None:
     single = {name for name, option in options().items() if not option.allow_from_autoenv}
     assert options().keys() - single == KEYS - DELETING
-    assert {"since_run", "reason", "plan_out", "html", "drop", "http"} <= single
+    assert {"reason", "plan_out", "html", "drop", "http"} <= single
     assert single >= DELETING
 
 

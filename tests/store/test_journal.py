@@ -127,6 +127,8 @@ def insert(file: MemoryFile, proposal: str, text: str, changes: dict[str, Any]) 
 
 def update(file: MemoryFile, proposal: str, number: int, changes: dict[str, Any]) -> None:
     key = {"id": id_of(file, number)}
+    if "content" in changes:  # without its hash, it would be an agent's change
+        changes |= {"content_hash": content_hash(changes["content"])}
     if changes:
         Journal(file, RUN, proposal).update("memories", [key], with_ids(file, changes))
 

@@ -233,9 +233,9 @@ def test_stale_screens_catch_up(keys: list[str], pending: Path, embedder: Senten
     drive(pending, embedder, ["a", "n", "a"])
     with unchanged(picture, pending):
         shown = drive(pending, embedder, [*keys, "a"], session=session)
-        assert "It was decided by another program." in shown.said
+        assert "It was decided by another program." in shown.notes
         decided = f"Proposal {MERGE} is no longer pending: it was applied on "
-        assert any(item.startswith(decided) for item in shown.said)
+        assert any(item.startswith(decided) for item in shown.notes)
         assert f"1 of 3 · {MERGE} decided" in shown.lines[0]
         assert session.summary() == "1 proposal pending."
 
