@@ -141,7 +141,7 @@ def _write_reports(
 
 def _show_stats(place: Place, tenant: Sequence[str], output: Output) -> None:
     """Count memories and tokens, and how they grew run by run. Raises `StoreError`."""
-    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.consolidation.text.tokens import count_tokens
 
     with place.reading() as memory_file, open_reading(memory_file) as opened:
         tenants = select_tenants(opened, tenant)

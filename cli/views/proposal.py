@@ -235,7 +235,7 @@ def _worth_of(
     decision: Decision, changes: Sequence[TextChange], memories: Mapping[str, MemoryView]
 ) -> Savings:
     """Return the tokens of a proposal's texts, before and after the run, without archived ones."""
-    from slowwave.consolidation.text.token_count import count_tokens
+    from slowwave.consolidation.text.tokens import count_tokens
 
     changed = {change.memory for change in changes}
     unchanged = sum(

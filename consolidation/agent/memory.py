@@ -29,7 +29,7 @@ from slowwave.consolidation.running.review_queue import (
     read_queue,
 )
 from slowwave.consolidation.running.run_in_file import NightInputs
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import CachingEmbedder, Embedder, SentenceEmbedder
 from slowwave.consolidation.writing.writer import AGENT, BuiltInWriter, Writer
 from slowwave.store.errors import InvalidLine, NotFound, StoreError

@@ -25,7 +25,7 @@ from slowwave.consolidation.running.approval import record_alone
 from slowwave.consolidation.running.review_queue import read_sources
 from slowwave.consolidation.snapshot.snapshot import compute_missing, read_snapshot
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AGENT, Job
 from slowwave.store.file import MemoryFile, open_reading

@@ -46,9 +46,10 @@ def find_rivalry(left: str, right: str) -> Rivalry | None:
         return None
     if shared not in (left_words, right_words) or len(shared) < RIVAL_MATTER * len(all_words):
         return None
-    left_ids, right_ids = _ids_in(left), _ids_in(right)
+    kinds = "identifier", "path", "url"
+    left_ids, right_ids = (_by_letters(text, kinds).keys() for text in (left, right))
     if left_ids - right_ids and right_ids - left_ids:
-        return None
+        return None  # different things
     left_values, right_values = _values_of(left), _values_of(right)
     left_only = [left_values[value] for value in left_values.keys() - right_values.keys()]
     right_only = [right_values[value] for value in right_values.keys() - left_values.keys()]
@@ -72,16 +73,14 @@ def has_all_of(text: str, part: str) -> bool:
     )
 
 
-def _ids_in(text: str) -> set[str]:
-    """Return the identifiers, paths and URLs of a text: two different ones are different things."""
-    kinds = ("identifier", "path", "url")
-    specifics = (specific for specific in find_specifics(text) if specific.kind in kinds)
-    return {" ".join(letters_of(specific.words)) for specific in specifics}
-
-
 @lru_cache(maxsize=4_096)
 def _values_of(text: str) -> dict[str, str]:
     """Return the numbers, days and months of a text, as they are written, by their letters."""
-    numbers = [specific.words for specific in find_specifics(text) if specific.kind == "number"]
     days = filter(is_calendar_word, words_in(text))
-    return {" ".join(letters_of(words)): words for words in (*numbers, *days)}
+    return _by_letters(text, ("number",)) | {" ".join(letters_of(day)): day for day in days}
+
+
+def _by_letters(text: str, kinds: tuple[str, ...]) -> dict[str, str]:
+    """Return the specifics of some kinds by their letters."""
+    specifics = (specific.words for specific in find_specifics(text) if specific.kind in kinds)
+    return {" ".join(letters_of(words)): words for words in specifics}

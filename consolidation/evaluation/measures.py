@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from math import log2
 
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 
 # Numbers of hits, and token budgets of a context, that are measured.
 FEW, MANY = 5, 10

@@ -19,8 +19,7 @@ from slowwave.consolidation.model.objections import plain
 from slowwave.consolidation.model.prompts import DraftToCheck
 from slowwave.consolidation.proposals import Source, Usage
 from slowwave.consolidation.text.invisible import find_invisible
-from slowwave.consolidation.text.sentences import split_sentences
-from slowwave.consolidation.text.tokens import is_relative
+from slowwave.consolidation.text.tokens import is_relative, split_sentences
 from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.intake import KeptMessage
 from slowwave.store.records import UNDATED

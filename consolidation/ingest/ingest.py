@@ -19,7 +19,7 @@ from slowwave.consolidation.running.run_in_file import Preflight, RunInFile
 from slowwave.consolidation.running.savings import changed_counts
 from slowwave.consolidation.runtime.interruption import Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.store.conversations.messages import Conversation

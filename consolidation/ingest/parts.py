@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.conversations.messages import Conversation, Message
 from slowwave.store.records import json_text
 

@@ -12,7 +12,7 @@ import msgspec
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import Preflight, RunRecord, run_report
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.errors import DamagedRow
 from slowwave.store.file import MemoryFile, open_reading, open_writing
 from slowwave.store.intake import (

@@ -20,7 +20,7 @@ from slowwave.consolidation.model.prompts import Messages, fenced, json_line, pr
 from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered, UnreadableAnswer
 from slowwave.consolidation.planning.estimates import Estimate, estimate_check
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.writing.writer import AnswerStore
 
 from .candidates import PartReading, check_stated, within_limits

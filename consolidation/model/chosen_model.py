@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from slowwave.consolidation.errors import ModelError
 from slowwave.consolidation.runtime.redaction import without_secrets
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.conversations.messages import replace_half_pairs
 from slowwave.store.model_answers import Answer

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Usage
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.records import json_text
 
 from .answer_forms import AnswerForm, Shape, read_answer, schema_of

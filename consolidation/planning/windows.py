@@ -17,7 +17,7 @@ from slowwave.consolidation.clustering.neighbours import Neighbours
 from slowwave.consolidation.options import PlanOptions
 from slowwave.consolidation.proposals import Undecided, Window
 from slowwave.consolidation.snapshot.tenant_view import TenantView
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.thresholds import (
     LARGE_TENANT,
     NARROW_EPS,

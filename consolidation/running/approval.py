@@ -19,7 +19,7 @@ from slowwave.consolidation.proposals import (
     Usage,
 )
 from slowwave.consolidation.runtime.interruption import Interruption
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder, encode_portions, refuse_another_space
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.entities import read_entities

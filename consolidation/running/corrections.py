@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from slowwave.consolidation.proposals import Usage, derived_trust, method_key
 from slowwave.consolidation.recall.similar import Similar, find_similar
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.errors import StoreError
 from slowwave.store.exchange import memory_from_text

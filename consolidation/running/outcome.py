@@ -11,7 +11,7 @@ from typing import Any
 
 from slowwave.consolidation.ageing.selection import LayerScores
 from slowwave.consolidation.proposals import AskedWindow, Conflict, Plan, Refusal, Result, Usage
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.errors import SlowwaveError, StoreError
 from slowwave.store.file import open_reading
 from slowwave.store.intake import Backlog

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from slowwave.consolidation.ageing.selection import AgeingChoice, LeavingMemory, choose_excess
 from slowwave.consolidation.proposals import Proposal
 from slowwave.consolidation.runtime.interruption import OutOfTime
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store import ageing
 from slowwave.store.ageing import PHASE, STATUS_AFTER, MemoryAge, Phase, retire_memories
 from slowwave.store.errors import StoreError

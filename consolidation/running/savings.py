@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from slowwave.consolidation.proposals import Proposal, Result, Savings, derived_trust
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.memories import Counts
 from slowwave.store.records import LAYERS, Memory
 

@@ -13,7 +13,7 @@ from slowwave.consolidation.clustering.neighbours import STEP
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.runtime.threads import start_in_thread
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.vectors.matrix import TextVectors
 from slowwave.store.cache import count_changes, read_findings, read_forest

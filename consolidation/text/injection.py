@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .invisible import hides_text, is_unseen
-from .sentences import split_sentences
+from .tokens import split_sentences
 
 WEIGHTS = Path(__file__).with_name("injection.npy")
 # The weights of the n-grams' hashes; the last weight is the bias.

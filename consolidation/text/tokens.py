@@ -1,4 +1,4 @@
-"""Split a text into words, and look up what a word is."""
+"""Split a text into sentences, words and tokens, and look up what a word is."""
 
 from __future__ import annotations
 
@@ -19,6 +19,34 @@ _RELATIVE = re.compile(
     r"january|february|march|april|may|june|july|august|september|october|november|december)s?)\b",
     re.IGNORECASE,
 )
+# What is one token: a word, up to three digits, a sign; long words are cut. With seven letters, the
+# estimate for the night fixture's 1,000 texts is 1.04 times the count by o200k_base.
+_TOKEN = re.compile(r"[A-Za-z]{1,7}|\d{1,3}|[^\sA-Za-z\d]")
+# A sentence ends after its mark, and a quote or bracket, before a capital; or at a line end. The
+# search is anchored where blanks begin, so that a long run of them takes no quadratic time.
+_SENTENCE_END = re.compile(
+    r"(?:(?<=[.!?])|(?<=[.!?][\"'”)]))\s+(?=[\"'“(\[`]?[A-Z0-9])|(?<!\s)\s*\n\s*"
+)
+_ABBREVIATED = re.compile(
+    r"\b(?:e\.g|i\.e|etc|vs|Dr|Prof|Mr|Mrs|Ms|St|No|approx|a\.m|p\.m)\.$", re.I
+)
+
+
+@lru_cache(maxsize=131_072)
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of an English text."""
+    return len(_TOKEN.findall(text))
+
+
+def split_sentences(text: str) -> list[str]:
+    """Return the sentences of a text, verbatim."""
+    sentences: list[str] = []
+    for part in filter(None, _SENTENCE_END.split(text.strip())):
+        if sentences and _ABBREVIATED.search(sentences[-1]):
+            sentences[-1] = f"{sentences[-1]} {part}"
+        else:
+            sentences.append(part)
+    return sentences
 
 
 def words_in(text: str) -> list[str]:
@@ -29,12 +57,8 @@ def words_in(text: str) -> list[str]:
 
 def content_words(text: str) -> frozenset[str]:
     """Return the words of a text that say what it is about: no stop words, nothing with digits."""
-    return (
-        frozenset(
-            word for word in words_in(text) if word.isalpha() or not any(map(str.isdigit, word))
-        )
-        - stop_words()
-    )
+    words = (word for word in words_in(text) if word.isalpha() or not any(map(str.isdigit, word)))
+    return frozenset(words) - stop_words()
 
 
 @lru_cache(maxsize=65_536)

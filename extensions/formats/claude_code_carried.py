@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from slowwave.consolidation.facts.lookup import has_specifics
 from slowwave.consolidation.facts.specifics import find_specifics
-from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.store.records import content_hash
 
 from .base import Change, Image

@@ -34,7 +34,7 @@ from slowwave.consolidation.proposals import (
     Undecided,
 )
 from slowwave.consolidation.running.outcome import Outcome
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.consolidation.writing.writer import BuiltInWriter, Writer
 from slowwave.store.memories import Counts

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.extensions.formats.base import Record, shortened
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from slowwave.consolidation.proposals import Usage
 from slowwave.consolidation.running.run_in_file import RunRecord, run_report
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.entities import read_memory_entities, record_scans, store_entities
 from slowwave.store.file import MemoryFile
 from slowwave.store.ledger import Decision, record_decision

@@ -19,7 +19,7 @@ from slowwave.consolidation.model.question import Bill, Dialogue, Question, ask
 from slowwave.consolidation.model.unanswered import Unanswered
 from slowwave.consolidation.planning.estimates import Estimate
 from slowwave.consolidation.proposals import Source
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.thresholds import WINDOW_TOKENS
 from slowwave.consolidation.writing.draft_check import find_text_faults
 from slowwave.store.records import Claim

@@ -18,7 +18,7 @@ from slowwave.consolidation.reports.key_facts import key_facts
 from slowwave.consolidation.running.run_in_file import Verdict
 from slowwave.consolidation.text.density import density_of
 from slowwave.consolidation.text.injection import commands
-from slowwave.consolidation.text.sentences import split_sentences
+from slowwave.consolidation.text.tokens import split_sentences
 from slowwave.consolidation.thresholds import MAX_KEY_FACTS
 from slowwave.store.errors import StoreError
 from slowwave.store.records import Claim, Memory, json_text

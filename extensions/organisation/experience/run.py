@@ -16,7 +16,7 @@ from slowwave.consolidation.progress import Progress
 from slowwave.consolidation.running.run_in_file import Preflight, RunInFile, run_report
 from slowwave.consolidation.runtime.interruption import InterruptedEarly, Interruption, OutOfTime
 from slowwave.consolidation.runtime.threads import run_in_thread
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.consolidation.vectors.embedder import Embedder
 from slowwave.consolidation.writing.writer import AnswerStore, Writer
 from slowwave.extensions.organisation.store.traces import read_traces

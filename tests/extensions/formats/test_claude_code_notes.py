@@ -18,7 +18,7 @@ from nights import unchanged
 from texts import sources
 
 from slowwave.consolidation.model import prompts
-from slowwave.consolidation.text.token_count import count_tokens
+from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.extensions.formats.claude_code_files import parsed
 from slowwave.extensions.formats.find import project_of
 
