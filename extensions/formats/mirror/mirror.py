@@ -27,7 +27,7 @@ from slowwave.store.purge import read_forgotten
 from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
-from .links import format_of, keep_format
+from .links import drop_images, format_of, keep_format
 from .pull import count_returned, pull
 from .push import (
     compute_change,
@@ -256,8 +256,15 @@ class Mirror:
                     return
                 written = opened.prepare(change)
                 with file.transaction():
-                    store_removed_images(file, change, written)
-                opened.commit()
+                    imaged = store_removed_images(file, change, written)
+                try:
+                    opened.commit()
+                except ChangedMeanwhile:
+                    # An image tells the next pull that a run may have removed the entry.
+                    if not opened.has_written:
+                        with file.transaction():
+                            drop_images(file, imaged)
+                    raise
                 with file.transaction():
                     keep_what_was_written(file, change, written)
 

@@ -221,13 +221,19 @@ def test_a_duplicate_survives_when_its_agent_changes_the_second(
 
     command = ("maintain", path, "--format", format_of(name))
     with asking_a_model(change_duplicate) as options:
-        cli(*command, *options).ends(0)
+        night = cli(*command, "--json", *options).ends(0).json
+    states = {len(proposal["sources"]): proposal["state"] for proposal in night["proposals"]}
+    assert states == {len(_ALIKE): "stale", len((*GATE[:2], SHORT)): "applied"}
     now = texts_in(name, path)
+    assert night["after"]["active"] == len(now)
     assert {left, GATE_ONCE} <= {*now}
     assert changed not in now
     assert (_EDITED in now) == (change == "edits")
     assert cli(*command, "--json").json["proposals"] == []
     assert texts_in(name, path) == now
+    cli("undo", path).ends(0)
+    edited = {_EDITED} if change == "edits" else set()
+    assert {*texts_in(name, path)} == {left, *GATE[:2], SHORT} | edited
 
 
 @pytest.mark.parametrize("name", WRITERS)
