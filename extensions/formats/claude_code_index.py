@@ -104,10 +104,9 @@ def says_more(line: str, file: File) -> bool:
 
 
 def ended(lines: Iterable[str]) -> list[str]:
-    """Return lines with the same ends, which only the last may lack."""
+    """Return lines with an end, which only the last may lack."""
     found = list(lines)
-    end = "\r\n" if found and found[0].endswith("\r\n") else "\n"
-    return [line if line.endswith("\n") else f"{line}{end}" for line in found[:-1]] + found[-1:]
+    return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
 
 
 def _parted(line: str) -> tuple[str, str]:

@@ -169,6 +169,13 @@ def split_byte_order_mark(text: str) -> tuple[str, str]:
     return text[: len(text) - len(rest)], rest
 
 
+def split_spelling(text: str) -> tuple[str, str, str]:
+    """Return the byte-order mark, the end of all lines, and the text with line feeds instead."""
+    mark, rest = split_byte_order_mark(text)
+    end = "\r\n" if 0 < rest.count("\n") == rest.count("\r\n") else "\n"
+    return mark, end, rest.replace(end, "\n")
+
+
 def lines_of(text: str) -> list[str]:
     """Return the lines of a text with their line feeds; nothing else ends a line."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
