@@ -131,12 +131,21 @@ def test_undo_restores_a_hermes_file_with_doubled_separators_or_blank_ends(
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("text", ["A\n§\nB\n§\n", "A \n§\nB", "A\n§\n\n§\nB"])
-def test_what_hermes_treats_as_drift_is_refused(text: str, tmp_path: Path, cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A\n§\nB\n§\n", "entry 3 is empty"),
+        ("A\n§\nBirds \n§\nC", "entry 2 ('Birds') has spaces around it"),
+        ("A\n§\n\n§\nB", "entry 2 is empty"),
+    ],
+)
+def test_what_hermes_treats_as_drift_is_refused(
+    text: str, why: str, tmp_path: Path, cli: Cli
+) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_text(text)
     with unchanged(path.read_text):
-        cli("maintain", path, "--format", "hermes").ends(10, "an entry is empty or has spaces")
+        cli("maintain", path, "--format", "hermes").ends(10, why)
 
 
 def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
