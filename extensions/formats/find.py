@@ -33,13 +33,17 @@ class FoundMemory:
     format: str
 
 
-def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMemory]:
+def find_memories(
+    folder: Path, transcript: Path | None = None, is_daily: bool = False
+) -> list[FoundMemory]:
     """Return the memories of agents that work in a folder, the nearest first.
 
-    transcript: the file of a session of Claude Code, which is next to its memory.
+    transcript: the file of a session of Claude Code, which is next to its memory. is_daily: whether
+    to return also the files of days, of which there may be hundreds.
     """
     memory_by_path: dict[Path, FoundMemory] = {}
-    for agent, path in _places(folder, transcript):
+    days = _daily(folder) if is_daily else ()
+    for agent, path in (*_places(folder, transcript), *days):
         try:
             real = path.resolve()
             if real not in memory_by_path and (format := _format_of(path)) is not None:
@@ -69,7 +73,7 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield _OWN, folder / "memory.db"
     yield "MCP memory server", folder / "memory.jsonl"
     yield "MCP memory server", _folder_of("MEMORY_FILE_PATH", folder / "memory.jsonl")
-    openclaw = _folder_of("OPENCLAW_STATE_DIR", home / ".openclaw") / "workspace"
+    openclaw = _openclaw()
     hermes = _folder_of("HERMES_HOME", home / ".hermes") / "memories"
     for name in ("MEMORY.md", "USER.md"):
         yield "this folder", folder / name
@@ -78,6 +82,16 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield "Codex", _folder_of("CODEX_HOME", home / ".codex") / "memories" / "MEMORY.md"
     yield "Gemini CLI", home / ".gemini" / "GEMINI.md"
     yield _OWN, home / ".slowwave.db"
+
+
+def _openclaw() -> Path:
+    return _folder_of("OPENCLAW_STATE_DIR", Path.home() / ".openclaw") / "workspace"
+
+
+def _daily(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file of OpenClaw's folders of daily memories, the latest first."""
+    for agent, above in (("this folder", folder), ("OpenClaw", _openclaw())):
+        yield from ((agent, path) for path in sorted(above.glob("memory/*.md"), reverse=True))
 
 
 def project_of(memory: Path) -> Path | None:

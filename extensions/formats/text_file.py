@@ -23,6 +23,7 @@ from .base import (
     OpenFile,
     Unreadable,
     Written,
+    first_few,
     refuse_losses,
     refuse_too_full,
     shortened,
@@ -139,6 +140,10 @@ def read_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises `Unreadable`."""
     with file_errors("read", path, error_type=Unreadable):
         size = path.stat().st_size
+        if path.is_dir():
+            files = [str(file) for file in sorted(path.glob("*.[mj][ds]*"))]  # .md, .json, .jsonl
+            hint = f"Specify a file in it: {first_few(files)}." if files else ""
+            raise Unreadable(f"{path} is a folder.", hint)
         if not path.is_file():  # such as a pipe, which would be waited for
             raise Unreadable(f"{path} is not a file.")
         if size > _MAX_SIZE:

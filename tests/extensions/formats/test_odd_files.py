@@ -284,3 +284,19 @@ def test_a_text_that_would_open_a_comment_in_markdown_is_refused(tmp_path: Path,
     with unchanged(Path.read_bytes, path):
         for text in ("The kettle is blue <!-- since May", "The kettle <!-- x --> is blue"):
             cli("correct", path, memory, "--text", text).ends(10, "start of a comment")
+
+
+@pytest.mark.parametrize("name", ["USER.md", "2026-02-20-trip.md"])
+def test_fields_of_a_profile_or_session_are_no_memories(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    fields = "- **Name:** Ann\n- **Session Key**: agent:main\n- **Timezone:**\n"
+    path.write_text(f"# Session: 2026-02-20\n\n{fields}\n- {_TEXTS[2]}\n")
+    assert texts_in("markdown", path) == [_TEXTS[2]]
+
+
+@pytest.mark.parametrize("format", ["markdown", "hermes", "mcp-server-memory"])
+def test_a_folder_is_refused_with_the_files_in_it(format: str, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "MEMORY.md").write_text("- Likes tea.\n")
+    cli("maintain", tmp_path, "--format", format).ends(
+        10, f"{tmp_path} is a folder.", f"Specify a file in it: {tmp_path}/MEMORY.md."
+    )
