@@ -42,8 +42,7 @@ def find_memories(
     to return also the files of days, of which there may be hundreds.
     """
     memory_by_path: dict[Path, FoundMemory] = {}
-    days = _daily(folder) if is_daily else ()
-    for agent, path in (*_places(folder, transcript), *days):
+    for agent, path in _places(folder, transcript, is_daily):
         try:
             real = path.resolve()
             if real not in memory_by_path and (format := _format_of(path)) is not None:
@@ -60,7 +59,7 @@ def _format_of(path: Path) -> str | None:
     return next((format.name for format in recognised(path)), None)
 
 
-def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]:
+def _places(folder: Path, transcript: Path | None, is_daily: bool) -> Iterator[tuple[str, Path]]:
     """Yield each place that may have a memory, with its agent."""
     home = Path.home()
     if (named := os.environ.get(FILE_VARIABLE, "")) and "://" not in named:
@@ -73,7 +72,7 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield _OWN, folder / "memory.db"
     yield "MCP memory server", folder / "memory.jsonl"
     yield "MCP memory server", _folder_of("MEMORY_FILE_PATH", folder / "memory.jsonl")
-    openclaw = _openclaw()
+    openclaw = _folder_of("OPENCLAW_STATE_DIR", home / ".openclaw") / "workspace"
     hermes = _folder_of("HERMES_HOME", home / ".hermes") / "memories"
     for name in ("MEMORY.md", "USER.md"):
         yield "this folder", folder / name
@@ -82,15 +81,7 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield "Codex", _folder_of("CODEX_HOME", home / ".codex") / "memories" / "MEMORY.md"
     yield "Gemini CLI", home / ".gemini" / "GEMINI.md"
     yield _OWN, home / ".slowwave.db"
-
-
-def _openclaw() -> Path:
-    return _folder_of("OPENCLAW_STATE_DIR", Path.home() / ".openclaw") / "workspace"
-
-
-def _daily(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each file of OpenClaw's folders of daily memories, the latest first."""
-    for agent, above in (("this folder", folder), ("OpenClaw", _openclaw())):
+    for agent, above in (("this folder", folder), ("OpenClaw", openclaw)) if is_daily else ():
         yield from ((agent, path) for path in sorted(above.glob("memory/*.md"), reverse=True))
 
 

@@ -125,20 +125,18 @@ def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
 def _archive_deleted(
     file: MemoryFile, entries: Mapping[str, Record], now: datetime
 ) -> dict[str, str]:
-    """Archive what the agent deleted or edited; withdraw proposals that need it and are unwritten.
+    """Archive what the agent deleted or edited; withdraw unwritten proposals about it.
 
-    A withdrawn one may reveal another one: a memory that was removed in favor of a second, which
-    was merged into a third. Returns their runs, by their keys.
+    Returns their runs, by their keys.
     """
     deleted_ids = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
     stale: dict[str, str] = {}
     if not deleted_ids:
         return stale
-    for find in (_unwritten, _without_successor):
-        for run_id, key in find(file, deleted_ids, entries):
-            # If a later run depends on it, its text stays, as after any run.
-            if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
-                stale[key] = run_id
+    for run_id, key in _unwritten(file, deleted_ids, entries):
+        # If a later run depends on it, its text stays, as after any run.
+        if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
+            stale[key] = run_id
     _keep_from_undo(file, deleted_ids)
     unlink(file, deleted_ids)
     active = [memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"]
@@ -219,30 +217,6 @@ def _unwritten(
             is_unwritten = memory_id in active and is_missing
         if is_unwritten:
             yield run_id, proposal
-
-
-def _without_successor(
-    file: MemoryFile, deleted_ids: Sequence[str], entries: Mapping[str, Record]
-) -> Iterator[tuple[str, str]]:
-    """Yield the proposals that would remove an entry in favor of a deleted one, latest first."""
-    successors = read_successors(file)
-    active = {memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"}
-    without: set[str] = set()
-    for memory_id, key in read_links(file).items():
-        chain, successor = list[str](), memory_id
-        while successor in successors:
-            chain.append(successor)
-            successor = successors[successor]
-        if key in entries and successor in active:
-            without |= set(chain)
-    yield from file.conn.execute(
-        "SELECT p.run_id, p.key FROM journal j "
-        "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
-        "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') IN "
-        "(SELECT value FROM json_each(?)) AND json_extract(j.after, '$.superseded_by') IS NOT NULL "
-        "GROUP BY 1, 2 ORDER BY max(j.run_id) DESC, max(j.sequence) DESC",
-        [json_text(sorted(without))],
-    ).fetchall()
 
 
 def _new_memory(
