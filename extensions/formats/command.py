@@ -86,6 +86,9 @@ def formats(
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not formats:
         if not is_memory_file(path):
+            from .place import offer_tables
+
+            offer_tables(path)
             raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]
     output.show("\n".join(lines))

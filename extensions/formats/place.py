@@ -257,7 +257,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
             raise typer.BadParameter(
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
-        _offer_tables(file)
+        offer_tables(file)
         if file.is_file() and Markdown().has_bullets(file):
             raise unrecognised(file)
         return None
@@ -271,7 +271,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
     return mirrored_place(file, Mirror(file, format, state), read_only)
 
 
-def _offer_tables(file: Path) -> None:
+def offer_tables(file: Path) -> None:
     """Raise `UnusableFile` with the tables of texts that a database has, if any."""
     from .sqlite_file import looking
     from .table_columns import offer
