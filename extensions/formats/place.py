@@ -14,7 +14,7 @@ import typer
 
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, change
@@ -124,7 +124,10 @@ class MirroredPlace(Place):
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""
         with self.mirror.picture(datetime.now(UTC)) as copy:
-            done = change(copy.state, do)
+            try:
+                done = change(copy.state, do)
+            except ChangedSince as error:
+                raise copy.explained(error) from error
             copy.refuse_what_does_not_fit()
         return done
 

@@ -17,10 +17,12 @@ from slowwave.extensions.formats.base import (
     Format,
     OpenFile,
     TooFull,
+    shortened,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
 from slowwave.store.file import new_file, open_any_version, open_writing
 from slowwave.store.lock import maintenance_lock
+from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
@@ -44,8 +46,8 @@ _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
 _TRIES = 20
 _HINT = (
-    "Nothing was changed. Undo the other proposals individually, or restore single memories: "
-    "slowwave undo FILE MEMORY"
+    "Nothing was changed. Undo the other proposals individually ('slowwave log FILE RUN' lists "
+    "them), or restore single memories: slowwave undo FILE MEMORY"
 )
 
 
@@ -173,6 +175,21 @@ class Mirror:
             except CannotComeBack as error:
                 obstacles = tuple(_obstacle(memory, why) for memory, why in error.whys.items())
                 raise ChangedSince(error.message, _HINT, obstacles) from error
+
+    def explained(self, error: ChangedSince) -> ChangedSince:
+        """Return an error about an undo that names entries that the agent removed since."""
+        with open_any_version(self.state) as file:
+            memories = {memory.id: memory for memory in read_memories(file)}
+        obstacles = []
+        for item in error.obstacles:
+            memory = memories.get(item.row) if item.now == "archived" and not item.run else None
+            if memory is not None:
+                named = memory.source or f"'{shortened(memory.content)}'"
+                why = f"{named} was changed after the run: its agent edited or deleted it."
+                item = replace(item, why=why)
+            obstacles.append(item)
+        message = obstacles[0].why if len(obstacles) == 1 else error.message
+        return ChangedSince(message, _HINT, tuple(obstacles))
 
     def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, then write the changes of runs, also those of a killed run.
