@@ -66,6 +66,7 @@ def formats(
     from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised, unrecognised
+    from .place import offer_tables
     from .table import UserTable
 
     formats: Sequence[Format | type[Format]] = (
@@ -86,8 +87,6 @@ def formats(
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not formats:
         if not is_memory_file(path):
-            from .place import offer_tables
-
             offer_tables(path)
             raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]

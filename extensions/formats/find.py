@@ -38,8 +38,7 @@ def find_memories(
 ) -> list[FoundMemory]:
     """Return the memories of agents that work in a folder, the nearest first.
 
-    transcript: the file of a session of Claude Code, which is next to its memory. is_daily: whether
-    to return also the files of days, of which there may be hundreds.
+    transcript: a session of Claude Code, next to its memory. is_daily: with the files of days.
     """
     memory_by_path: dict[Path, FoundMemory] = {}
     for agent, path in _places(folder, transcript, is_daily):

@@ -71,16 +71,13 @@ class UserTable(SqliteFormat):
         with self.opened(path, writes=False) as database:
             table = cast(OpenTable, database)
             are_deleted, rows = table.are_all_deleted, table.without_text
-        remarks = [None if self._named.date is None else super().remark(path)]
-        if rows:
-            remarks.append(
-                f"Rows whose {self._named.text} is not a text are omitted: {first_few(rows)}."
-            )
-        if are_deleted:
-            remarks.append(
-                f"All rows of {self._named.table} count as deleted: if that is wrong, specify "
-                "another column, or the value of deleted rows, with deleted=COLUMN:VALUE."
-            )
+        remark = None if self._named.date is None else super().remark(path)
+        why = f"Rows whose {self._named.text} is not a text are omitted: {first_few(rows)}."
+        gone = (
+            f"All rows of {self._named.table} count as deleted: if that is wrong, specify another "
+            "column, or the value of deleted rows, with deleted=COLUMN:VALUE."
+        )
+        remarks = (remark, why if rows else None, gone if are_deleted else None)
         return "\n".join(filter(None, remarks)) or None
 
     def preview_only_reason(self, path: Path) -> str | None:

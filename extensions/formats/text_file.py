@@ -141,7 +141,7 @@ def read_bytes(path: Path) -> bytes:
     with file_errors("read", path, error_type=Unreadable):
         size = path.stat().st_size
         if path.is_dir():
-            files = [str(file) for file in sorted(path.glob("*.[mj][ds]*"))]  # .md, .json, .jsonl
+            files = sorted(map(str, path.glob("*.[mj][ds]*")))  # .md, .json, .jsonl
             hint = f"Specify a file in it: {first_few(files)}." if files else ""
             raise Unreadable(f"{path} is a folder.", hint)
         if not path.is_file():  # such as a pipe, which would be waited for

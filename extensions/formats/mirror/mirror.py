@@ -71,12 +71,6 @@ def mirrored_format(state: Path) -> str | None:
     return name
 
 
-def _obstacle(memory: str, why: str) -> Obstacle:
-    return Obstacle(
-        "memories", memory, column=None, now=None, left=None, run=None, proposal=None, why=why
-    )
-
-
 @contextmanager
 def naming(copy: Path, path: Path) -> Iterator[None]:
     """Let errors about a copy name the file that the user specified."""
@@ -173,23 +167,23 @@ class Mirror:
             try:
                 opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
-                obstacles = tuple(_obstacle(memory, why) for memory, why in error.whys.items())
+                whys = error.whys.items()
+                obstacles = tuple(Obstacle("memories", memory, why=why) for memory, why in whys)
                 raise ChangedSince(error.message, _HINT, obstacles) from error
 
     def explained(self, error: ChangedSince) -> ChangedSince:
         """Return an error about an undo that names entries that the agent removed since."""
         with open_any_version(self.state) as file:
-            memories = {memory.id: memory for memory in read_memories(file)}
-        obstacles = []
-        for item in error.obstacles:
-            memory = memories.get(item.row) if item.now == "archived" and not item.run else None
-            if memory is not None:
-                named = memory.source or f"'{shortened(memory.content)}'"
-                why = f"{named} was changed after the run: its agent edited or deleted it."
-                item = replace(item, why=why)
-            obstacles.append(item)
+            name = {each.id: each.source or shortened(each.content) for each in read_memories(file)}
+        why = "'{}' was changed after the run: its agent edited or deleted it."
+        obstacles = tuple(
+            replace(item, why=why.format(name[item.row]))
+            if item.now == "archived" and not item.run and item.row in name
+            else item
+            for item in error.obstacles
+        )
         message = obstacles[0].why if len(obstacles) == 1 else error.message
-        return ChangedSince(message, _HINT, tuple(obstacles))
+        return ChangedSince(message, _HINT, obstacles)
 
     def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, then write the changes of runs, also those of a killed run.

@@ -137,7 +137,13 @@ def _archive_deleted(
         # If a later run depends on it, its text stays, as after any run.
         if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
             stale[key] = run_id
-    _keep_from_undo(file, deleted_ids)
+    # No undo restores what a run aged while its agent removed it.
+    ids, phases = set(deleted_ids) - read_images(file).keys(), json_text(list(STATUS_AFTER))
+    file.conn.execute(
+        "DELETE FROM journal WHERE table_name = 'memories' AND row_key ->> '$.id' IN "
+        "(SELECT value FROM json_each(?)) AND proposal IN (SELECT value FROM json_each(?))",
+        [json_text(sorted(ids)), phases],
+    )
     unlink(file, deleted_ids)
     active = [memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"]
     file.conn.executemany(
@@ -145,16 +151,6 @@ def _archive_deleted(
         [(timestamp(now), memory_id) for memory_id in active],
     )
     return stale
-
-
-def _keep_from_undo(file: MemoryFile, deleted_ids: Sequence[str]) -> None:
-    """Have no undo restore memories that a run aged while their agent removed their entries."""
-    ids, phases = set(deleted_ids) - read_images(file).keys(), json_text(list(STATUS_AFTER))
-    file.conn.execute(
-        "DELETE FROM journal WHERE table_name = 'memories' AND row_key ->> '$.id' IN "
-        "(SELECT value FROM json_each(?)) AND proposal IN (SELECT value FROM json_each(?))",
-        [json_text(sorted(ids)), phases],
-    )
 
 
 def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
@@ -200,22 +196,17 @@ def _unwritten(
         [json_text(list(deleted_ids))],
     ).fetchall()
     for run_id, proposal, sources, derived, memory_id, *text in rows:
-        leaving = {
-            links[source]
-            for source in json.loads(sources)
-            if successors.get(source) == memory_id and source in links
-        } - needed
-        entry = links.get(memory_id)
         if derived and tuple(text) in free:
             continue
+        replaced = {source for source in json.loads(sources) if successors.get(source) == memory_id}
+        leaving = {links[source] for source in replaced & links.keys()} - needed
         if leaving:
             is_unwritten = any(key in entries or key not in imaged for key in leaving)
+        elif memory_id in links:
+            is_unwritten = links[memory_id] in entries and entries[links[memory_id]].text != text[1]
         else:
-            now = entries.get(entry or "")
-            is_there = tuple(text) in texts if now is None else now.text == text[1]
-            is_missing = not is_there and (entry is None or now is not None)
-            is_unwritten = memory_id in active and is_missing
-        if is_unwritten:
+            is_unwritten = tuple(text) not in texts
+        if is_unwritten and (leaving or memory_id in active):
             yield run_id, proposal
 
 

@@ -188,10 +188,7 @@ def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
 
 
 def store_removed_images(file: MemoryFile, change: Change, written: Written) -> set[str]:
-    """Store the images of removed entries, before the other file is written.
-
-    Returns the memories that had none.
-    """
+    """Store the images of removed entries before the write; return the memories without any."""
     staying, known = {new.memory for new in change.put}, read_images(file).keys()
     images = {memory: image for memory, image in written.images.items() if memory not in staying}
     keep_images(file, images)
