@@ -41,7 +41,7 @@ def test_facts_are_imported_with_their_days(path: Path, tmp_path: Path, cli: Cli
 def test_an_import_without_the_format_says_how_to_pass_it(
     path: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    cli("import", tmp_path / "own.db", path).ends(1, "--from FORMAT", "slowwave formats SOURCE")
+    cli("import", tmp_path / "own.db", path).ends(1, "--from FORMAT")
 
 
 def test_only_dry_runs_accept_the_database(path: Path, cli: Cli) -> None:

@@ -287,7 +287,7 @@ def test_a_text_that_would_open_a_comment_in_markdown_is_refused(tmp_path: Path,
 
 
 @pytest.mark.parametrize("name", ["USER.md", "2026-02-20-trip.md"])
-def test_fields_of_a_profile_or_session_are_no_memories(name: str, tmp_path: Path) -> None:
+def test_fields_of_a_profile_or_session_are_not_memories(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     fields = "- **Name:** Ann\n- **Session Key**: agent:main\n- **Timezone:**\n"
     path.write_text(f"# Session: 2026-02-20\n\n{fields}\n- {_TEXTS[2]}\n")
