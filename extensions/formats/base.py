@@ -163,6 +163,8 @@ class OpenFile(ABC):
     records: Sequence[Record]
     # Whether an earlier commit was interrupted, so that something must be written in any case.
     is_unfinished: bool = False
+    # Whether a commit that failed has written something.
+    has_written: bool = False
 
     def budget(self) -> Budget | None:
         """Return how full the file will be after what was prepared; None without a limit."""

@@ -55,7 +55,7 @@ from .claude_code_files import (
     refuse_another_version,
 )
 from .claude_code_index import MARKS, budgets, ended, hook_of, index_line, shortened, to_shorten
-from .text_file import decoded, lines_of, read_bytes, text_of, write_in_place
+from .text_file import decoded, lines_of, read_bytes, split_spelling, text_of, write_in_place
 
 # How many lines above a line of the index an image contains, to find its place again.
 _NEAR = 20
@@ -126,7 +126,8 @@ class _OpenFolder(OpenFile):
         self._before = {file.name: file for file in self._files.values()}
         index = path / INDEX
         self._index = read_bytes(index) if index.exists() else None
-        self._lines = lines_of(decoded(self._index or b"", index))
+        self._mark, self._end, text = split_spelling(decoded(self._index or b"", index))
+        self._lines = lines_of(text)
         refuse_another_version(path, list(self._files.values()), self._lines)
         self._linked = linked_in(path)
         self.records = [file.record(self._linked) for file in self._files.values()]
@@ -198,7 +199,7 @@ class _OpenFolder(OpenFile):
         """Write new files, the index and changed files, then delete the removed ones."""
         expected = {name: file.content for name, file in self._before.items()}
         self._refuse_changes(expected)
-        like = self._path / next(iter(self._before))
+        like, self.has_written = self._path / next(iter(self._before)), True
         try:
             changed = [name for name in self._new if name in self._before]
             for name in self._new.keys() - self._before.keys():
@@ -231,7 +232,7 @@ class _OpenFolder(OpenFile):
             os.utime(self._path / name, ns=(modified_ns, modified_ns))
 
     def _write_index(self, like: Path) -> None:
-        index = "".join(self._lines).encode()
+        index = (self._mark + "".join(self._lines).replace("\n", self._end)).encode()
         if index == (self._index or b""):
             return
         path = self._path / INDEX

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from pathlib import Path
 from slowwave.store.records import in_utc, timestamp
 
 from .base import Record, Unreadable, first_few
-from .text_file import decoded, lines_of, read_bytes
+from .text_file import decoded, lines_of, read_bytes, split_spelling
 
 # The version that slowwave was tried with.
 VERSION = "2.1.330"
@@ -74,7 +75,7 @@ class File:
     @property
     def description(self) -> str:
         """The description of its front matter, on one line."""
-        match = _DESCRIPTION.search(self.content.decode())
+        match = _DESCRIPTION.search(split_spelling(self.content.decode())[2])
         value = match[0].removeprefix("description:") if match else ""
         return " ".join(value.split()).strip("|>-'\" ")
 
@@ -107,7 +108,8 @@ class File:
 
         modified: when the text was observed, for a file that has such a time.
         """
-        front = self.content.decode()[len("---\n") :].partition("\n---\n")[0]
+        mark, end, content = split_spelling(self.content.decode())
+        front = content[len("---\n") :].partition("\n---\n")[0]
         if description != self.description:
             front = _DESCRIPTION.sub(lambda _: f"description: {plain(description)}", front)
         if self.observed_at != modified:
@@ -115,7 +117,7 @@ class File:
         if MARK not in self.fields:
             last = front.rpartition("\n")[2]
             front += f"\n{last[: len(last) - len(last.lstrip())]}{MARK}: true"
-        return f"---\n{front}\n---\n\n{text.strip()}\n"
+        return mark + f"---\n{front}\n---\n\n{text.strip()}\n".replace("\n", end)
 
 
 def says(whole: str, text: str) -> bool:
@@ -144,7 +146,7 @@ def linked_in(folder: Path) -> set[str]:
     """
     linked: set[str] = set()
     for path in _paths(folder, with_index=True):
-        text = decoded(read_bytes(path), path)
+        text = split_spelling(decoded(read_bytes(path), path))[2]
         if path.name == INDEX:
             text = "".join(line for line in lines_of(text) if listed_name(line) is None)
         names = {name.removesuffix(".md") for name in _PATH.findall(text)}
@@ -157,7 +159,8 @@ def memories_in(folder: Path) -> Iterator[File]:
     """Yield the files that are memories, ordered by name."""
     for path in _paths(folder):
         content = read_bytes(path)
-        if content.startswith(b"---\n") and (parts := _parts(decoded(content, path))) is not None:
+        is_text = content.removeprefix(BOM_UTF8).startswith(b"---")
+        if is_text and (parts := _parts(decoded(content, path))) is not None:
             yield File(path.name, content, path.stat().st_mtime_ns, *parts)
 
 
@@ -184,7 +187,7 @@ def _paths(folder: Path, with_index: bool = False) -> Iterator[Path]:
 
 def _parts(text: str) -> tuple[dict[str, str], str] | None:
     """Return the fields of a memory, at any depth, and its body; None if it is not a memory."""
-    front = _FRONT.fullmatch(text)
+    front = _FRONT.fullmatch(split_spelling(text)[2])
     fields = dict(_FIELD.findall(front[1])) if front else {}
     is_memory = bool(fields.get("name")) and fields.get("type") in _TYPES
     return (fields, front[2].strip()) if is_memory and front and front[2].strip() else None

@@ -104,10 +104,9 @@ def says_more(line: str, file: File) -> bool:
 
 
 def ended(lines: Iterable[str]) -> list[str]:
-    """Return lines with the same line ending, which only the last may lack."""
-    listed = list(lines)
-    end = "\r\n" if listed and listed[0].endswith("\r\n") else "\n"
-    return [line if line.endswith("\n") else f"{line}{end}" for line in listed[:-1]] + listed[-1:]
+    """Return lines with an end, which only the last may lack."""
+    found = list(lines)
+    return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
 
 
 def _parted(line: str) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from .claude_code_files import (
 )
 from .claude_code_index import budgets, says_more
 from .find import project_of
-from .text_file import lines_of, text_of
+from .text_file import lines_of, split_spelling, text_of
 
 _INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude/CLAUDE.md")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$")
@@ -71,7 +71,7 @@ def find_untouched(folder: Path, target: int | None = None) -> list[Untouched]:
     for file in files.values():
         if reason := next((reason for reason, stays in reasons.items() if stays(file)), None):
             names[reason].append(file.name)
-    lines = lines_of(text_of(folder / INDEX) or "")
+    lines = lines_of(split_spelling(text_of(folder / INDEX) or "")[2])
     listed = [(line, name) for line in lines if (name := listed_name(line)) is not None]
     is_full = any(
         budget.used > min(budget.limit, budget.target or budget.limit)

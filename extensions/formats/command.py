@@ -66,6 +66,7 @@ def formats(
     from slowwave.extensions.postgres.place import database_formats
 
     from .known_formats import all_formats, recognised, unrecognised
+    from .place import offer_tables
     from .table import UserTable
 
     formats: Sequence[Format | type[Format]] = (
@@ -86,6 +87,7 @@ def formats(
         lines += ["\nIn PostgreSQL, by the URL of the database:", *map(_describe, databases)]
     if path is not None and not formats:
         if not is_memory_file(path):
+            offer_tables(path)
             raise unrecognised(path)
         lines = [f"{path} is a memory file of slowwave, which does not take --format."]
     output.show("\n".join(lines))
@@ -95,7 +97,7 @@ def _show_found(output: Output) -> None:
     from .find import find_memories
 
     try:
-        memories = find_memories(Path.cwd())
+        found = find_memories(Path.cwd(), is_daily=True)
     except FileNotFoundError:
         raise StoreError("The current folder no longer exists.", "Change to another one.") from None
     output.result(

@@ -33,13 +33,15 @@ class FoundMemory:
     format: str
 
 
-def find_memories(folder: Path, transcript: Path | None = None) -> list[FoundMemory]:
+def find_memories(
+    folder: Path, transcript: Path | None = None, is_daily: bool = False
+) -> list[FoundMemory]:
     """Return the memories of agents that work in a folder, the nearest first.
 
-    transcript: the file of a session of Claude Code, which is next to its memory.
+    transcript: a session of Claude Code, next to its memory. is_daily: with the files of days.
     """
     memory_by_path: dict[Path, FoundMemory] = {}
-    for agent, path in _places(folder, transcript):
+    for agent, path in _places(folder, transcript, is_daily):
         try:
             real = path.resolve()
             if real not in memory_by_path and (format := _format_of(path)) is not None:
@@ -56,7 +58,7 @@ def _format_of(path: Path) -> str | None:
     return next((format.name for format in recognised(path)), None)
 
 
-def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]:
+def _places(folder: Path, transcript: Path | None, is_daily: bool) -> Iterator[tuple[str, Path]]:
     """Yield each place that may have a memory, with its agent."""
     home = Path.home()
     if (named := os.environ.get(FILE_VARIABLE, "")) and "://" not in named:
@@ -78,6 +80,8 @@ def _places(folder: Path, transcript: Path | None) -> Iterator[tuple[str, Path]]
     yield "Codex", _folder_of("CODEX_HOME", home / ".codex") / "memories" / "MEMORY.md"
     yield "Gemini CLI", home / ".gemini" / "GEMINI.md"
     yield _OWN, home / ".slowwave.db"
+    for agent, above in (("this folder", folder), ("OpenClaw", openclaw)) if is_daily else ():
+        yield from ((agent, path) for path in sorted(above.glob("memory/*.md"), reverse=True))
 
 
 def project_of(memory: Path) -> Path | None:

@@ -14,9 +14,9 @@ from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.store.errors import FileHeld, StoreError
 from slowwave.store.places import Budget
 
-from .base import New, Unreadable
+from .base import New, Unreadable, shortened
 from .document import Block, Document, Entry
-from .text_file import TextFormat, split_byte_order_mark, text_of
+from .text_file import TextFormat, split_byte_order_mark, split_spelling, text_of
 
 _SEPARATOR = "\n§\n"
 # Characters, as the agent limits them by default; users can configure more.
@@ -47,15 +47,19 @@ class Hermes(TextFormat):
     def parse(self, text: str, path: Path) -> Document:
         """Split the entries; refuse what the agent would not write."""
         mark, text = split_byte_order_mark(text)
-        end = _line_end(text)
+        end = split_spelling(text)[1]
         separator = _SEPARATOR.replace("\n", end)
         texts = [entry.strip() for entry in text.split(separator)] if text.strip() else []
         joined = separator.join(texts)
-        if text.strip() != joined or not all(texts):
-            raise Unreadable(
-                f"{path} is not in Hermes' format: an entry is empty or has spaces around it.",
-                "Let the agent change an entry, or remove the spaces.",
-            )
+        # The start and the end of the file may be blank.
+        inner = text.strip().split(separator)
+        for number, entry in enumerate(texts, start=1):
+            if not entry or inner[number - 1] != inner[number - 1].strip():
+                why = f"('{shortened(entry)}') has spaces around it" if entry else "is empty"
+                raise Unreadable(
+                    f"{path} is not in Hermes' format: entry {number} {why}.",
+                    "Remove it, or the spaces: Hermes Agent refuses to change such a file, too.",
+                )
         entries = [Entry(entry.replace(end, "\n"), entry) for entry in texts]
         start = text.find(joined)
         block = Block(path.resolve().name, separator, entries)
@@ -63,7 +67,7 @@ class Hermes(TextFormat):
 
     def spell(self, new: New, document: Document) -> str:
         """Return the text with the line ends of the file."""
-        return new.text.strip().replace("\n", _line_end(document.text))
+        return new.text.strip().replace("\n", split_spelling(document.text)[1])
 
     def budget(self, path: Path, text: str | None = None) -> Budget | None:
         """Count characters, as the agent's tool does."""
@@ -91,8 +95,3 @@ class Hermes(TextFormat):
             ) from None
         with acquired:
             yield
-
-
-def _line_end(text: str) -> str:
-    """Return what ends the lines of a text: CRLF if it ends all of them."""
-    return "\r\n" if 0 < text.count("\n") == text.count("\r\n") else "\n"

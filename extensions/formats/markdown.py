@@ -47,6 +47,8 @@ _NIGHT = re.compile(r"(Promoted From Short-Term Memory) \([^)]*\)")
 _SOURCE = re.compile(r"[ \t]+(?:\[score=[^\]]*\]|Source: \S+#L\d+-L\d+)$")
 # A task, or an entry of an index.
 _NO_MEMORY = re.compile(r"\[[ xX]\] |\[[^\]]*\]\([^)]*\)")
+# A field of a profile or of a session, such as "**Name:** Ann" or "**Source**: telegram".
+_FIELD = re.compile(r"\*\*[^*]+(?::\*\*|\*\*:)")
 # A line that begins something, instead of continuing the bullet above it.
 _BEGINNING = re.compile(r"[-*+] |\d+[.)] |#{1,6} |```|~~~|<!--|>|\||---|\*\*\*|___")
 
@@ -233,6 +235,8 @@ class _Reader:
     def _is_memory(self, lines: list[str], position: int) -> bool:
         bullet = _BULLET.match(_bare(lines[position]))
         if bullet is None or _NO_MEMORY.match(bullet["text"]):
+            return False
+        if (self.file == "USER.md" or self.observed_at) and _FIELD.match(bullet["text"]):
             return False
         if not _COMMENT.sub("", bullet["text"]).strip() or "status: superseded" in lines[position]:
             return False

@@ -15,7 +15,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
-from .base import Image, New, Record, RemovedEntry, Unreadable
+from .base import Image, New, Record, RemovedEntry, TooFull, Unreadable
 from .database import moment_since_epoch
 from .sqlite_file import OpenSqlite, SqliteFormat
 from .vec0 import Vec0Table, vec0_table
@@ -69,12 +69,11 @@ class _Memories(OpenSqlite):
         key = _hash(new.text)
         existing_row = self._find(key)
         if existing_row is not None and existing_row["deleted_at"] is None:
-            # The package ignores case when it compares texts.
-            if _is_ours(existing_row["metadata"]) and existing_row["content"] != new.text:
-                raise Unreadable(
+            # The package ignores case when it compares texts, and finds hidden rows.
+            if existing_row["content"] != new.text or existing_row["superseded_by"]:
+                raise TooFull(
                     f"Its agent would treat it as a duplicate of '{existing_row['content']}'."
                 )
-            self._supersede(key, None)
             return key
         vector = self._encode(new.text)
         if existing_row is not None:  # as the package does before it stores a text
@@ -132,7 +131,8 @@ class _Memories(OpenSqlite):
         if "row" not in image:
             if row is None or row["deleted_at"] is not None:
                 raise Unreadable("Its agent deleted it.")
-            self._supersede(key, image["superseded_by"])
+            if "superseded_by" in image:  # otherwise a new text was the same, and the row stayed
+                self._supersede(key, image["superseded_by"])
         elif row is None:
             taken = self.db.execute("SELECT 1 FROM memories WHERE id = ?", [image["row"]["id"]])
             without = {"id"} if taken.fetchone() else set()

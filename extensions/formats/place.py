@@ -14,7 +14,7 @@ import typer
 
 from slowwave.cli.terminal.wording import counted
 from slowwave.store.connection import translate_errors
-from slowwave.store.errors import StoreError, UnusableFile
+from slowwave.store.errors import ChangedSince, StoreError, UnusableFile
 from slowwave.store.file import MemoryFile
 from slowwave.store.opening import is_database
 from slowwave.store.places import Address, Budget, Place, PlaceKind, Repeated, Untouched, change
@@ -124,7 +124,10 @@ class MirroredPlace(Place):
     def rehearse(self, do: Callable[[MemoryFile], Done]) -> Done:
         """Change a copy of the mirror; return what `do` does. Raises `StoreError`."""
         with self.mirror.picture(datetime.now(UTC)) as copy:
-            done = change(copy.state, do)
+            try:
+                done = change(copy.state, do)
+            except ChangedSince as error:
+                raise copy.explained(error) from error
             copy.refuse_what_does_not_fit()
         return done
 
@@ -257,7 +260,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
             raise typer.BadParameter(
                 f"{file} is a part of {folder[0].about}. Specify the folder: {file.parent}"
             )
-        _offer_tables(file)
+        offer_tables(file)
         if file.is_file() and Markdown().has_bullets(file):
             raise unrecognised(file)
         return None
@@ -271,7 +274,7 @@ def _recognise(file: Path, state: Path) -> Place | None:
     return mirrored_place(file, Mirror(file, format, state), read_only)
 
 
-def _offer_tables(file: Path) -> None:
+def offer_tables(file: Path) -> None:
     """Raise `UnusableFile` with the tables of texts that a database has, if any."""
     from .sqlite_file import looking
     from .table_columns import offer

@@ -7,7 +7,6 @@ model that the caller lends computed the vectors of the file.
 from __future__ import annotations
 
 import sqlite3
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -35,10 +34,6 @@ class OpenSqlite(OpenDatabase):
         self.model = model
         self._path = path
         self._identity = identity_of(path)
-
-    @abstractmethod
-    def read(self) -> Iterator[Record]:
-        """Yield the memories that its agent would find. Raises `Unreadable`."""
 
     # Some callers need no memories.
     @cached_property

@@ -67,13 +67,18 @@ class UserTable(SqliteFormat):
         return None
 
     def remark(self, path: Path) -> str | None:
-        """Return which rows have no text, and no valid date if the user named that column."""
+        """Return which rows have no text, or no valid date, or that all count as deleted."""
         with self.opened(path, writes=False) as database:
-            list(database.read())
-            rows = cast(OpenTable, database).without_text
+            table = cast(OpenTable, database)
+            are_deleted, rows = table.are_all_deleted, table.without_text
         remark = None if self._named.date is None else super().remark(path)
         why = f"Rows whose {self._named.text} is not a text are omitted: {first_few(rows)}."
-        return "\n".join(filter(None, (remark, why if rows else None))) or None
+        gone = (
+            f"All rows of {self._named.table} count as deleted: if that is wrong, specify another "
+            "column, or the value of deleted rows, with deleted=COLUMN:VALUE."
+        )
+        remarks = (remark, why if rows else None, gone if are_deleted else None)
+        return "\n".join(filter(None, remarks)) or None
 
     def preview_only_reason(self, path: Path) -> str | None:
         """Return that a table can only be previewed, if it can."""

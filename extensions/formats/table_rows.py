@@ -29,6 +29,8 @@ from .table_columns import Column, columns_of, quoted
 _OUR_IDS = range(-(2**53) + 1, -(2**53) + 2**20)
 # Larger numbers are times in milliseconds: in seconds they would be after the year 5000.
 _MAX_SECONDS = 100_000_000_000
+# Smaller numbers are not times, but years, scores or counts: in seconds they would be before 1974.
+_MIN_SECONDS = 100_000_000
 _FORM = "Specify TABLE:COLUMN[,date=COLUMN][,tenant=COLUMN][,deleted=COLUMN[:VALUE]]."
 
 
@@ -97,6 +99,11 @@ class OpenTable(OpenSqlite):
         self._rows: dict[str, _Row] = {}
         # The rows with a number or bytes instead of a text, once the rows were read.
         self.without_text: list[str] = []
+
+    @property
+    def are_all_deleted(self) -> bool:
+        """Whether there are texts, but only in deleted rows."""
+        return not self.records and bool(self._rows)
 
     def read(self) -> Iterator[Record]:
         """Yield the rows that are not deleted, ordered by their ids."""
@@ -332,7 +339,8 @@ def _value(text: str) -> str | float | None:
 
 def _moment(value: object) -> str | None:
     if isinstance(value, int | float):
-        return moment_since_epoch(value, 1000 if abs(value) > _MAX_SECONDS else 1)
+        per_second = 1000 if abs(value) > _MAX_SECONDS else 1
+        return moment_since_epoch(value, per_second) if abs(value) >= _MIN_SECONDS else None
     return moment_of(value) if isinstance(value, str) else None
 
 

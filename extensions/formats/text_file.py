@@ -23,6 +23,7 @@ from .base import (
     OpenFile,
     Unreadable,
     Written,
+    first_few,
     refuse_losses,
     refuse_too_full,
     shortened,
@@ -139,6 +140,10 @@ def read_bytes(path: Path) -> bytes:
     """Return the content of a file. Raises `Unreadable`."""
     with file_errors("read", path, "Check the file and its permissions.", Unreadable):
         size = path.stat().st_size
+        if path.is_dir():
+            files = sorted(map(str, path.glob("*.[mj][ds]*")))  # .md, .json, .jsonl
+            hint = f"Specify a file in it: {first_few(files)}." if files else ""
+            raise Unreadable(f"{path} is a folder.", hint)
         if not path.is_file():  # such as a pipe, which would be waited for
             raise Unreadable(f"{path} is not a file.")
         if size > _MAX_SIZE:
@@ -167,6 +172,13 @@ def split_byte_order_mark(text: str) -> tuple[str, str]:
     """Return the mark at the start of a text, which is empty if there is none, and the rest."""
     rest = text.removeprefix("\ufeff")
     return text[: len(text) - len(rest)], rest
+
+
+def split_spelling(text: str) -> tuple[str, str, str]:
+    """Return the byte-order mark, the end of all lines, and the text with line feeds instead."""
+    mark, rest = split_byte_order_mark(text)
+    end = "\r\n" if 0 < rest.count("\n") == rest.count("\r\n") else "\n"
+    return mark, end, rest.replace(end, "\n")
 
 
 def lines_of(text: str) -> list[str]:

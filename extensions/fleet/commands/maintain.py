@@ -47,6 +47,7 @@ from slowwave.cli.terminal.exits import Code, fail_late
 from slowwave.cli.terminal.output import Output, clean
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
+from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.report_file import refuse_unwritable_metrics
 from slowwave.consolidation.options import CycleOptions
 from slowwave.consolidation.runtime.threads import cores
@@ -298,8 +299,10 @@ def _report(
         output.error(clean(f"There is no memory file in {source}."), _SOURCES, code)
     elif totals.unfinished_files:
         (became, why), (_, keys) = next(iter(totals.troubles.items()))
-        count = f"{totals.unfinished_files} of {totals.files} files"
-        message = f"{count} were not finished. First: {keys[0]} ({became}): {why}"
+        was = "was" if totals.unfinished_files == 1 else "were"
+        count = f"{totals.unfinished_files} of {counted(totals.files, 'file')} {was}"
+        why = why.replace("FILE", keys[0]).removesuffix(".")
+        message = f"{count} not finished. First: {keys[0]} ({became}): {why}."
         hint = "To see them all, omit --quiet." if output.quiet else ""
         if receipts is not None:
             hint = f"See: slowwave fleet report {shlex.quote(receipts)}"

@@ -108,6 +108,7 @@ class Archive:
     def begin(self, began: datetime, shard: Shard) -> ReceiptWriter:
         """Begin the receipts of a run. Raises `StoreError` if nothing can be written there."""
         if self._objects is None:
+            Objects("/")  # without obstore, no folder is created
             try:
                 Path(self.place).mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -17,17 +17,19 @@ from slowwave.extensions.formats.base import (
     Format,
     OpenFile,
     TooFull,
+    shortened,
 )
 from slowwave.store.errors import ChangedSince, StoreError, UnusableFile, file_errors
 from slowwave.store.file import new_file, open_any_version, open_writing
 from slowwave.store.lock import maintenance_lock
+from slowwave.store.memories import read_memories
 from slowwave.store.opening import open_database
 from slowwave.store.places import Budget
 from slowwave.store.purge import read_forgotten
 from slowwave.store.records import new_id
 from slowwave.store.undo.obstacles import Obstacle
 
-from .links import format_of, keep_format
+from .links import drop_images, format_of, keep_format
 from .pull import count_returned, pull
 from .push import (
     compute_change,
@@ -44,8 +46,8 @@ _SUFFIX = ".slowwave.db"
 # How often a change is tried while the agent writes.
 _TRIES = 20
 _HINT = (
-    "Nothing was changed. Undo the other proposals individually, or restore single memories: "
-    "slowwave undo FILE MEMORY"
+    "Nothing was changed. Undo the other proposals individually ('slowwave log FILE RUN' lists "
+    "them), or restore single memories: slowwave undo FILE MEMORY"
 )
 
 
@@ -67,12 +69,6 @@ def mirrored_format(state: Path) -> str | None:
             f"{state} is a memory file, but not a mirror.", "Specify another path with --state."
         )
     return name
-
-
-def _obstacle(memory: str, why: str) -> Obstacle:
-    return Obstacle(
-        "memories", memory, column=None, now=None, left=None, run=None, proposal=None, why=why
-    )
 
 
 @contextmanager
@@ -171,8 +167,23 @@ class Mirror:
             try:
                 opened.prepare(compute_change(file, opened.records))
             except CannotComeBack as error:
-                obstacles = tuple(_obstacle(memory, why) for memory, why in error.whys.items())
+                whys = error.whys.items()
+                obstacles = tuple(Obstacle("memories", memory, why=why) for memory, why in whys)
                 raise ChangedSince(error.message, _HINT, obstacles) from error
+
+    def explained(self, error: ChangedSince) -> ChangedSince:
+        """Return an error about an undo that names entries that the agent removed since."""
+        with open_any_version(self.state) as file:
+            name = {each.id: each.source or shortened(each.content) for each in read_memories(file)}
+        why = "'{}' was changed after the run: its agent edited or deleted it."
+        obstacles = tuple(
+            replace(item, why=why.format(name[item.row]))
+            if item.now == "archived" and not item.run and item.row in name
+            else item
+            for item in error.obstacles
+        )
+        message = obstacles[0].why if len(obstacles) == 1 else error.message
+        return ChangedSince(message, _HINT, obstacles)
 
     def settle(self, now: datetime) -> dict[str, str]:
         """Pull what the agent changed, then write the changes of runs, also those of a killed run.
@@ -256,8 +267,15 @@ class Mirror:
                     return
                 written = opened.prepare(change)
                 with file.transaction():
-                    store_removed_images(file, change, written)
-                opened.commit()
+                    imaged = store_removed_images(file, change, written)
+                try:
+                    opened.commit()
+                except ChangedMeanwhile:
+                    # An image tells the next pull that a run may have removed the entry.
+                    if not opened.has_written:
+                        with file.transaction():
+                            drop_images(file, imaged)
+                    raise
                 with file.transaction():
                     keep_what_was_written(file, change, written)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from datetime import datetime
 
 from slowwave.consolidation.text.tokens import count_tokens
 from slowwave.extensions.formats.base import Record, shortened
+from slowwave.store.ageing import STATUS_AFTER
 from slowwave.store.errors import InvalidLine
 from slowwave.store.exchange import new_memory
 from slowwave.store.file import MemoryFile
@@ -27,7 +29,7 @@ from slowwave.store.records import (
 )
 from slowwave.store.undo.undo import correct_report, withdraw
 
-from .links import link, read_links, unlink
+from .links import link, read_images, read_links, unlink
 from .push import follow_names, read_successors
 
 # Ids are computed from a memory's text and its number among equal texts, so that a dry run and the
@@ -123,20 +125,25 @@ def _follow_rewritten(file: MemoryFile, entries: Mapping[str, Record]) -> None:
 def _archive_deleted(
     file: MemoryFile, entries: Mapping[str, Record], now: datetime
 ) -> dict[str, str]:
-    """Archive what the agent deleted or edited; withdraw proposals that need it and are unwritten.
+    """Archive what the agent deleted or edited; withdraw unwritten proposals about it.
 
-    A withdrawn one may reveal another one: a memory that was removed in favor of a second, which
-    was merged into a third. Returns their runs, by their keys.
+    Returns their runs, by their keys.
     """
     deleted_ids = [memory_id for memory_id, key in read_links(file).items() if key not in entries]
     stale: dict[str, str] = {}
     if not deleted_ids:
         return stale
-    for find in (_without_source, _without_successor):
-        for run_id, key in find(file, deleted_ids, entries):
-            # If a later run depends on it, its text stays, as after any run.
-            if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
-                stale[key] = run_id
+    for run_id, key in _unwritten(file, deleted_ids, entries):
+        # If a later run depends on it, its text stays, as after any run.
+        if withdraw(file, run_id, key=key, state="stale", why=_STALE, now=timestamp(now)):
+            stale[key] = run_id
+    # No undo restores what a run aged while its agent removed it.
+    ids, phases = set(deleted_ids) - read_images(file).keys(), json_text(list(STATUS_AFTER))
+    file.conn.execute(
+        "DELETE FROM journal WHERE table_name = 'memories' AND row_key ->> '$.id' IN "
+        "(SELECT value FROM json_each(?)) AND proposal IN (SELECT value FROM json_each(?))",
+        [json_text(sorted(ids)), phases],
+    )
     unlink(file, deleted_ids)
     active = [memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"]
     file.conn.executemany(
@@ -165,48 +172,42 @@ def _follow_pins(file: MemoryFile, entries: Mapping[str, Record]) -> None:
             file.conn.execute(sql, [*wanted, memory.id])
 
 
-def _without_source(
+def _unwritten(
     file: MemoryFile, deleted_ids: Sequence[str], entries: Mapping[str, Record]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the proposals with a deleted source whose text is not in the other file yet."""
+    """Yield the proposals about a deleted memory that are not in the other file yet, latest first.
+
+    Such a proposal still removes an entry, or its text is missing.
+    """
+    links, successors = read_links(file), read_successors(file)
+    active = {memory.id for memory in read_memories(file, status="active")}
+    needed = {key for memory_id, key in links.items() if memory_id in active}
+    # The entries of which a killed run may have removed those that are missing.
+    imaged = {links[memory_id] for memory_id in read_images(file) if memory_id in links}
+    linked_keys = set(links.values())
     texts = {(entry.tenant, entry.text) for entry in entries.values()}
+    free = {(item.tenant, item.text) for key, item in entries.items() if key not in linked_keys}
     rows = file.conn.execute(
-        "SELECT p.run_id, p.key, m.tenant, m.content, l.key FROM proposals p "
+        "SELECT p.run_id, p.key, p.sources, p.derived, m.id, m.tenant, m.content FROM proposals p "
         "JOIN memories m ON m.id = coalesce(p.derived, p.survivor) "
-        "LEFT JOIN links l ON l.memory_id = m.id "
-        "WHERE p.state = 'applied' AND m.status = 'active' AND EXISTS (SELECT 1 FROM "
-        "json_each(p.sources) s JOIN json_each(?) g ON g.value = s.value WHERE s.value <> m.id) "
-        "ORDER BY p.run_id DESC",
+        "WHERE p.state = 'applied' AND EXISTS (SELECT 1 FROM json_each(?) g WHERE g.value = m.id "
+        "OR g.value IN (SELECT value FROM json_each(p.sources))) ORDER BY p.run_id DESC, (SELECT "
+        "max(sequence) FROM journal j WHERE j.run_id = p.run_id AND j.proposal = p.key) DESC",
         [json_text(list(deleted_ids))],
     ).fetchall()
-    for run_id, key, tenant, text, entry in rows:
-        is_written = (tenant, text) in texts or (entry in entries and entries[entry].text == text)
-        if not is_written and (entry is None or entry in entries):
-            yield run_id, key
-
-
-def _without_successor(
-    file: MemoryFile, deleted_ids: Sequence[str], entries: Mapping[str, Record]
-) -> Iterator[tuple[str, str]]:
-    """Yield the proposals that would remove an entry in favor of a deleted one, latest first."""
-    successors = read_successors(file)
-    active = {memory.id for memory in read_memories(file, deleted_ids) if memory.status == "active"}
-    without: set[str] = set()
-    for memory_id, key in read_links(file).items():
-        chain, successor = list[str](), memory_id
-        while successor in successors:
-            chain.append(successor)
-            successor = successors[successor]
-        if key in entries and successor in active:
-            without |= set(chain)
-    yield from file.conn.execute(
-        "SELECT p.run_id, p.key FROM journal j "
-        "JOIN proposals p ON p.run_id = j.run_id AND p.key = j.proposal AND p.state = 'applied' "
-        "WHERE j.table_name = 'memories' AND json_extract(j.row_key, '$.id') IN "
-        "(SELECT value FROM json_each(?)) AND json_extract(j.after, '$.superseded_by') IS NOT NULL "
-        "GROUP BY 1, 2 ORDER BY max(j.run_id) DESC, max(j.sequence) DESC",
-        [json_text(sorted(without))],
-    ).fetchall()
+    for run_id, proposal, sources, derived, memory_id, *text in rows:
+        if derived and tuple(text) in free:
+            continue
+        replaced = {source for source in json.loads(sources) if successors.get(source) == memory_id}
+        leaving = {links[source] for source in replaced & links.keys()} - needed
+        if leaving:
+            is_unwritten = any(key in entries or key not in imaged for key in leaving)
+        elif memory_id in links:
+            is_unwritten = links[memory_id] in entries and entries[links[memory_id]].text != text[1]
+        else:
+            is_unwritten = tuple(text) not in texts
+        if is_unwritten and (leaving or memory_id in active):
+            yield run_id, proposal
 
 
 def _new_memory(

@@ -50,6 +50,7 @@ from slowwave.extensions.fleet.store.disk import file_system_of, is_of_a_network
 from slowwave.extensions.fleet.store.receipt import Receipt
 from slowwave.extensions.fleet.store.sources import source_of
 from slowwave.extensions.fleet.worker import Worker
+from slowwave.store.errors import StoreError
 from slowwave.store.file import create_file
 from slowwave.store.lock import maintenance_lock
 
@@ -667,3 +668,22 @@ def test_a_dry_run_names_files_that_are_not_yet_migrated(tmp_path: Path, cli: Cl
     cli("list", old).ends(10, f"slowwave maintain {old} --backup")
     assert cli("maintain", old, "--backup", "--quiet").code == 0
     assert cli("list", old).code == 0
+
+
+def test_a_single_unfinished_file_is_named_with_its_reason(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "a.db").write_bytes(b"SQLite format 3\x00" + bytes(200))
+    command = ("fleet", "maintain", tmp_path, "--workers", 1, "--dry-run")
+    ended = cli(*command)
+    assert "1 of 1 file was not finished. First: a.db (" in ended.err
+    assert "FILE" not in ended.err
+    assert ended.err.partition("\n")[0].endswith(".")
+
+
+def test_without_obstore_no_folder_is_created(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    archive = Archive(str(tmp_path / "receipts"))
+    with pytest.raises(StoreError, match="obstore is not installed"):
+        archive.begin(datetime.now(UTC), Shard(0, 1))
+    assert not (tmp_path / "receipts").exists()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from agents_files import bytes_of, consolidate, content, mirrored, recorded
+from agents_files import bytes_of, consolidate, content, mirrored, recorded, texts_in
 from builders import NOW, a_decision, a_memory, a_run, changing, decide
 from cli_calls import Cli
 from model_nights import latest_port, served
@@ -45,6 +45,25 @@ def index(folder: Path) -> list[str]:
 def test_only_a_folder_of_claude_code_is_recognized(folder: Path, tmp_path: Path) -> None:
     assert [item.name for item in recognised(folder)] == ["claude-code"]
     assert recognised(tmp_path) == []
+
+
+@pytest.mark.parametrize(("mark", "end"), [(b"\xef\xbb\xbf", b"\n"), (b"", b"\r\n")])
+def test_a_byte_order_mark_and_crlf_stay_as_they_were(
+    mark: bytes, end: bytes, folder: Path, tmp_path: Path, cli: Cli, model: tuple[str, ...]
+) -> None:
+    plain = recorded("claude-code", tmp_path / "plain")
+    for file in folder.glob("*.md"):
+        file.write_bytes(mark + file.read_bytes().replace(b"\n", end))
+    before = bytes_of(folder)
+    assert texts_in("claude-code", folder) == texts_in("claude-code", plain)
+    consolidate(cli, "claude-code", folder, *model)
+    consolidate(cli, "claude-code", plain, *model)
+    assert bytes_of(folder) == {
+        name: mark + text.replace(b"\n", end) for name, text in bytes_of(plain).items()
+    }
+    assert bytes_of(folder).keys() < before.keys()
+    cli("undo", folder).ends(0)
+    assert bytes_of(folder) == before
 
 
 def test_the_index_has_a_line_per_memory(folder: Path, cli: Cli, model: tuple[str, ...]) -> None:

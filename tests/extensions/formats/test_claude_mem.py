@@ -38,6 +38,12 @@ def test_facts_are_imported_with_their_days(path: Path, tmp_path: Path, cli: Cli
         assert sorted(tuple(memory[key] for key in keys) for memory in memories) == sorted(FACTS)
 
 
+def test_an_import_without_the_format_says_how_to_pass_it(
+    path: Path, tmp_path: Path, cli: Cli
+) -> None:
+    cli("import", tmp_path / "own.db", path).ends(1, "--from FORMAT")
+
+
 def test_only_dry_runs_accept_the_database(path: Path, cli: Cli) -> None:
     dry_run = ("maintain", path, "--dry-run", "--json")
     with unchanged(path.read_bytes):

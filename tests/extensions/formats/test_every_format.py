@@ -221,13 +221,51 @@ def test_a_duplicate_survives_when_its_agent_changes_the_second(
 
     command = ("maintain", path, "--format", format_of(name))
     with asking_a_model(change_duplicate) as options:
-        cli(*command, *options).ends(0)
+        night = cli(*command, "--json", *options).ends(0).json
+    states = {len(proposal["sources"]): proposal["state"] for proposal in night["proposals"]}
+    assert states == {len(_ALIKE): "stale", len((*GATE[:2], SHORT)): "applied"}
     now = texts_in(name, path)
-    assert {survivor, GATE_ONCE} <= {*now}
+    assert night["after"]["active"] == len(now)
+    assert {left, GATE_ONCE} <= {*now}
     assert changed not in now
     assert (_EDITED in now) == (change == "edits")
     assert cli(*command, "--json").json["proposals"] == []
     assert texts_in(name, path) == now
+    cli("undo", path).ends(0)
+    edited = {_EDITED} if change == "edits" else set()
+    assert {*texts_in(name, path)} == {left, *GATE[:2], SHORT} | edited
+
+
+_RULE = (
+    "Never run the seed script on staging: it wiped the demo tenant on 2 March.",
+    "On staging never run the seed script, which wiped the demo tenant on 2 March.",
+    "The seed script must never be run on staging; it wiped the demo tenant on 2 March.",
+)
+
+
+_RULE_IN_CASE = _RULE[0].replace("it wiped", "It wiped")
+
+
+@pytest.mark.parametrize("text", [_RULE[0], _RULE_IN_CASE])
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_rule_with_the_text_of_a_source_can_be_undone(
+    name: str, text: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = make_file(name, tmp_path / "agent", _RULE)
+    before = stored_in(path)
+    extract = writing(lambda shown: group("extract", shown, text), checker=approval)
+    with model_server(extract) as server:
+        options = ("--model", "openai/scripted", setting("api_base", server.base))
+        night = cli("maintain", path, "--format", format_of(name), "--json", *options).ends(0).json
+    (proposal,) = night["proposals"]
+    # mcp-memory-service would treat the text in another case as a duplicate.
+    is_refused = name == "mcp-memory-service" and text != _RULE[0]
+    assert proposal["state"] == ("rejected" if is_refused else "applied")
+    assert texts_in(name, path) == ([*_RULE] if is_refused else [text])
+    if not is_refused:
+        cli("undo", path, "--dry-run").ends(0)
+        cli("undo", path).ends(0)
+    assert stored_in(path) == before
 
 
 @pytest.mark.parametrize("name", WRITERS)

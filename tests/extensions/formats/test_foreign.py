@@ -149,7 +149,9 @@ def test_undo_keeps_an_edited_text(tmp_path: Path, cli: Cli, scripted: tuple[str
     (derived,) = json.loads(path.read_text())["observations"]
     path.write_text(json.dumps(entity | {"observations": [derived.replace("the", "a")]}))
     with unchanged(path.read_bytes):
-        cli("undo", path, run).ends(1, "was changed after the run")
+        refused = cli("undo", path, run).ends(1, "was changed after the run: its agent edited")
+    assert f"'{derived[:20]}" in refused.err
+    assert "archived" not in refused.err
 
 
 def test_duplicates_written_again_are_merged_again(name: str, path: Path, cli: Cli) -> None:

@@ -7,11 +7,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents_files import FOUR_TEXTS, format_of, make_file, nobody_writes, stored_in
+from agents_files import (
+    FOUR_TEXTS,
+    delete_text,
+    format_of,
+    make_file,
+    nobody_writes,
+    stored_in,
+    texts_in,
+)
+from builders import NOW
 from cli_calls import Cli
 from commands import setting
 from format_writers import WRITERS
 from nights import execute, rows, unchanged
+
+from slowwave.extensions.formats.known_formats import format_named
+from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.store.ageing import PHASE, read_ages, retire_memories
+from slowwave.store.file import open_writing
+from slowwave.store.ledger import begin_run, end_run
+from slowwave.store.memories import read_memories, tenants
+from slowwave.store.records import timestamp
 
 # A file of text, a folder, and a database with vectors.
 FEW_WRITERS = ("markdown", "claude-code", "langgraph, vectors")
@@ -119,3 +136,26 @@ def test_a_memory_deleted_after_archiving_is_not_restored(tmp_path: Path, cli: C
     run_id = cli(*run).json["limit"]["run"]
     execute(path, "UPDATE memories SET deleted_at = 1.5 WHERE content LIKE '%paints the fence%'")
     cli("undo", path, run_id).ends(1, "Its agent deleted it")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_undo_restores_no_memory_that_its_agent_deleted_while_it_was_archived(
+    name: str, tmp_path: Path, cli: Cli
+) -> None:
+    path, _ = aged(name, tmp_path / "agent", cli)
+    mirror = Mirror(path, format_named(format_of(name)), mirror_of(path))
+    with mirror.held(NOW):
+        run = "run-of-limit"
+        with open_writing(mirror.state) as file:
+            begin_run(file, run, timestamp(NOW), "0", {PHASE: "limit"})
+            ids = {each.id for each in read_memories(file) if each.content in FOUR_TEXTS[:2]}
+            leaving = [age for age in read_ages(file, tenants(file)) if age.id in ids]
+            retire_memories(file, run, "limit", leaving, timestamp(NOW))
+            end_run(
+                file, run, now=timestamp(NOW), outcome="done", plan=None, report={"archived": 2}
+            )
+        delete_text(name, path, FOUR_TEXTS[0])
+        mirror.settle(NOW)
+    assert contents(cli, path) == {*FOUR_TEXTS[2:]}
+    cli("undo", path, run).ends(0)
+    assert contents(cli, path) == {*FOUR_TEXTS[1:]} == {*texts_in(name, path)}

@@ -133,12 +133,21 @@ def test_undo_restores_a_hermes_file_with_doubled_separators_or_blank_ends(
     assert path.read_text() == before
 
 
-@pytest.mark.parametrize("text", ["A\n§\nB\n§\n", "A \n§\nB", "A\n§\n\n§\nB"])
-def test_what_hermes_treats_as_drift_is_refused(text: str, tmp_path: Path, cli: Cli) -> None:
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("A\n§\nB\n§\n", "entry 3 is empty"),
+        ("A\n§\nBirds \n§\nC", "entry 2 ('Birds') has spaces around it"),
+        ("A\n§\n\n§\nB", "entry 2 is empty"),
+    ],
+)
+def test_what_hermes_treats_as_drift_is_refused(
+    text: str, why: str, tmp_path: Path, cli: Cli
+) -> None:
     path = tmp_path / "MEMORY.md"
     path.write_text(text)
     with unchanged(path.read_text):
-        cli("maintain", path, "--format", "hermes").ends(10, "an entry is empty or has spaces")
+        cli("maintain", path, "--format", "hermes").ends(10, why)
 
 
 def test_undo_may_leave_a_file_above_its_limit_if_it_was_before(tmp_path: Path, cli: Cli) -> None:
@@ -279,9 +288,17 @@ def test_a_text_that_would_open_a_comment_in_markdown_is_refused(tmp_path: Path,
             cli("correct", path, memory, "--text", text).ends(10, "start of a comment")
 
 
-def test_a_file_that_cannot_be_read_is_named_with_a_hint(tmp_path: Path) -> None:
-    loop = tmp_path / "MEMORY.md"
-    loop.symlink_to(loop)
-    with pytest.raises(Unreadable, match=f"Cannot read {loop}: ") as raised:
-        read_bytes(loop)
-    assert "permissions" in raised.value.hint
+@pytest.mark.parametrize("name", ["USER.md", "2026-02-20-trip.md"])
+def test_fields_of_a_profile_or_session_are_not_memories(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    fields = "- **Name:** Ann\n- **Session Key**: agent:main\n- **Timezone:**\n"
+    path.write_text(f"# Session: 2026-02-20\n\n{fields}\n- {_TEXTS[2]}\n")
+    assert texts_in("markdown", path) == [_TEXTS[2]]
+
+
+@pytest.mark.parametrize("format", ["markdown", "hermes", "mcp-server-memory"])
+def test_a_folder_is_refused_with_the_files_in_it(format: str, tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "MEMORY.md").write_text("- Likes tea.\n")
+    cli("maintain", tmp_path, "--format", format).ends(
+        10, f"{tmp_path} is a folder.", f"Specify a file in it: {tmp_path}/MEMORY.md."
+    )

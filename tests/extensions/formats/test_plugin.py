@@ -204,6 +204,17 @@ def found_memories(session: Session, folder: Path, **environment: str) -> list[t
     return [(each["file"], each["format"]) for each in ended.json["found"]]
 
 
+def test_the_daily_files_of_openclaw_are_found_after_the_rest(session: Session) -> None:
+    workspace = session.home / ".openclaw" / "workspace"
+    (workspace / "memory").mkdir(parents=True)
+    names = ("MEMORY.md", "memory/2026-02-21-trip.md", "memory/2026-02-20.md")
+    for name in (*names, "memory/notes.md"):
+        (workspace / name).write_text("- The heron nests at the weir.\n")
+    paths = [(str(workspace / name), "markdown") for name in names]
+    assert found(session, session.project) == paths
+    assert found(session, workspace) == paths
+
+
 def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session) -> None:
     (claude.project / ".git" / "worktrees" / "tree").mkdir(parents=True)
     below = claude.project / "src" / "deep"

@@ -1,4 +1,4 @@
-"""An agent that writes at any step of a run: nothing is lost, and deletions persist."""
+"""An agent that writes at any step of a run: nothing is lost, also after an undo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from agents_files import edit_text, format_of, make_file, texts_in
 from builders import NOW, a_run
 from format_writers import WRITERS
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute
 
@@ -28,11 +28,14 @@ from slowwave.consolidation.vectors.embedder import SentenceEmbedder
 from slowwave.extensions.formats.base import Change, Format, OpenFile, Written
 from slowwave.extensions.formats.known_formats import format_named
 from slowwave.extensions.formats.mirror.mirror import Mirror
+from slowwave.extensions.formats.place import MirroredPlace
 from slowwave.extensions.formats.vector_model import LentModel
+from slowwave.store.errors import ChangedSince
 from slowwave.store.file import open_reading, open_writing
 from slowwave.store.memories import read_memories
 from slowwave.store.opening import is_database
-from slowwave.store.records import Claim, Memory
+from slowwave.store.records import Claim, Memory, timestamp
+from slowwave.store.undo.undo import undo_runs
 from slowwave.store.vectors import to_blob
 
 _FACT = re.compile(r"Shed (\d+)")
@@ -107,6 +110,11 @@ class Agent:
     night: int = 0
     facts: set[str] = field(default_factory=set)
     former: list[str] = field(default_factory=list)
+    # The texts that it wrote and has not removed, and those that it removed and did not rewrite.
+    own: set[str] = field(default_factory=set)
+    removed: set[str] = field(default_factory=set)
+    # What it removed since a run has read the file.
+    removed_meanwhile: set[str] = field(default_factory=set)
     written: int = 100
 
     def reach(self, step: str) -> None:
@@ -119,8 +127,13 @@ class Agent:
         self.former = sorted({*self.former, *before})
         self.written += 1
         self._act(action, number, before)
-        now = facts_in(texts_in(self.name, self.path))
+        after = texts_in(self.name, self.path)
+        now = facts_in(after)
         self.facts = (self.facts - (facts_in(before) - now)) | now
+        lost, new = {*before} - {*after}, {*after} - {*before}
+        self.own = self.own - lost | new
+        self.removed = self.removed - new | lost
+        self.removed_meanwhile |= lost
 
     def _act(self, action: str, number: int, before: list[str]) -> None:
         gone = [text for text in self.former if text not in before]
@@ -150,7 +163,10 @@ class _Interrupted(OpenFile):
 
     def commit(self) -> None:
         self._agent.reach("prepared")
-        self._inner.commit()
+        try:
+            self._inner.commit()
+        finally:
+            self.has_written = self._inner.has_written
 
 
 def interrupted(format: Format, agent: Agent) -> Format:
@@ -209,17 +225,22 @@ def _encode() -> Callable[[list[str]], Any]:
 def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -> None:
     """Run a night over the file. groups: (is a merge, first memory, number of memories)."""
     with mirror.held(NOW):
+        agent.removed_meanwhile.clear()
         agent.reach("pulled")
         run = RunRecord(a_run(mirror.state, f"run-{agent.night}", NOW), NOW)
         with open_reading(mirror.state) as file:
             memories = list(read_memories(file, status="active"))
         results = []
+        # Rows that the agent wrote have no vectors: a run only merges them.
+        can_add = mirror.format.no_new_texts_reason(mirror.path) is None
         for number, (is_merge, start, size) in enumerate(groups):
-            chosen = [memories.pop(start % len(memories)) for _ in range(size) if memories]
-            same = facts_in([chosen[0].content]) if chosen else set()
-            if is_merge:  # of other facts nothing would be left
-                chosen = [each for each in chosen if facts_in([each.content]) <= same]
-            if len({each.tenant for each in chosen}) == 1 and len(chosen) > 1:
+            first = memories[start % max(1, len(memories)) :][:1]
+            facts = facts_in([memory.content for memory in first])
+            # A merge of other facts would lose them.
+            alike = [each for each in memories if not is_merge or facts_in([each.content]) <= facts]
+            chosen = [*first, *(each for each in alike if each not in first)][:size]
+            memories = [each for each in memories if each not in chosen]
+            if len({each.tenant for each in chosen}) == 1 < len(chosen) and (is_merge or can_add):
                 results.append(proposed(100 * agent.night + number, chosen, is_merge))
         agent.reach("planned")
         for result in results:
@@ -227,23 +248,56 @@ def a_night(mirror: Mirror, agent: Agent, groups: list[tuple[bool, int, int]]) -
                 apply_proposal(file, run, result, {})
             agent.reach("applied")
         mirror.settle(NOW)
+        for state, *texts in proposals_of(mirror, run.run_id):
+            assert state == "stale" or agent.removed.isdisjoint(texts), texts
+            assert state == "applied" or not agent.removed_meanwhile.isdisjoint(texts), texts
         agent.reach("written")
 
 
+def proposals_of(mirror: Mirror, run_id: str) -> list[list[str]]:
+    """Return the state of each proposal of a run, and the texts of its sources."""
+    with open_reading(mirror.state) as file:
+        rows = file.conn.execute(
+            "SELECT p.state, (SELECT json_group_array(content) FROM memories WHERE id IN "
+            "(SELECT value FROM json_each(p.sources))) FROM proposals p WHERE p.run_id = ?",
+            [run_id],
+        ).fetchall()
+    return [[state, *json.loads(texts)] for state, texts in rows]
+
+
+def undo_nights(mirror: Mirror, nights: int) -> bool:
+    """Undo the runs of all nights, the latest first; return whether none was refused."""
+    place, is_undone = MirroredPlace(mirror.path, mirror), True
+    for night in reversed(range(nights)):
+        try:
+            place.change(lambda file, run=f"run-{night}": undo_runs(file, [run], timestamp(NOW)))
+        except ChangedSince:
+            is_undone = False
+    return is_undone
+
+
 _ACTIONS = st.tuples(st.sampled_from(["delete", "edit", "add", "retell"]), st.integers(0, 9))
-_GROUPS = st.lists(st.tuples(st.booleans(), st.integers(0, 9), st.integers(2, 4)), max_size=4)
+_GROUPS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 9), st.integers(2, 4)), min_size=1, max_size=4
+)
+_ALL_TWICE = ([(False, 0, 2)], [(False, 0, 2)])
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], int]) -> None:
     @settings(max_examples=rounds(3, 300), suppress_health_check=list(HealthCheck), database=None)
     @given(
-        facts=st.lists(st.integers(1, 4), min_size=2, max_size=8),
+        facts=st.lists(st.integers(1, 3), min_size=2, max_size=8),
         plan=st.dictionaries(
-            st.tuples(st.integers(0, 1), st.sampled_from(_STEPS)), _ACTIONS, max_size=4
+            st.tuples(st.integers(0, 1), st.sampled_from(_STEPS)), _ACTIONS, min_size=1, max_size=4
         ),
         nights=st.tuples(_GROUPS, _GROUPS),
     )
+    @example([1, 1, 2], {(0, "planned"): ("edit", 1)}, ([(True, 0, 2)], []))
+    @example([1, 1, 2], {(0, "applied"): ("delete", 1)}, ([(True, 0, 2)], []))
+    @example([1, 1, 2], {(0, "applied"): ("edit", 0)}, ([(True, 0, 2)], []))
+    @example([1, 1], {(0, "pulled"): ("edit", 0), (0, "planned"): ("edit", 0)}, _ALL_TWICE)
+    @example([1, 1, 2], {(0, "prepared"): ("delete", 1)}, ([(True, 0, 2)], []))
     def race(
         facts: list[int],
         plan: dict[tuple[int, str], tuple[str, int]],
@@ -252,7 +306,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
         with TemporaryDirectory() as folder:
             texts = tuple(fact_of_shed(fact, index) for index, fact in enumerate(facts))
             path = make_file(name, Path(folder) / "memories", texts)
-            agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)))
+            agent = Agent(name, path, dict(plan), facts=facts_in(list(texts)), own={*texts})
             format = interrupted(format_named(format_of(name)), agent)
             format.model = LentModel("gte", _encode())
             mirror = Mirror(path, format, Path(folder) / "mirror.db")
@@ -261,5 +315,7 @@ def test_no_write_at_any_step_is_lost(name: str, rounds: Callable[[int, int], in
                 assert facts_in(texts_in(name, path)) == agent.facts
             mirror.settle(NOW)
             assert facts_in(texts_in(name, path)) == agent.facts
+            is_undone, left = undo_nights(mirror, len(nights)), {*texts_in(name, path)}
+            assert left == agent.own if is_undone else agent.removed.isdisjoint(left)
 
     race()

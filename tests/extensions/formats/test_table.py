@@ -269,14 +269,15 @@ def test_a_new_row_has_the_values_that_its_sources_share(
 ) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
-    for n, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
-        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, n * 86400.5, n)
+    for at, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
+        day = 1e9 + at * 86400.5
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, day, at)
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
     consolidate(cli, "table:notes:said,date=at,deleted=gone", path, *scripted)
     (new,) = rows(path, "SELECT kind, n, at, gone FROM notes WHERE rowid < 0")
-    assert new == {"kind": "pager", "n": None, "at": 3 * 86400.5, "gone": 0}
+    assert new == {"kind": "pager", "n": None, "at": 1e9 + 3 * 86400.5, "gone": 0}
 
 
 def test_a_mark_is_a_time_in_the_unit_of_its_column(path: Path, cli: Cli) -> None:
@@ -377,3 +378,19 @@ def test_a_corrected_row_has_the_day_of_the_correction(
     assert cli("correct", path, memory["id"], "--text", "The api listens on port 9091.").code == 0
     (row,) = rows(path, f"SELECT day, day LIKE '{like}' AS fits FROM notes WHERE rowid < 0")
     assert row["fits"] and row["day"] > date
+
+
+def test_a_column_that_marks_no_deletion_or_has_no_dates_is_named(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "my.db"
+    execute(path, "CREATE TABLE notes (said TEXT, state TEXT, score REAL)")
+    for text in SAME:
+        execute(path, "INSERT INTO notes VALUES (?, 'active', 0.5)", text)
+    preview = ("maintain", path, "--dry-run", "--table")
+    cli(*preview, "notes:said,deleted=state").ends(0, "All rows of notes count as deleted")
+    cli(*preview, "notes:said,date=score").ends(0, "without a valid time", SAME[0])
+    cli(*preview, "notes:said,deleted=state:gone").ends(0).says("2 -> 1 memories")
+
+
+def test_formats_names_the_tables_with_texts(sample: tuple[str, Path], cli: Cli) -> None:
+    _, path = sample
+    cli("formats", path).ends(10, "It has texts in my notes", f"slowwave maintain {path} --table")
