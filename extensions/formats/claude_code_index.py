@@ -105,8 +105,8 @@ def says_more(line: str, file: File) -> bool:
 
 def ended(lines: Iterable[str]) -> list[str]:
     """Return lines with an end, which only the last may lack."""
-    found = list(lines)
-    return [line if line.endswith("\n") else f"{line}\n" for line in found[:-1]] + found[-1:]
+    texts = list(lines)
+    return [line if line.endswith("\n") else f"{line}\n" for line in texts[:-1]] + texts[-1:]
 
 
 def _parted(line: str) -> tuple[str, str]:

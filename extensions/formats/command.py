@@ -97,7 +97,7 @@ def _show_found(output: Output) -> None:
     from .find import find_memories
 
     try:
-        found = find_memories(Path.cwd(), is_daily=True)
+        memories = find_memories(Path.cwd(), is_daily=True)
     except FileNotFoundError:
         raise StoreError("The current folder no longer exists.", "Change to another one.") from None
     output.result(

@@ -185,11 +185,11 @@ def reject_latest(file: MemoryFile, why: str, now: datetime) -> str | None:
 
 def store_removed_images(file: MemoryFile, change: Change, written: Written) -> set[str]:
     """Store the images of removed entries before the write; return the memories without any."""
-    staying, known = {new.memory for new in change.put}, read_images(file).keys()
+    staying, stored = {new.memory for new in change.put}, read_images(file).keys()
     images = {memory: image for memory, image in written.images.items() if memory not in staying}
     keep_images(file, images)
     keep_own_marks(file, written.own)
-    return images.keys() - known
+    return images.keys() - stored
 
 
 def keep_what_was_written(file: MemoryFile, change: Change, written: Written) -> None:

@@ -226,14 +226,14 @@ def test_a_duplicate_survives_when_its_agent_changes_the_second(
     assert states == {len(_ALIKE): "stale", len((*GATE[:2], SHORT)): "applied"}
     now = texts_in(name, path)
     assert night["after"]["active"] == len(now)
-    assert {left, GATE_ONCE} <= {*now}
+    assert {survivor, GATE_ONCE} <= {*now}
     assert changed not in now
     assert (_EDITED in now) == (change == "edits")
     assert cli(*command, "--json").json["proposals"] == []
     assert texts_in(name, path) == now
     cli("undo", path).ends(0)
     edited = {_EDITED} if change == "edits" else set()
-    assert {*texts_in(name, path)} == {left, *GATE[:2], SHORT} | edited
+    assert {*texts_in(name, path)} == {survivor, *GATE[:2], SHORT} | edited
 
 
 _RULE = (

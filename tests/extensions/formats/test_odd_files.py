@@ -15,9 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from nights import execute, unchanged
 
-from slowwave.extensions.formats.base import Unreadable
 from slowwave.extensions.formats.known_formats import recognised
-from slowwave.extensions.formats.text_file import read_bytes
 
 _TWINS = ("The pantry key hangs on the left hook.", "The pantry key hangs on the left hook")
 _TEXTS = (*_TWINS, "Ravi waters the ferns.", "Lena bakes rye bread.", "The attic smells of tar.")

@@ -211,8 +211,8 @@ def test_the_daily_files_of_openclaw_are_found_after_the_rest(session: Session) 
     for name in (*names, "memory/notes.md"):
         (workspace / name).write_text("- The heron nests at the weir.\n")
     paths = [(str(workspace / name), "markdown") for name in names]
-    assert found(session, session.project) == paths
-    assert found(session, workspace) == paths
+    assert found_memories(session, session.project) == paths
+    assert found_memories(session, workspace) == paths
 
 
 def test_worktrees_of_a_repository_share_one_claude_code_memory(claude: Session) -> None:

@@ -269,9 +269,9 @@ def test_a_new_row_has_the_values_that_its_sources_share(
 ) -> None:
     execute(path, "CREATE TABLE notes (said TEXT, gone INT, at REAL, kind TEXT, n INT)")
     # The last one is merged into the first, which then is a source of the new text.
-    for at, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
-        day = 1e9 + at * 86400.5
-        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, day, at)
+    for number, text in enumerate((*each_adding_something(), of_one_thing()[0]), 1):
+        day = 1e9 + number * 86400.5
+        execute(path, "INSERT INTO notes VALUES (?, 0, ?, 'pager', ?)", text, day, number)
     # Odd times are not dates, and bytes are not a text.
     execute(path, "INSERT INTO notes VALUES ('The bakery opens at seven.', 0, 1e300, '', 0)")
     execute(path, "INSERT INTO notes VALUES (x'ff', 0, 'yesterday', '', 0)")
