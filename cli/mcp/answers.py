@@ -21,12 +21,6 @@ from slowwave.store.feedback import MIN_TRUST, Feedback
 from slowwave.store.ledger import Decision, Run
 
 
-def mark(text: str) -> dict[str, str]:
-    """Return the first instruction to its reader that a text contains, if there is one."""
-    instructions = commands(text)
-    return {"tries_to_command": instructions[0]} if instructions else {}
-
-
 def suspicious(texts: Mapping[str, str]) -> dict[str, str]:
     """Return the first instruction of each text that contains one, by memory id."""
     return {
@@ -53,8 +47,7 @@ def hit_as_json(hit: Hit) -> dict[str, Any]:
     }
     if hit.key.id != memory.id:
         answer["found_by"] = hit.key.content
-    rival = hit.rival.content if hit.rival else ""
-    return answer | (mark(memory.content) or mark(rival))
+    return answer
 
 
 def shown_proposal(view: ProposalView) -> dict[str, Any]:

@@ -56,8 +56,16 @@ def memory_as_json(memory: Memory) -> dict[str, Any]:
     return asdict(memory) | {"observed_at": time_of(memory.observed_at)}
 
 
+def mark(text: str) -> dict[str, str]:
+    """Return the first instruction to its reader that a text contains, if there is one."""
+    from slowwave.consolidation.text.injection import commands
+
+    instructions = commands(text)
+    return {"tries_to_command": instructions[0]} if instructions else {}
+
+
 def findings_as_json(hit: Hit) -> dict[str, Any]:
-    """Return what the search found out about a memory."""
+    """Return what the search found out about a memory, and any instruction that it contains."""
     newer, contradicts = map(_named, (hit.later, hit.contradicts))
     return {
         "relevance": round(hit.relevance, 4),
@@ -68,6 +76,7 @@ def findings_as_json(hit: Hit) -> dict[str, Any]:
         "contradicts": contradicts,
         # Read by scripts; nothing is guessed any longer.
         "perhaps_later": None,
+        **(mark(hit.memory.content) or mark(hit.rival.content if hit.rival else "")),
     }
 
 
