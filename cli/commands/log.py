@@ -19,7 +19,13 @@ from slowwave.cli.arguments.options import (
     per_call,
 )
 from slowwave.cli.terminal.output import Output, clean, table_of
-from slowwave.cli.terminal.wording import MAX_LISTED, counted, day_of, parts_queued
+from slowwave.cli.terminal.wording import (
+    MAX_LISTED,
+    counted,
+    day_of,
+    parts_queued,
+    shortened_for_stdout,
+)
 from slowwave.cli.views.asked import backlog_age
 from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
@@ -112,7 +118,9 @@ def _show_run(place: Place, prefix: str | None, diff: bool, output: Output) -> N
         lines += proposal.lines()
     for change in night.changes if diff and not night.proposals else ():
         day, texts = day_of(change.observed_at), {"-": change.before, "=": change.after}
-        lines += [f"  {mark} {day}  {clean(text)}" for mark, text in texts.items() if text]
+        lines += [
+            f"  {mark} {day}  {shortened_for_stdout(text)}" for mark, text in texts.items() if text
+        ]
     output.show("\n".join(lines))
 
 

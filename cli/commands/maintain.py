@@ -76,7 +76,8 @@ def maintain(
         typer.Option(
             "--verbose",
             rich_help_panel=OUTPUT_PANEL,
-            help="Show all conflicts, equal memories that were not merged, similarity and trust.",
+            help="Show whole texts, all conflicts, equal memories that were not merged, "
+            "similarity and trust.",
         ),
     ] = False,
     exit_code: Annotated[

@@ -241,8 +241,9 @@ def _show(place: Place, choice: Choice, action: str, output: Output) -> None:
     lines = [f"{counted(len(chosen), 'proposal')}. {LEGEND}"]
     for pending in chosen:
         approval = applied.get(pending.decision.run_id, {}).get(pending.id)
-        lines += view_pending(pending, memories, approval).lines(verbose=action == "show")
-        lines += pending_details(pending, memories, approval) if action == "show" else ()
+        view, is_shown = view_pending(pending, memories, approval), action == "show"
+        lines += view.lines(is_shown, whole=is_shown or bool(choice.ids))
+        lines += pending_details(pending, memories, approval) if is_shown else ()
     output.show("\n".join([*lines, "", *_what_can_be_done(chosen)]))
 
 

@@ -127,11 +127,14 @@ def read_views(path: Path, ids: Iterable[str]) -> dict[str, MemoryView]:
     }
 
 
-def dated(memory: MemoryView | None) -> str:
-    """Return the head and the text of a memory on one line, on a terminal only its beginning."""
+def dated(memory: MemoryView | None, whole: bool = False) -> str:
+    """Return the head and the text of a memory on one line.
+
+    whole: on a terminal, too, which otherwise shows its beginning.
+    """
     if memory is None:
         return _MISSING
-    return f"{memory.head}{shortened_for_stdout(memory.content)}"
+    return f"{memory.head}{(clean if whole else shortened_for_stdout)(memory.content)}"
 
 
 def sort_by_time(ids: Iterable[str], memories: Mapping[str, MemoryView]) -> list[str]:

@@ -209,7 +209,7 @@ def _proposals(results: Sequence[Result], path: Path, verbose: bool) -> str:
     counts = ", ".join(f"{count:,} {name}" for name, count in operations.most_common())
     lines = [f"{counted(len(results), 'proposal')}: {counts}. {LEGEND}"]
     for result in results:
-        lines += view_result(result, memories).lines(verbose)
+        lines += view_result(result, memories).lines(verbose, whole=verbose)
     return "\n".join(lines)
 
 

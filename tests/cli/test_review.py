@@ -753,3 +753,20 @@ def test_an_interruption_at_a_commit_is_raised_once_its_proposals_are_reported(
     (report,) = rows(waiting, "SELECT report FROM runs WHERE outcome = 'interrupted'")
     applied = list(states(waiting).values()).count("applied")
     assert json.loads(report["report"])["states"]["applied"] == applied > 0
+
+
+def test_a_terminal_shows_long_texts_whole_only_where_they_are_decided_on(
+    memory_file: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"The gateway {'is slow today and ' * 30}will be replaced"
+    fill(memory_file, [{"id": "a", "content": text}, {"id": "b", "content": f"{text}."}])
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    dry = "maintain", memory_file, "--dry-run"
+    assert "be replaced" not in cli(*dry).says("The gateway is slow").out
+    assert cli(*dry, "--verbose").out.replace("\n", " ").count("be replaced") == 2
+    assert "be replaced" not in cli(*NIGHT_OF, memory_file).out
+    assert "be replaced" not in cli("review", memory_file).says("The gateway is slow").out
+    (proposal,) = queue(cli, memory_file)
+    cli("review", memory_file, proposal["id"]).says("be replaced")
+    assert "be replaced" not in cli("review", "approve", memory_file, proposal["id"]).out
+    assert "be replaced" not in cli("log", memory_file, "--diff").says("The gateway is slow").out
