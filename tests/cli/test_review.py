@@ -333,7 +333,7 @@ def test_an_undone_run_leaves_nothing_pending(waiting: Path, cli: Cli) -> None:
 def test_proposals_of_an_operation_are_approved_in_a_run(waiting: Path, cli: Cli) -> None:
     ended = cli("review", "approve", waiting, "--operation", "merge", "--json").json
     assert short_ids(ended["proposals"]) == [MERGE]
-    cli("log", waiting, ended["run"]).says("none: a review", f"merge {MERGE} (applied)")
+    cli("log", waiting, ended["run"]).says("none (review)", f"merge {MERGE} (applied)")
 
 
 def test_approving_a_stale_proposal_changes_nothing(waiting: Path, cli: Cli) -> None:
