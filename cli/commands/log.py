@@ -12,12 +12,7 @@ import typer
 
 from slowwave.cli.arguments.monthly_budget import spent_in_month
 from slowwave.cli.arguments.option_rules import refuse_missing
-from slowwave.cli.arguments.options import (
-    HtmlOption,
-    OutputOptions,
-    TenantsOption,
-    per_call,
-)
+from slowwave.cli.arguments.options import HtmlOption, OutputOptions, TenantsOption, per_call
 from slowwave.cli.terminal.output import Output, clean, table_of
 from slowwave.cli.terminal.wording import (
     MAX_LISTED,
@@ -31,12 +26,7 @@ from slowwave.cli.views.costs import usd_of
 from slowwave.cli.views.ingest import IngestTotals
 from slowwave.cli.views.proposal import LEGEND
 from slowwave.cli.views.report_file import STDOUT, refuse_unwritable, write_report
-from slowwave.cli.views.run import (
-    headline,
-    recorded,
-    run_as_json,
-    table_of_runs,
-)
+from slowwave.cli.views.run import headline, recorded, run_as_json, table_of_runs
 from slowwave.store.file import open_reading
 from slowwave.store.intake import read_backlog
 from slowwave.store.ledger import Run, count_states, read_runs

@@ -14,12 +14,7 @@ from slowwave.cli.arguments.durations import duration_of, retention_of
 from slowwave.cli.arguments.model_options import AskOption, RecordableModelOptions
 from slowwave.cli.arguments.night_options import AskedOptions, NightSettings, OldPhases, PhaseOption
 from slowwave.cli.arguments.option_rules import ASKING, given_in, refuse_missing, without_effect
-from slowwave.cli.arguments.options import (
-    OUTPUT_PANEL,
-    PROPOSALS_PANEL,
-    OutputOptions,
-    per_call,
-)
+from slowwave.cli.arguments.options import OUTPUT_PANEL, PROPOSALS_PANEL, OutputOptions, per_call
 from slowwave.cli.arguments.settings import source_of
 from slowwave.cli.nights.gates import Gates
 from slowwave.cli.nights.maintain_files import Night

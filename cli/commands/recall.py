@@ -12,11 +12,7 @@ import typer
 
 from slowwave.cli.arguments.durations import moment_of
 from slowwave.cli.arguments.filter_options import FilterOptions
-from slowwave.cli.arguments.options import (
-    EmbedderOption,
-    OutputOptions,
-    per_call,
-)
+from slowwave.cli.arguments.options import EmbedderOption, OutputOptions, per_call
 from slowwave.cli.terminal.output import Output, clean, harmless_json
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.wording import counted, day_of, shortened_for_stdout, time_of

@@ -33,11 +33,7 @@ from slowwave.cli.terminal.signals import signals_of_this_command
 from slowwave.cli.terminal.wording import counted
 from slowwave.cli.views.memory import ids_in, read_views
 from slowwave.cli.views.proposal import LEGEND, view_pending
-from slowwave.cli.views.review import (
-    pending_as_json,
-    pending_details,
-    report_decided,
-)
+from slowwave.cli.views.review import pending_as_json, pending_details, report_decided
 from slowwave.cli.views.wiki import ChangeOutput
 from slowwave.consolidation.proposals import Operation
 from slowwave.consolidation.running.review_queue import (

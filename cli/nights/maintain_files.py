@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.arguments.monthly_budget import month_so_far
-from slowwave.cli.terminal.exits import (
-    OF_VERDICT,
-    Code,
-    code_of,
-    fail_late,
-    report_late_failures,
-)
+from slowwave.cli.terminal.exits import OF_VERDICT, Code, code_of, fail_late, report_late_failures
 from slowwave.cli.terminal.output import NAMED_FILE, Output, with_file
 from slowwave.cli.terminal.progress_bars import shown_progress
 from slowwave.cli.terminal.signals import signals_of_this_command
@@ -49,7 +43,6 @@ _FROM_BEST_TO_WORST = (
     *(Code.DONE, Code.WORK_TO_DO, Code.PARTLY, Code.FAILED, Code.USAGE, Code.HELD),
     *(Code.UNUSABLE_FILE, Code.DEFECT, Code.INTERRUPTED, Code.TERMINATED),
 )
-_NO_COUNTS = Counts(0, 0, {}, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -136,8 +129,15 @@ class Night:
         """Return a report with its usual keys; what would have to be read is null."""
         from slowwave.consolidation.running.outcome import Outcome
 
-        nothing = Outcome(_NO_COUNTS, _NO_COUNTS)
-        night = nothing, Place(place.named), writer, place.named, (None, None), self.dry_run
+        counts = Counts(0, 0, {}, 0, 0)
+        night = (
+            Outcome(counts, counts),
+            Place(place.named),
+            writer,
+            place.named,
+            (None, None),
+            self.dry_run,
+        )
         unread = dict.fromkeys(("before", "after", "waiting", "conversations"))
         return NightReport(*night).as_json() | unread | {"gate": closed.as_json()}
 

@@ -9,13 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from slowwave.cli.terminal.output import clean, table_of, with_file
-from slowwave.cli.terminal.wording import (
-    MAX_LISTED,
-    counted,
-    named,
-    shortened_for_stdout,
-    unlisted,
-)
+from slowwave.cli.terminal.wording import MAX_LISTED, counted, named, shortened_for_stdout, unlisted
 from slowwave.consolidation.writing.writer import AGENT
 from slowwave.store.records import MAX_CHARACTERS
 
