@@ -229,8 +229,8 @@ def _left_out(plan: Plan, path: Path) -> list[str]:
         for memory in shown:
             text = dated(memories.get(memory.memory))
             lines.append(f"  {text} ({clean(memory.memory)})")
-            if (said := shortened_for_stdout(memory.said)) not in text:
-                lines.append(f"    contains: {said}")
+            if (instruction := shortened_for_stdout(memory.said)) not in text:
+                lines.append(f"    contains: {instruction}")
         parts.append("\n".join([*lines, *unlisted(count)]))
     if plan.too_long:
         long = counted(len(plan.too_long), "memory", "memories")

@@ -165,9 +165,9 @@ def test_an_audit_counts_secrets_by_kind_without_printing_them(memory_file: Path
     password, token = "Zx9!kk31", f"ghp_{'a1B2c3D4' * 4}e5F6"
     texts = [f"The router's password is {password}.", f"GitHub: {token}", "The wiki is in Oslo."]
     fill(memory_file, [{"id": f"m{place}", "content": text} for place, text in enumerate(texts)])
-    found = kinds(memory_file, cli)["secret"]
-    assert {str(finding["why"]) for finding in found} == {"Password or Token", "GitHub Token"}
-    assert {finding["command"] for finding in found} == {
+    secrets = kinds(memory_file, cli)["secret"]
+    assert {str(finding["why"]) for finding in secrets} == {"Password or Token", "GitHub Token"}
+    assert {finding["command"] for finding in secrets} == {
         f"slowwave forget {memory_file} {memory_id}" for memory_id in ("m0", "m1")
     }
     shown = cli("audit", memory_file).says("1 Password or Token", "1 GitHub Token").out

@@ -54,9 +54,12 @@ def test_only_a_limit_shortens_a_list(memory_file: Path, cli: Cli) -> None:
 def test_an_import_groups_skipped_lines_by_their_problem(
     memory_file: Path, tmp_path: Path, cli: Cli
 ) -> None:
-    known, source = daily(["A.", "B.", "C.", "D.", "E.", "F.", "G."], "m"), tmp_path / "more.jsonl"
-    fill(memory_file, known)
-    lines = [*map(json.dumps, known), '{"content": "New."}', '{"content": ""}', "x"]
+    memories, source = (
+        daily(["A.", "B.", "C.", "D.", "E.", "F.", "G."], "m"),
+        tmp_path / "more.jsonl",
+    )
+    fill(memory_file, memories)
+    lines = [*map(json.dumps, memories), '{"content": "New."}', '{"content": ""}', "x"]
     source.write_text("\n".join(lines))
     ended = cli("import", memory_file, source, "--skip-invalid").ends(0)
     assert ended.err.splitlines() == [
@@ -77,6 +80,16 @@ def test_add_reads_stdin_and_show_prints_its_lines(
     cli("show", memory_file, added).says(f"{added}\n{text}\n\n")
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"\xff")))
     cli("add", memory_file, "-").ends(1, "This memory is not valid")
+
+
+def test_conflicts_name_their_tenants_if_there_are_more_than_one(
+    memory_file: Path, cli: Cli
+) -> None:
+    texts = [f"Billing listens on port {port}." for port in (8080, 8081)]
+    fill(memory_file, [{"content": text, "tenant": "ana"} for text in texts])
+    assert "tenant" not in cli("conflicts", memory_file).says("8080 vs. 8081").out
+    fill(memory_file, texts)
+    cli("conflicts", memory_file).says(", tenant ana\n", ", tenant default\n")
 
 
 def test_a_tenant_has_one_line(memory_file: Path, cli: Cli) -> None:
